@@ -43,7 +43,7 @@ class Backends:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.targeted = TargetedPolicies(context, [])
-        self.named: dict[str, Named] = {}
+        self._named: dict[str, Named] = {}
         self.services = Services(context)
         self.targets = McpTargets(context, self)
         self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None], Endpoint] = {}
@@ -57,15 +57,22 @@ class Backends:
             name = record["name"].removeprefix("/")
             if not name:
                 self.context.fault(Problem.VALUE, record, "name", "a backend needs a name")
-            elif name in self.named:
+            elif name in self._named:
                 self.context.fault(Problem.CONFLICT, record, "name", f"backend {name!r} is declared twice")
             else:
                 options = backend_options(self.context, record.get("policies"))
                 if record.get("mcp") is None:
                     self._refuse_for_others(record, options)
-                self.named[name] = Named(record, options)
+                self._named[name] = Named(record, options)
                 if options.ai is not None and record.get("ai") is None:
                     self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
+
+    def named(self, name: str) -> Named | None:
+        """Return the backend of a name; None where there is none. What is being read depends on it, one way or the
+        other.
+        """
+        self.context.notes.backends.add(name)
+        return self._named.get(name)
 
     def proxy(
         self, reference: Record, own: BackendOptions
@@ -76,7 +83,7 @@ class Backends:
         options = self._service_options(reference)
         if named is not None:
             plain = named.removeprefix("/")
-            entry = self.named.get(plain)
+            entry = self.named(plain)
             if entry is None:
                 self.context.fault(Problem.REFERENCE, reference, "backend", f"no backend is named {named!r}")
                 return None
@@ -97,7 +104,7 @@ class Backends:
     def for_dump(self) -> tuple[NamedBackend, ...]:
         """Return the named backends with their own policies."""
         found = []
-        for name, named in sorted(self.named.items()):
+        for name, named in sorted(self._named.items()):
             backend = self._of_record(named.record, f"/{name}", named.options, f"backend/{name}")
             if backend is not None:
                 found.append(
@@ -143,7 +150,7 @@ class Backends:
             aimed = NO_OPTIONS
             if named is not None:
                 plain = named.removeprefix("/")
-                entry = self.named.get(plain)
+                entry = self.named(plain)
                 aimed = self.targeted.for_backend(plain)
                 options = inherited.around(aimed)
                 options = options.under(entry.options if entry else NO_OPTIONS).under(own)
@@ -198,7 +205,7 @@ class Backends:
     def reference(self, name: str, options: BackendOptions) -> Backend:
         """Return the named backend with `options`, which already include its own policies."""
         plain = name.removeprefix("/")
-        entry = self.named.get(plain)
+        entry = self.named(plain)
         backend = None
         if entry is not None:
             backend = self._of_record(entry.record, f"/{plain}", options, f"backend/{plain}")
@@ -237,7 +244,7 @@ class Backends:
         service, host, named = (target.get(key) for key in ("service", "host", "backend"))
         options = NO_OPTIONS
         if named is not None:
-            entry = self.named.get(named.removeprefix("/"))
+            entry = self.named(named.removeprefix("/"))
             if entry is None:
                 self.context.fault(Problem.REFERENCE, target, "backend", f"no backend is named {named!r}")
                 return None
@@ -340,7 +347,7 @@ class Backends:
         options = self._service_options(record)
         if named is not None:
             plain = named.removeprefix("/")
-            entry = self.named.get(plain)
+            entry = self.named(plain)
             if entry is None or entry.record.get("host") is None:
                 self.context.fault(Problem.REFERENCE, record, "backend", f"no host backend is named {named!r}")
                 return None

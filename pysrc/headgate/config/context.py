@@ -41,13 +41,15 @@ class Directory(Protocol):
 @dataclass(slots=True)
 class Notes:
     """What was found beside the values while a part of the file was read: the files that it names, in the order of
-    their mention, warnings, expressions with their phases, and the paths of the targeted policies that hold for it.
+    their mention, warnings, expressions with their phases, the paths of the targeted policies that hold for it, and the
+    names of the backends that it refers to.
     """
 
     watched: dict[str, None] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     expressions: dict[tuple[str, str], None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    backends: set[str] = field(default_factory=set)
 
     def add(self, other: Notes) -> None:
         """Add the notes of another part."""
@@ -55,6 +57,7 @@ class Notes:
         self.warnings += other.warnings
         self.expressions.update(other.expressions)
         self.used |= other.used
+        self.backends |= other.backends
 
 
 @dataclass(slots=True)

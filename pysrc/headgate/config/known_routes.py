@@ -10,6 +10,7 @@ from typing import NamedTuple
 from headgate.config.context import Notes
 from headgate.config.load import Reading
 from headgate.config.pieces import Cut, best_cut, mark, split_item
+from headgate.config.rest import Rest, rest_of
 from headgate.config.routes import RouteSpec
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.read import read_document
@@ -24,7 +25,7 @@ from headgate.ir.route import Route
 class KnownRoute:
     """What an item that is a route came to. `list_path`: of the list that it stands in; `column`: where its first key
     stands; `named`: its name does not depend on its index. `built`: its route by the key of the listener; `notes`: None
-    where there are none but expressions.
+    where there are none but expressions and `backends`, the named ones that it refers to.
     """
 
     list_path: str
@@ -35,10 +36,16 @@ class KnownRoute:
     built: tuple[tuple[str, Route], ...]
     expressions: tuple[tuple[str, str], ...]
     notes: Notes | None
+    backends: tuple[str, ...] = ()
 
     def stays(self, index: int) -> bool:
         """Tell whether it is the same at another index of its list."""
         return index == self.index or (self.named and self.notes is None)
+
+    @property
+    def full_name(self) -> str | None:
+        """Namespace and name; None where it stands at no listener."""
+        return f"{self.built[0][1].namespace}/{self.built[0][1].name}" if self.built else None
 
 
 class Layout(NamedTuple):
@@ -55,7 +62,7 @@ class KnownText:
 
     `outer`: the notes about everything that is no listed route; `unused`: the warnings about policies, for those that
     nobody uses; `counts`: how many parts have an expression; `keys`: of all routes; `rest`: of listeners by key, their
-    routes that stand in no list; `rest_digest`: of all but the ports.
+    routes that stand in no list; `rest_digest`: of all but the ports; `written`: what stands beside the routes.
     """
 
     text: Cut
@@ -68,6 +75,7 @@ class KnownText:
     keys: set[str]
     rest: dict[str, tuple[Route, ...]]
     rest_digest: str
+    written: Rest
     environ: dict[str, str]
 
 
@@ -99,6 +107,7 @@ def known_text(text: str, reading: Reading) -> KnownText | None:
         keys=standalone.routes.keys,
         rest=rest,
         rest_digest=standalone.rest_digest,
+        written=rest_of(standalone),
         environ=dict(context.environ),
     )
 
@@ -117,7 +126,8 @@ def known_route(spec: RouteSpec) -> KnownRoute:
         key=spec.key,
         built=tuple(listed.built.items()),
         expressions=tuple(listed.notes.expressions),
-        notes=None if plain else replace(notes, expressions={}),
+        notes=None if plain else replace(notes, expressions={}, backends=set()),
+        backends=tuple(notes.backends),
     )
 
 

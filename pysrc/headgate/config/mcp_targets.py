@@ -40,8 +40,7 @@ class Named:
 class AddressResolver(Protocol):
     """Where addresses become endpoints, and names addresses."""
 
-    @property
-    def named(self) -> dict[str, Named]: ...
+    def named(self, name: str) -> Named | None: ...
     def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint: ...
 
 
@@ -117,7 +116,7 @@ class McpTargets:
 
     def _by_name(self, record: Record, kind: str, remote: Record) -> tuple[ConnectTarget, str, BackendOptions] | None:
         named = remote["backend"].removeprefix("/")
-        entry = self._places.named.get(named)
+        entry = self._places.named(named)
         path = remote.get("path")
         if record.get("policies") is not None:
             self._context.fault(

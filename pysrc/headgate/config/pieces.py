@@ -19,6 +19,8 @@ from headgate.document.lazy_dataclass import dataclass
 # Fewer items than this are read with all of the text: it is short, or its items are long.
 LEAST_ITEMS: Final = 32
 MAX_COLUMN: Final = 16
+# What stands at the head of a block text, or looks like it.
+_BLOCK_TEXT: Final = re.compile(r"[|>][-+0-9]*[ \t\r]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,12 @@ def mark(column: int) -> str:
 
 
 def cut(text: str, column: int) -> Cut | None:
-    """Cut a text at the items of one column; None where it does not end with a line, on which a value may depend."""
+    """Cut a text at the items of one column; None where its last line does not end, and a value may depend on that."""
     if not text.endswith("\n"):
-        return None
+        # The line end behind a block text belongs to it; behind all else it means nothing.
+        if _BLOCK_TEXT.search(text):
+            return None
+        text += "\n"
     head, *items = text[:-1].split(mark(column))
     return Cut(column, head, items)
 

@@ -4,9 +4,10 @@ The first time, and whenever in doubt, the text is read as a whole (`load.interp
 text, cut at the items of a long list (`pieces`), and what the routes among them came to (`known_routes`). When only
 routes differ the next time, a short text is read in the place of the whole one: everything that is no route, and the
 routes that are new. What these come to takes its place among the known ones. The result is that of reading everything:
-routes know nothing of each other but their names, which are compared, and all else that a route depends on (the rest of
-the text, the files that are named, the environment) must be as it was. A text with a fault is read as a whole, so that
-all faults are told with their places.
+routes know nothing of each other but their names, which are compared, and all else that a route depends on (the files
+that are named, the environment, the rest of the text) must be as it was. Where named backends or targeted policies
+differ, the routes that depend on them are read again (`rest`). A text with a fault is read as a whole, so that all
+faults are told with their places.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, repeat
 from operator import is_
-from typing import Final
+from typing import Any, Final
 
-from headgate.config.context import Context
+from headgate.config.context import Context, Notes
 from headgate.config.known_routes import (
     KnownRoute,
     KnownText,
@@ -32,6 +33,7 @@ from headgate.config.known_routes import (
 )
 from headgate.config.load import Loaded, Reading, Source, collector_paused, interpret, opened
 from headgate.config.pieces import Cut, cut, mark, split_item
+from headgate.config.rest import BACKENDS, POLICIES, dependents, rest_of
 from headgate.config.routes import RouteSpec
 from headgate.config.standalone import all_notes, whole_digest
 from headgate.document.hunks import Hunk, hunks
@@ -92,7 +94,7 @@ class SourceReader:
             return None
         try:
             change = _Change(known, cut(text, known.text.column), context)
-            if not change.hunks:
+            if not change.hunks and not change.rest_changed:
                 return last
             found, files = change.read(watched)
         except (Doubt, ConfigErrors):
@@ -142,7 +144,7 @@ class _Change:
     """What differs between a text and the one that is known."""
 
     def __init__(self, known: KnownText, text: Cut | None, context: Context) -> None:
-        if text is None or text.head != known.text.head:
+        if text is None:
             raise Doubt
         self.known = known
         self.text = text
@@ -156,6 +158,8 @@ class _Change:
         self._in_place = all(hunk.i2 - hunk.i1 == hunk.j2 - hunk.j1 for hunk in self.hunks)
         self._moved = False
         self._layout = known.layout
+        # Whether something differs that is no route.
+        self.rest_changed = text.head != known.text.head
 
     def read(self, watched: tuple[str, ...]) -> tuple[Loaded, Contents]:
         """Return what the text comes to, and which files were read for it; then `known` is what is known of it.
@@ -167,10 +171,9 @@ class _Change:
         if not self._in_place:
             self._layout = layout_of(self._routes)
         self._number()
-        count = len(self._new)
-        if count > MOST_NEW * len(self._routes):
-            raise Doubt
         reading, contents = self._interpreted(watched)
+        if self.rest_changed and self._add_dependents(reading):
+            reading, contents = self._interpreted(watched)
         gateway, warnings, files = self._whole(reading)
         named = (*watched, *(path for path in files if path not in watched))
         return Loaded(gateway, named, tuple(warnings)), contents
@@ -180,6 +183,10 @@ class _Change:
         """Put the items of a hunk in the place of those before."""
         old = self._routes[hunk.i1 : hunk.i2]
         path = self._list_path(hunk)
+        if path is None:
+            self._routes[hunk.i1 : hunk.i2] = [None] * (hunk.j2 - hunk.j1)
+            self.rest_changed = True
+            return
         column = self.text.column
         tail = split_item(self.known.text.items[hunk.i2 - 1], column).tail if old else ""
         bodies = self._bodies(hunk, tail)
@@ -202,8 +209,8 @@ class _Change:
         self._gone += by_text.values()
         self._routes[hunk.i1 : hunk.i2] = found
 
-    def _list_path(self, hunk: Hunk) -> str:
-        """Return the list that the items of a hunk stand in."""
+    def _list_path(self, hunk: Hunk) -> str | None:
+        """Return the list that the items of a hunk stand in; None where they are no routes."""
         routes = self.known.routes
         paths = {None if route is None else route.list_path for route in routes[hunk.i1 : hunk.i2]}
         if hunk.i1 == hunk.i2:
@@ -213,17 +220,19 @@ class _Change:
             chosen = routes[number] if number < len(routes) else None
             paths = {None if chosen is None else chosen.list_path}
         [path, *others] = paths
-        if path is None or others:
+        if others:
             raise Doubt
         return path
 
     def _bodies(self, hunk: Hunk, tail: str) -> list[str]:
-        """Return the new items of a hunk; only behind the last one may something stand, which stood there before."""
+        """Return the new items of a hunk; only behind the last one may something stand, if something stood there."""
         items = self.text.items[hunk.j1 : hunk.j2]
         split = [split_item(item, self.text.column) for item in items]
         tails = [one.tail for one in split]
-        if any(tails[:-1]) or (tails[-1] if tails else "") != tail:
+        now = tails[-1] if tails else ""
+        if any(tails[:-1]) or bool(now) != bool(tail):
             raise Doubt
+        self.rest_changed = self.rest_changed or now != tail
         return [one.body for one in split]
 
     def _number(self) -> None:
@@ -244,6 +253,8 @@ class _Change:
     # -- reading --------------------------------------------------------------------------------------------------
     def _interpreted(self, watched: tuple[str, ...]) -> tuple[Reading, Contents]:
         """Read everything that is no route, and the new routes, whose results take their places."""
+        if len(self._new) > MOST_NEW * len(self._routes):
+            raise Doubt
         text, lines, indexes = self._short_text()
         outer = self._context
         context = Context(Report(outer.report.file), outer.environ, outer.folder, indexes=indexes)
@@ -254,6 +265,22 @@ class _Change:
         for spec in standalone.listed:
             self._take(spec, lines)
         return reading, context.contents
+
+    def _add_dependents(self, reading: Reading) -> bool:
+        """Add the routes that depend on what has changed to those that are read; tell whether there are any."""
+        written = rest_of(reading.standalone)
+        depends = dependents(self.known.written, written, reading.standalone.context.notes)
+        if depends is None:
+            raise Doubt
+        found = [
+            (position, route)
+            for position, route in enumerate(self._routes)
+            if route is not None and position not in self._new
+            if depends(route.full_name, route.backends, route.notes)
+        ]
+        self._gone += [route for _, route in found]
+        self._new |= dict(found)
+        return bool(found)
 
     def _take(self, spec: RouteSpec, lines: Mapping[int, int]) -> None:
         assert spec.listed is not None
@@ -292,22 +319,31 @@ class _Change:
     def _whole(self, reading: Reading) -> tuple[Gateway, list[str], list[str]]:
         """Return the configuration with its warnings and files, after making sure that nothing else has changed."""
         known, standalone = self.known, reading.standalone
+        outer, rest_digest = standalone.context.notes, standalone.rest_digest
         unused = standalone.targeted.about_unused()
-        if standalone.context.notes != known.outer or unused != known.unused:
-            raise Doubt
-        if standalone.rest_digest != known.rest_digest:
+        if not self.rest_changed and (outer, unused, rest_digest) != (known.outer, known.unused, known.rest_digest):
             raise Doubt
         keys = self._keys()
-        binds = self._binds(reading)
-        expressions, counts = self._expressions()
+        binds, rest = self._binds(reading)
+        expressions, counts = self._expressions(outer)
         gateway = replace(
-            known.gateway, binds=binds, expressions=expressions, digest=whole_digest(binds, known.rest_digest)
-        )
+            known.gateway, **self._long(reading), binds=binds, expressions=expressions,
+            digest=whole_digest(binds, rest_digest),
+        )  # fmt: skip
         self.known = replace(
-            known, text=self.text, routes=self._routes, layout=self._layout, gateway=gateway, counts=counts, keys=keys
-        )
+            known, text=self.text, routes=self._routes, layout=self._layout, gateway=gateway, counts=counts, keys=keys,
+            outer=outer, unused=unused, rest=rest, rest_digest=rest_digest,
+            written=rest_of(standalone) if self.rest_changed else known.written,
+        )  # fmt: skip
         notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
-        return gateway, *all_notes(known.outer, notes, unused)
+        return gateway, *all_notes(outer, notes, unused)
+
+    def _long(self, reading: Reading) -> dict[str, Any]:
+        """Return named backends and targeted policies, those of before where they are equal."""
+        now, before = reading.loaded.gateway, self.known.gateway
+        return {
+            name: getattr(now, name) for name in (BACKENDS, POLICIES) if getattr(now, name) != getattr(before, name)
+        }
 
     def _keys(self) -> set[str]:
         """Return the keys of all routes, after making sure that each has its own."""
@@ -317,11 +353,11 @@ class _Change:
             raise Doubt
         return self.known.keys if new == gone else (self.known.keys - gone) | new
 
-    def _expressions(self) -> tuple[frozenset[tuple[str, str]], Counter[tuple[str, str]]]:
+    def _expressions(self, outer: Notes) -> tuple[frozenset[tuple[str, str]], Counter[tuple[str, str]]]:
         """Return the expressions of the configuration, and how many parts have each."""
-        gone = Counter(chain.from_iterable(route.expressions for route in self._gone))
-        new = Counter(chain.from_iterable(route.expressions for route in self._new.values()))
         known = self.known
+        gone = Counter(chain(known.outer.expressions, *(route.expressions for route in self._gone)))
+        new = Counter(chain(outer.expressions, *(route.expressions for route in self._new.values())))
         if gone == new:
             return known.gateway.expressions, known.counts
         counts = known.counts.copy()
@@ -332,21 +368,27 @@ class _Change:
                 del counts[expression]
         return frozenset(counts), counts
 
-    def _binds(self, reading: Reading) -> tuple[Bind, ...]:
-        """Return the ports with all routes, after making sure that nothing but routes has changed in them."""
+    def _binds(self, reading: Reading) -> tuple[tuple[Bind, ...], dict[str, tuple[Route, ...]]]:
+        """Return the ports with all routes, after making sure that nothing but routes has changed in them; and for each
+        listener the routes that stand in no list.
+        """
         known, short = self.known, reading.loaded.gateway.binds
         if with_routes(short, {}) != with_routes(known.gateway.binds, {}):
             raise Doubt
         listed = routes_by_listener([known_route(spec) for spec in reading.standalone.listed])
+        rest = dict(known.rest)
         for bind in short:
             for listener in bind.listeners:
-                if listener.routes[len(listed.get(listener.key, ())) :] != known.rest[listener.key]:
-                    raise Doubt
-        routes = self._replaced()
+                now = listener.routes[len(listed.get(listener.key, ())) :]
+                if now != rest[listener.key]:
+                    rest[listener.key] = now
+        if rest != known.rest and not self.rest_changed:
+            raise Doubt
+        routes = self._replaced() if rest == known.rest else None
         if routes is None:
             found = routes_by_listener(self._routes)
-            routes = {key: (*found.get(key, ()), *rest) for key, rest in known.rest.items()}
-        return with_routes(known.gateway.binds, routes)
+            routes = {key: (*found.get(key, ()), *others) for key, others in rest.items()}
+        return with_routes(known.gateway.binds, routes), rest
 
     def _replaced(self) -> dict[str, tuple[Route, ...]] | None:
         """Return the routes of all listeners where few were replaced by others in their places; None where it is not

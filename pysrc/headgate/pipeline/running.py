@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
 from itertools import islice
 from operator import is_
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -14,6 +15,7 @@ from headgate.document.hunks import hunks
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
+from headgate.ir.listener import Listener
 from headgate.ir.route import Route
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
@@ -196,6 +198,10 @@ class RunningConfiguration:
             if compiled.plan is not None and after is not None and after.table is not None:
                 # A request that waits before its route was chosen would keep the whole table otherwise.
                 compiled.plan.routes = after.table
+            if compiled.plan is not None and isinstance(compiled.plan.origin, Listener):
+                # What it was made from has all routes, which would be freed with it at once.
+                successor = None if after is None or after.plan is None else after.plan.origin
+                compiled.plan.origin = successor or replace(compiled.plan.origin, routes=())
             entries: list[CompiledRoute] = [] if after is None else after.entries
             for hunk in hunks(compiled.entries, entries, is_):
                 gone += compiled.entries[hunk.i1 : hunk.i2]

@@ -1,10 +1,10 @@
 """Transfers a configuration from the supervisor to a worker: only what the worker does not have yet, in small parts.
 
-A memory file holds a row of pickles that share one memo: the configuration without what there may be many of, where its
-listeners have other routes than in the configuration before, and then, one by one, the routes and the expressions that
-the worker does not know. Expressions are compiled: workers do not load the parser. A worker reads them in steps beside
-its traffic. Only supervisor and workers ever have the descriptor, so pickle is safe, and only here may secrets be
-pickled.
+A memory file holds a row of pickles: the configuration without what there may be many of, where its listeners have
+other routes than in the configuration before, and then, one by one, the routes and the expressions that the worker does
+not know. BATCH of them share one memo: to free that of a whole row takes a worker several milliseconds. Expressions are
+compiled: workers do not load the parser. A worker reads them in steps beside its traffic. Only supervisor and workers
+ever have the descriptor, so pickle is safe, and only here may secrets be pickled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pickle
 from collections import ChainMap
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from operator import is_
 from typing import IO, Any, Final
 
@@ -27,6 +28,8 @@ from headgate_engine.expr.program import Program
 DIGEST_DIGITS: Final = 32
 # Routes and names that are gone over between two yields.
 STEP: Final = 256
+# Pickles that share one memo, and so one copy of what is equal in them.
+BATCH: Final = 256
 # Fields of the root of which there may be many: their values travel one by one as well, unless they stay.
 LONG: Final = ("backends", "policies", "services", "workloads")
 UNCHANGED: Final = -1
@@ -160,15 +163,21 @@ def _write(gateway: Gateway, before: Gateway | None, file: IO[bytes]) -> None:
         dropped=() if stay else tuple(had - gateway.expressions),
         fresh=not same,
     )
+    values = (value for name in long for value in getattr(gateway, name))
+    row = chain((outline,), missing.values(), values, _compiled(expressions, functions))
     pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
-    pickler.dump(outline)
-    for route in missing.values():
-        pickler.dump(route)
-    for name in long:
-        for value in getattr(gateway, name):
-            pickler.dump(value)
-    for one in _compiled(expressions, functions):
+    for number, one in enumerate(row, start=1):
         pickler.dump(one)
+        if not number % BATCH:
+            pickler.clear_memo()
+
+
+def _rows(file: IO[bytes]) -> Iterator[Any]:
+    """Yield what _write() has written."""
+    while True:
+        reader = pickle.Unpickler(file)  # noqa: S301 - written by our supervisor
+        for _ in range(BATCH):
+            yield reader.load()
 
 
 def _routes_by_listener(gateway: Gateway | None) -> dict[ListenerKey, tuple[Route, ...]]:
@@ -222,11 +231,11 @@ def load(descriptor: int, known: KnownParts) -> Generator[None, None, Received]:
     try:
         # Opened anew: the descriptor shares its offset with those of the other workers.
         with open(f"/proc/self/fd/{descriptor}", "rb") as file:
-            reader = pickle.Unpickler(file)  # noqa: S301 - written by our supervisor
-            outline: Outline = reader.load()
+            rows = _rows(file)
+            outline: Outline = next(rows)
             yield
             for _ in range(outline.sent):
-                route: Route = reader.load()
+                route: Route = next(rows)
                 got[route.digest] = route
                 yield
             for name, count in zip(LONG, outline.counts, strict=True):
@@ -237,11 +246,11 @@ def load(descriptor: int, known: KnownParts) -> Generator[None, None, Received]:
                     continue
                 values = []
                 for _ in range(count):
-                    values.append(reader.load())
+                    values.append(next(rows))
                     yield
                 long[name] = tuple(values)
             for _ in range(outline.programs):
-                phase, program = reader.load()
+                phase, program = next(rows)
                 programs[program.text, phase] = program
                 yield
     finally:

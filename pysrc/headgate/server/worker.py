@@ -247,6 +247,9 @@ class WorkerProcess:
         gateway = running.gateway
         before, self._running = self._running, running
         gone = prepared.received.take()
+        if running.environment is not None:
+            # The same expressions. What was received alone would be freed with all of its texts at once.
+            running.environment.programs = self._known.programs
         running.activate()
         if before is None:
             # What a worker before this one held, and this configuration does not.

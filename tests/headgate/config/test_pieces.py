@@ -15,7 +15,8 @@ def test_a_text_is_its_pieces() -> None:
     assert mark(0).join([found.head, *found.items]) + "\n" == text
 
 
-def test_a_text_that_does_not_end_with_a_line_is_not_cut() -> None:
+def test_a_text_that_ends_within_a_line_is_cut_unless_a_value_may_depend_on_it() -> None:
+    assert cut("a:\n- b", 0) == cut("a:\n- b\n", 0)
     assert cut("a:\n- |\n  b", 0) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from headgate.config.dump import Runtime, dump
 from headgate.config.load import FileSource, Loaded, LoadErrors, TextSource, UnreadableSource, load
 from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
+from headgate.ir.route import Route
 
 ENVIRON = {"NAME": "from-environment", "HOST": "e.test:80"}
 HEAD = "config: {workerThreads: 1}\ngateways:\n  default:\n    port: 3000\n  other: {port: 3001, listeners: [{name: l}]}\n"
@@ -32,6 +33,24 @@ backends:
   host: key.test:80
   policies: {backendAuth: {key: {file: key.txt}}}
 """
+# Further entries of the two lists: what a change of the rest may add, remove or move.
+MORE_POLICIES = [
+    "- name: {name: NAME, namespace: default}\n  target: {route: {name: a2, namespace: default}}\n"
+    "  policy: {timeout: {requestTimeout: NUMBERs}}\n",
+    "- name: {name: NAME, namespace: default}\n  target: {route: {name: a3, namespace: default}}\n"
+    "  policy: {requestMirror: {backend: {backend: shared}}}\n",
+    "- name: {name: NAME, namespace: default}\n  target: {backend: {backend: {name: key, namespace: ''}}}\n"
+    "  policy: {requestHeaderModifier: {set: {x-c: 'NUMBER'}}}\n",
+    "- name: {name: NAME, namespace: default}\n  target: {gateway: {gatewayName: default, gatewayNamespace: default}}\n"
+    "  policy: {timeout: {requestTimeout: NUMBERs}}\n",
+    "- name: {name: NAME, namespace: default}\n  target: {route: {name: a1, namespace: default}}\n"
+    "  policy: {authorization: {rules: ['request.path == \"/NUMBER\"']}}\n",
+]
+MORE_BACKENDS = [
+    "- name: missing-NUMBER\n  host: found.test:80\n",
+    "- name: bNUMBER\n  host: b.test:NUMBER\n",
+    "- name: through\n  host: far.test:80\n  policies: {backendTunnel: {proxy: {backend: shared}}}\n",
+]
 BODIES = [
     "  matches: [{path: {pathPrefix: /NUMBER}}]\n  backends: [{host: 'NUMBER.test:80'}]\n",
     "  policies:\n    directResponse: {status: 200, body: 'NUMBER'}\n",
@@ -47,6 +66,8 @@ BODIES = [
     "  gateways: [other]\n",
     "  gateways: [default, other/l]\n  hostnames: ['h.test', \"*.NUMBER.test\"]\n",
     "  backends: [{backend: missing-NUMBER}]\n",
+    "  backends: [{backend: through}, {backend: shared}]\n",
+    "  policies: {requestMirror: {backend: {backend: shared}}}\n  backends: [{host: 'a.test:80'}]\n",
     "  backends:\n  - backend: shared\n    policies:\n      backendAuth: {key: {file: other.txt}}\n",
 ]
 WRONG = [
@@ -90,6 +111,7 @@ class Editor:
         self.tail = self.draw.choice(["", POLICIES, "mcp: {targets: [{name: t, mcp: {host: 'http://m.test/mcp'}}]}\n"])
         if self.tail == self.policies:
             self.tail = ""
+        self.head = HEAD
 
     def route(self, wrong: float = 0.0) -> str:
         self.numbers += 1
@@ -101,14 +123,39 @@ class Editor:
 
     def text(self) -> str:
         if self.long_form:
-            head = HEAD.replace("default:", "spare:")
+            head = self.head.replace("default:", "spare:")
             lines = "".join("    " + line for one in self.routes for line in one.splitlines(keepends=True))
             list_of = f"binds:\n- port: 3005\n  listeners:\n  - name: one\n    routes:\n{lines}"
         else:
-            head = HEAD
+            head = self.head
             lines = "".join(self.indent + line for one in self.routes for line in one.splitlines(keepends=True))
             list_of = f"routes:\n{lines}"
         return f"{head}{self.policies}{list_of}{self.tail}"
+
+    def edit_rest(self) -> None:
+        """Change what is no route: backends and policies above all."""
+        name = "policies" if self.policies else "tail"
+        found: str = getattr(self, name)
+        number = str(self.draw.randint(81, 99))
+        match self.draw.randrange(8):
+            case 0:
+                found = found.replace("3s", f"{number}s")
+            case 1:
+                found = found.replace("shared.test:80", f"shared.test:{number}")
+            case 2 | 3:
+                more = self.draw.choice(MORE_POLICIES).replace("NAME", f"p{self.numbers}").replace("NUMBER", number)
+                found = found.replace("backends:\n", f"{more}backends:\n")
+            case 4:
+                found = found.replace("policies:\n", "policies:\n" + MORE_POLICIES[0].replace("NUMBER", number))
+            case 5:
+                more = self.draw.choice(MORE_BACKENDS).replace("NUMBER", self.draw.choice([number, "14", "13"]))
+                found = found.replace("backends:\n", f"backends:\n{more}") if number < "90" else found + more
+            case 6:
+                found = POLICIES
+            case 7:
+                self.head = HEAD.replace("3001", f"30{number}") if self.head == HEAD else HEAD
+        if found.startswith("policies:"):
+            setattr(self, name, found)
 
     def edit(self, wrong: float) -> None:
         """Change, insert, delete, move, comment or indent routes."""
@@ -176,6 +223,8 @@ def test_reading_again_is_reading_all(seed: int, tmp_path_factory: pytest.TempPa
         saved = [*editor.routes]
         for _ in range(editor.draw.choice([1, 1, 1, 2, 3])):
             editor.edit(wrong=0.15)
+        if editor.draw.random() < 0.4:
+            editor.edit_rest()
         if editor.draw.random() < 0.3:
             editor.routes = saved
 
@@ -285,13 +334,62 @@ def test_faults_are_told_all_at_once_and_a_repair_is_read_by_itself(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        (lambda text: text.replace("requestTimeout: 3s", "requestTimeout: 4s"), {1}),
+        (lambda text: text.replace("name: a1, namespace", "name: a3, namespace"), {1, 3}),
+        (lambda text: text.replace("shared.test", "shared2.test"), {4, 5}),
+        (lambda text: text.replace("x-b: '1'", "x-b: '2'"), {4, 5}),
+        (lambda text: text.replace("- name: key\n", "- name: through\n  host: 'x.test:1'\n- name: key\n"), {5}),
+        (lambda text: text.replace("\nbackends:", "\n" + MORE_POLICIES[0].replace("NUMBER", "5") + "backends:"), {2}),
+        (lambda text: text.replace("\nbackends:", "\nbackends:\n" + MORE_BACKENDS[1].replace("NUMBER", "5").rstrip()), {5}),
+        (lambda text: text[:-1], set()),
+    ],
+    ids=[
+        "policy of a route", "target of a policy", "backend", "policy of a backend", "backend that was missing",
+        "policy more", "backend in front, where a route has a warning", "no line end",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("behind", [False, True], ids=["in front", "behind"])
+def test_what_depends_on_a_change_is_read_with_it(
+    tmp_path: Path, change: Callable[[str], str], new: set[int], behind: bool
+) -> None:
+    """A named backend, a targeted policy, the last line: the other routes stay the same objects."""
+    bodies = {4: BODIES[4], 5: "  backends: [{backend: through}, {backend: shared}]\n"}
+    routes = "".join(named(number, bodies.get(number, BODIES[0])) for number in range(8))
+    parts = [f"routes:\n{routes}", POLICIES]
+    text = HEAD + "".join(parts if behind else reversed(parts))
+    (tmp_path / "key.txt").write_text("secret")
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    reader = SourceReader(FileSource(str(path)))
+    before = reader.load(ENVIRON)
+    path.write_text(change(text))
+    found = outcome(lambda: reader.load(ENVIRON))
+    assert reader.whole == 1
+    assert found == outcome(lambda: load(reader.source, environ=ENVIRON))
+    listed = zip(routes_of(before), routes_of(reader.load(ENVIRON)), strict=True)
+    assert {number for number, (one, other) in enumerate(listed) if one is not other} == new
+    path.write_text(text)
+    assert outcome(lambda: reader.load(ENVIRON)) == outcome(lambda: load(reader.source, environ=ENVIRON))
+    assert reader.whole == 1
+
+
+def routes_of(loaded: Loaded) -> tuple[Route, ...]:
+    return loaded.gateway.binds[0].listeners[0].routes
+
+
+@pytest.mark.parametrize(
     "change",
     [
-        lambda text: text.replace("requestTimeout: 3s", "requestTimeout: 4s"),
-        lambda text: text.replace("shared.test", "shared2.test"),
         lambda text: text.replace("- name: a3", "- name: a4"),
         lambda text: text.replace("port: 3000", "port: 3002"),
+        lambda text: text.replace("workerThreads: 1", "workerThreads: 2"),
+        lambda text: text.replace("policies:\n", "policies:\n" + MORE_POLICIES[3].replace("NUMBER", "5"), 1),
+        lambda text: text.replace("a3\n", "a3\n  backends: &anchor [{host: 'a:1'}]\n"),
+        lambda text: text + "services: []\n",
     ],
+    ids=["two of a name", "port", "process", "policy of a gateway", "anchor", "another section"],
 )
 def test_what_concerns_other_routes_is_read_as_a_whole(tmp_path: Path, change: object) -> None:
     reader = written(tmp_path, *ROUTES)

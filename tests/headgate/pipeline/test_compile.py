@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from compile_rig import Rig, open_rig, rig
@@ -196,3 +197,28 @@ def test_a_configuration_is_let_go_of_in_small_steps(rig: Rig) -> None:
     assert held == 0
     assert 0 < most <= 64
     assert before.gateway is made.gateway
+
+
+def test_the_routes_of_a_configuration_are_let_go_of_in_small_steps(rig: Rig) -> None:
+    """So that no two of its parts hold all of them: whichever goes last would free them at once."""
+
+    def text(mark: str) -> str:
+        return "routes:\n" + "".join(route_text(f"r{number}", f"/{mark}{number}") for number in range(200))
+
+    def live() -> int:
+        return sum(isinstance(one, Route) for one in gc.get_objects())
+
+    before = rig.run(text("a"))
+    made = rig.compile(text("b"))
+    made.activate()
+    rig.running = made
+    counts = [live()]
+    work = before.release(made)
+    del before
+    for _ in work:
+        counts.append(live())
+    del work
+    counts.append(live())
+    freed = [earlier - later for earlier, later in pairwise(counts)]
+    assert sum(freed) == 200
+    assert max(freed) <= 16

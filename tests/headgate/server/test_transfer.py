@@ -14,6 +14,7 @@ from headgate.config.load import load as load_source
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 from headgate.pipeline.slices import at_once
+from headgate.server import transfer
 from headgate.server.transfer import Incomplete, KnownParts, Received, load, store
 
 
@@ -165,3 +166,15 @@ def test_a_route_that_is_neither_known_nor_sent_is_a_fault() -> None:
     first, second = gateway_of(text_of("a", "b")), gateway_of(text_of("b", "a"))
     with pytest.raises(Incomplete):
         received(second, first, KnownParts())
+
+
+def test_a_row_longer_than_a_batch_arrives_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pickles of one batch share a memo; what a batch ends with must not be looked for in the next one."""
+    monkeypatch.setattr(transfer, "BATCH", 3)
+    names = [f"r{number}" for number in range(11)]
+    gateway = gateway_of(text_of(*names))
+    found = received(gateway).gateway
+    assert found == gateway
+    assert digests_of(found) == digests_of(gateway)
+    changed = gateway_of(text_of(*names[:4], *(f"s{number}" for number in range(7))))
+    assert received(changed, gateway, running(gateway)).gateway == changed

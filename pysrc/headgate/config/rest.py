@@ -1,0 +1,121 @@
+"""What a text says beside its routes, so that a change of it can be told from others: which routes depend on it.
+
+Routes depend on named backends, which they refer to (`Notes.backends`), and on targeted policies, which hold for them
+(`Notes.used`) or come to hold for them. All else that is no route (process settings, gateways, listeners, services, the
+sections `llm`, `mcp` and `ui`) may bear on every route: where it changes, the whole text is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from headgate.config.check import Record
+from headgate.config.context import Notes
+from headgate.config.standalone import Standalone
+from headgate.document.nodes import DocumentNode
+
+# Sections that are compared by what they come to: ports, listeners and routes.
+COMPARED_LATER: Final = ("binds", "routes")
+BACKENDS: Final = "backends"
+POLICIES: Final = "policies"
+Depends = Callable[[str | None, tuple[str, ...], Notes | None], bool]
+
+
+class WrittenPolicy(NamedTuple):
+    """A targeted policy. `route` and `backend`: the route (`namespace/name`) or the named backend that it targets; of
+    neither where it targets something else.
+    """
+
+    digest: bytes
+    route: str | None
+    backend: str | None
+
+
+class Rest(NamedTuple):
+    """`sections`: digests by key; `backends`: index and digest by name; `policies`: in their order."""
+
+    sections: dict[str, bytes]
+    backends: dict[str, tuple[int, bytes]]
+    policies: tuple[WrittenPolicy, ...]
+
+
+def rest_of(standalone: Standalone) -> Rest:
+    """Return what a text says beside its routes."""
+    root = standalone.root
+    entries = root.node.value
+    assert isinstance(entries, dict)
+    apart = (*COMPARED_LATER, BACKENDS, POLICIES)
+    sections = {key: _digest(entry.node) for key, entry in entries.items() if key not in apart}
+    backends = {
+        one["name"].removeprefix("/"): (index, _digest(one.node)) for index, one in enumerate(root.records(BACKENDS))
+    }
+    return Rest(sections, backends, tuple(map(_written_policy, root.records(POLICIES))))
+
+
+def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
+    """Return a function that tells whether a route may have changed with the rest of the text; None where every route
+    may have. It gets `namespace/name` of the route (None where that is not known), the named backends that it refers
+    to, and its notes. `outer`: the notes of what is no route.
+    """
+    if old.sections != new.sections:
+        return None
+    names = old.backends.keys() | new.backends.keys()
+    changed = {name for name in names if _digest_in(old, name) != _digest_in(new, name)}
+    moved = {name for name in names - changed if old.backends[name][0] != new.backends[name][0]}
+    if not outer.backends.isdisjoint(changed):
+        return None  # a policy or another backend refers to it
+    routes: set[str] = set()
+    paths: set[str] = set()
+    for index in range(max(len(old.policies), len(new.policies))):
+        both = (old.policies[index : index + 1], new.policies[index : index + 1])
+        if both[0] == both[1]:
+            continue
+        paths.add(f"{POLICIES}[{index}]")
+        for policy in both[0] + both[1]:
+            if policy.route is not None:
+                routes.add(policy.route)
+            elif policy.backend is not None:
+                changed.add(policy.backend)
+            else:
+                return None
+
+    def depends(name: str | None, backends: tuple[str, ...], notes: Notes | None) -> bool:
+        if (bool(routes) if name is None else name in routes) or not changed.isdisjoint(backends):
+            return True
+        # A warning may say where the backend stands.
+        return notes is not None and (
+            not paths.isdisjoint(notes.used) or (bool(notes.warnings) and not moved.isdisjoint(backends))
+        )
+
+    return depends
+
+
+def _digest_in(rest: Rest, name: str) -> bytes | None:
+    found = rest.backends.get(name)
+    return None if found is None else found[1]
+
+
+def _written_policy(record: Record) -> WrittenPolicy:
+    [(kind, target)] = record["target"].values.items()
+    route = backend = None
+    if kind == "route":
+        route = f"{target['namespace']}/{target['name']}"
+    elif kind == "backend" and "backend" in target:
+        backend = target["backend"]["name"]
+    return WrittenPolicy(_digest(record.node), route, backend)
+
+
+def _digest(node: DocumentNode) -> bytes:
+    """Return a digest of all that a reader sees of a node but where it stands."""
+    return hashlib.sha256(repr(_written(node)).encode("utf-8", "surrogatepass")).digest()
+
+
+def _written(node: DocumentNode) -> Any:
+    value = node.value
+    if isinstance(value, list):
+        return [_written(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _written(entry.node) for key, entry in value.items()}
+    return (value, node.loose, node.expanded)
