@@ -50,6 +50,11 @@ MCP: Final = """\
   matches: [{path: {pathPrefix: /tools}}]
   backends: [{mcp: {targets: [{name: one, mcp: {host: "http://127.0.0.1:9"}}]}}]
 """
+AI = """\
+- name: model
+  matches: [{path: {pathPrefix: /model}}]
+  backends: [{ai: {name: model, provider: {openAI: {}}, policies: {backendAuth: {key: key}}}}]
+"""
 
 
 class Text(NamedTuple):
@@ -83,6 +88,7 @@ CHANGES: Final[dict[str, Callable[[Text, int], Text]]] = {
     "unended": lambda text, number: text._replace(ended=not text.ended),
     "every": lambda text, number: text._replace(number=number),
     "mcp": lambda text, number: text._replace(more=text.more + MCP.replace("tools", f"tools{number}")),
+    "ai": lambda text, number: text._replace(more=text.more + AI.replace("model", f"model{number}")),
 }
 
 

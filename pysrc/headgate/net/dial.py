@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
-from headgate.net.tls import client_context
+from headgate.net.tls import ClientContext, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
@@ -64,6 +64,8 @@ class Dialer:
         timeout_ms = endpoint.connect_timeout_ms
         self._timeout = (settings.connect_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         self._keepalives = endpoint.keepalives or settings.keepalives
+        self._context: ClientContext | None = None
+        # That of `_context`, once it is ready.
         self._ssl: ssl.SSLContext | None = None
         self._server_hostname: str | None = None
         self._selector: ProxySelector | None = None
@@ -73,12 +75,14 @@ class Dialer:
             places = (one.endpoint for one in endpoint.tunnel.proxies)
             self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
         if endpoint.tls is not None:
-            self._ssl = client_context(endpoint.tls)
+            self._context = shared_context(endpoint.tls)
             self._server_hostname = endpoint.tls.hostname or endpoint.host
 
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
         async with asyncio.timeout(self._timeout) as limit:
+            if self._context is not None and self._ssl is None:
+                self._ssl = await self._context.ready()
             if self._selector is not None and self._endpoint.tunnel is not None:
                 await self._connect_through(factory, self._selector, self._endpoint.tunnel, limit)
                 return

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import ssl
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+from weakref import WeakValueDictionary
 
+from headgate.ir.digest import digest
 from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls
 
@@ -103,15 +108,18 @@ class SniSelector:
 
 
 def client_context(tls: BackendTls) -> ssl.SSLContext:
-    """Return the context for connections to a backend.
+    """Return the context for connections to a backend, without the trust anchors of the system.
 
-    The trust anchors are `root_pem`, or the system's store if it is None. `insecure` switches verification off,
-    `insecure_host` only that of the host name. Raises ssl.SSLError for bad certificates or keys.
+    The trust anchors are `root_pem`, or the system's store if it is None; see ClientContext. `insecure` switches
+    verification off, `insecure_host` only that of the host name. Raises ssl.SSLError for bad certificates or keys.
     """
     if tls.root_pem is not None:
         context = ssl.create_default_context(cadata=tls.root_pem.decode("ascii", "ignore"))
     else:
-        context = ssl.create_default_context()
+        # As create_default_context(), which reads the system's store.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        if keys := os.environ.get("SSLKEYLOGFILE"):
+            context.keylog_filename = keys
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.insecure:
         context.check_hostname = False
@@ -122,3 +130,41 @@ def client_context(tls: BackendTls) -> ssl.SSLContext:
     if tls.client is not None:
         _load_pair(context, tls.client.cert_pem, tls.client.key.secret.reveal_bytes())
     return context
+
+
+class ClientContext:
+    """The context for connections to backends with equal settings; only their hosts may differ.
+
+    To read the trust store of the system takes 20 ms, which would hold the loop of a worker, and a megabyte. So it is
+    read in a thread, before the first connection, and once for all backends that share the context.
+    """
+
+    __slots__ = ("__weakref__", "_context", "_lacks_store", "_reading")
+
+    def __init__(self, tls: BackendTls) -> None:
+        self._context = client_context(tls)
+        self._lacks_store = tls.root_pem is None and not tls.insecure
+        self._reading: asyncio.Future[None] | None = None
+
+    async def ready(self) -> ssl.SSLContext:
+        """Return the context with its trust anchors. Raises OSError."""
+        if self._lacks_store:
+            loop = asyncio.get_running_loop()
+            if self._reading is None or self._reading.done() or self._reading.get_loop() is not loop:
+                self._reading = loop.run_in_executor(None, self._context.load_default_certs)
+            # Who waits may leave; others wait as well.
+            await asyncio.shield(self._reading)
+            self._lacks_store, self._reading = False, None
+        return self._context
+
+
+_CONTEXTS: Final[WeakValueDictionary[str, ClientContext]] = WeakValueDictionary()
+
+
+def shared_context(tls: BackendTls) -> ClientContext:
+    """Return the context for settings, the one that is there while anybody holds it. Raises ssl.SSLError."""
+    key = digest(replace(tls, hostname=None))
+    found = _CONTEXTS.get(key)
+    if found is None:
+        found = _CONTEXTS[key] = ClientContext(tls)
+    return found

@@ -60,7 +60,8 @@ from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.worker")
 
-# How long a thread that imports modules may keep the loop from going on.
+# How long a thread that imports modules may keep the loop from going on, each time that the loop has let go of the
+# interpreter: several times a turn, around its system calls.
 IMPORT_SECONDS: Final = 0.0005
 
 
