@@ -40,13 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def read_public_authorities_once() -> None:
-    """Every httpx client reads the public certificates, which takes 20 ms; no test talks to a public server."""
+    """Every httpx client reads the public certificates (certifi's, or those that SSL_CERT_FILE names), which takes 20 ms; no test
+    talks to a public server.
+    """
     made = ssl.create_default_context
-    public = functools.cache(functools.partial(made, cafile=certifi.where()))
+    files = {certifi.where(), os.environ.get("SSL_CERT_FILE")}
+    public = functools.cache(lambda file: made(cafile=file))
 
     def create(*purpose: Any, **options: Any) -> ssl.SSLContext:
-        if not purpose and options == {"cafile": certifi.where()}:
-            return public()
+        if not purpose and options.keys() == {"cafile"} and options["cafile"] in files:
+            return public(options["cafile"])
         return made(*purpose, **options)
 
     ssl.create_default_context = create

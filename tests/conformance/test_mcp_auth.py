@@ -19,13 +19,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.conformance import COMPILED, NODE, SUITE
 from tests.end_to_end.conftest import free_port
 from tests.end_to_end.mcp_oauth_flows_rig import KINDS, OWN_CLIENT, started
 from tests.end_to_end.mcp_oauth_rig import PROVIDER, ROOT, consent
 
-MODULES = ROOT / "build" / "conformance" / "node_modules"
-NODE = MODULES / "node" / "bin" / "node"
-SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 RESULTS = ROOT / "docs" / "conformance-auth.md"
 VERSION = "0.2.0-alpha.12"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
@@ -56,7 +54,7 @@ def run(url: str, client_id: str, port: int, revision: str, folder: Path) -> dic
     """Return the statuses of the checks of each scenario."""
     command = [str(NODE), str(SUITE), "authorization", "--url", url, "--client-id", client_id, "--resource", url,
                "-p", str(port), "--spec-version", revision, "-o", str(folder)]  # fmt: skip
-    suite = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    suite = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **COMPILED})
     assert suite.stdout is not None
     lines: list[str] = []
     ender = threading.Timer(120, suite.kill)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import signal
 import socket
@@ -46,13 +47,13 @@ def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> It
         text: str, workers: int = 1, environment: dict[str, str] | None = None, settings: str = ""
     ) -> Gateway:
         key = (workers, json.dumps(environment or {}), settings)
-        found = (resting if warm and not environment else fresh).take(text, key)
+        found = (resting if warm else fresh).take(text, key)
         started.append((key, found))
         return found
 
     yield start
     logs = [found.log() for _, found in started]
-    stopped = [found for key, found in started if not (warm and key[1] == "{}")]
+    stopped = [] if warm else [found for _, found in started]
     for found in stopped:
         with contextlib.suppress(OSError):
             found.process.send_signal(signal.SIGTERM)
@@ -119,9 +120,9 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
     yield from starter()
 
 
-@pytest.fixture
-def sample() -> Iterator[Callable[..., int]]:
-    """`sample("http_service", ...)` starts a sample server of the package; gives its port."""
+@contextlib.contextmanager
+def samples() -> Iterator[Callable[..., int]]:
+    """A function that starts sample servers of the package, which end with the block; it gives their ports."""
     running: list[subprocess.Popen[str]] = []
 
     def start(module: str, *arguments: str) -> int:
@@ -136,6 +137,20 @@ def sample() -> Iterator[Callable[..., int]]:
     for process in running:
         process.terminate()
         process.wait(60)
+
+
+@pytest.fixture(scope="session")
+def lasting_sample() -> Iterator[Callable[..., int]]:
+    """The same for servers that remember nothing: those with the same arguments are one."""
+    with samples() as start:
+        yield functools.cache(start)
+
+
+@pytest.fixture
+def sample(lasting_sample: Callable[..., int]) -> Iterator[Callable[..., int]]:
+    """`sample("http_service", ...)` starts a sample server of the package; gives its port."""
+    with samples() as start:
+        yield lambda module, *arguments: (start if module == "mcp_server" else lasting_sample)(module, *arguments)
 
 
 def raw(port: int, data: bytes, seconds: float = 30.0) -> bytes:

@@ -21,6 +21,8 @@ from tests.end_to_end.provider_stand_in import (
     whole,
 )
 
+pytestmark = pytest.mark.warm
+
 MESSAGES: list[Any] = [{"role": "user", "content": "Tell me more"}]
 CONFIG = """
 gateways:

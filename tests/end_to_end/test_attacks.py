@@ -7,7 +7,10 @@ import time
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from tests.end_to_end.asking import ask
+
+pytestmark = pytest.mark.warm
 
 EVIL = ("a\r\nx-evil: 1", "a\nx-evil: 1", "a\rx-evil: 1", "a\x00b", "a\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n", "\x7f")
 INJECTED = """

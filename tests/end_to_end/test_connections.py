@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}

@@ -265,8 +265,7 @@ def test_what_is_known_survives_a_reload(gateway: Callable[..., Any], trio: list
     while state(running, "a")["side"] == "active":
         ask(running)
     total = state(running, "a")["totalRequests"]
-    running.write(text.replace("requestTimeout: 20s", "requestTimeout: 19s"))
-    running.wait_log("generation=2")
+    running.reload(text.replace("requestTimeout: 20s", "requestTimeout: 19s"))
     told = state(running, "a")
     assert (told["side"], told["totalRequests"]) == ("rejected", total)
     assert "a" not in shares(running, 40)

@@ -27,6 +27,8 @@ from tests.end_to_end.oidc_rig import ENVIRONMENT, Browser
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
 from tests.end_to_end.tls_rig import tls_upstream
 
+pytestmark = pytest.mark.warm
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Start = Callable[..., Any]
 

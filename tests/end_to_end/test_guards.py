@@ -13,6 +13,8 @@ import openai
 import pytest
 from tests.end_to_end.provider_stand_in import StandIn, message, whole
 
+pytestmark = pytest.mark.warm
+
 MODELS = """
 gateways:
   default: {port: {port}}

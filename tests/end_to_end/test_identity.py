@@ -17,6 +17,8 @@ from tests.end_to_end.identity_rig import EC_KEY, ISSUER, JWKS, RSA_KEY, jwk, to
 
 from headgate.policy.key_sets import LEAST_PAUSE
 
+pytestmark = pytest.mark.warm
+
 # -- who may come in -----------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,10 @@ import urllib.error
 import urllib.request
 from collections import Counter
 
+import pytest
 from tests.end_to_end.asking import ask
+
+pytestmark = pytest.mark.warm
 
 CONFIG = """
 gateways:
@@ -62,8 +65,7 @@ def test_a_limit_survives_a_reload_that_does_not_touch_it(gateway) -> None:
     text = CONFIG.replace("200", "2", 1)
     running = gateway(text)
     assert [running.fetch(running.url)[0] for _ in range(3)] == [200, 200, 429]
-    running.write(text.replace("name: limited", "name: limited\n  hostnames: [127.0.0.1]"))
-    running.wait_log("generation=2")
+    running.reload(text.replace("name: limited", "name: limited\n  hostnames: [127.0.0.1]"))
     assert running.fetch(running.url)[0] == 429
 
 
@@ -123,17 +125,18 @@ def limited_routes(count: int, tokens: int, entries: int = 1) -> str:
     return f"gateways: {{default: {{port: {{port}}}}}}\nroutes:\n{routes}\n"
 
 
+@pytest.mark.cold
 def test_13_000_limits_start(gateway) -> None:
     running = gateway(limited_routes(1300, 1, 10))
     assert [running.fetch(f"{running.url}/1299")[0] for _ in range(2)] == [200, 429]
 
 
+@pytest.mark.cold
 def test_4_000_routes_change_their_limits_ten_times(gateway) -> None:
     running = gateway(limited_routes(4000, 1))
     for turn in range(10):
         assert [running.fetch(f"{running.url}/3999")[0] for _ in range(2 + turn)] == [200] * (1 + turn) + [429]
-        running.write(limited_routes(4000, 2 + turn))
-        running.wait_log(f"generation={turn + 2}")
+        running.reload(limited_routes(4000, 2 + turn))
 
 
 # -- limits of tokens --------------------------------------------------------------------------------------------------
@@ -169,6 +172,7 @@ def test_token_limits_are_told_beside_cors(gateway) -> None:
         assert (answer.headers["x-ratelimit-limit"], answer.headers["vary"]) == ("5", "Origin")
 
 
+@pytest.mark.cold
 def test_a_limit_of_tokens_needs_a_model(gateway) -> None:
     running = gateway(NO_MODEL)
     assert "routes[0]: a limit of tokens has no effect: no backend is a model" in running.log()

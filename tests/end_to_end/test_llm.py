@@ -8,6 +8,8 @@ import socket
 import openai
 import pytest
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}

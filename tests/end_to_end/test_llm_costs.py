@@ -19,6 +19,8 @@ from tests.engine.llm.realtime_rig import DELTA, done, frame
 
 from headgate_engine.llm.estimate import tokens_of
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}
@@ -227,6 +229,7 @@ LIMIT = """
 LONG = "word " * 60
 
 
+@pytest.mark.cold      # limits with the same name and numbers outlive a reload
 def test_prompts_are_taken_before_they_are_sent(gateway, stand_in) -> None:
     provider = stand_in(whole({"error": {"message": "no"}}, 400), whole(chat()))
     running = gateway(config(provider, LIMIT, MEMBER + "\n      tokenize: true"))
@@ -241,6 +244,7 @@ def test_prompts_are_taken_before_they_are_sent(gateway, stand_in) -> None:
     assert ask(running)[1]["x-ratelimit-remaining"] == str(100 - 18 - tokens_of("hi") - 7)
 
 
+@pytest.mark.cold      # limits with the same name and numbers outlive a reload
 def test_the_estimate_stands_where_nobody_counts(gateway, stand_in) -> None:
     silent = {name: value for name, value in chat().items() if name != "usage"}
     running = gateway(config(stand_in(whole(silent)), LIMIT, MEMBER + "\n      tokenize: true"))
@@ -252,6 +256,7 @@ def test_the_estimate_stands_where_nobody_counts(gateway, stand_in) -> None:
     assert running.metric("gw_gen_ai_client_token_usage_count") == 0, "metrics are what providers say"
 
 
+@pytest.mark.cold      # limits with the same name and numbers outlive a reload
 def test_tokens_are_counted_here_where_the_provider_cannot(gateway, stand_in) -> None:
     provider = stand_in(whole(chat()))
     running = gateway(config(provider, LIMIT))

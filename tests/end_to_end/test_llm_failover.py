@@ -22,6 +22,8 @@ from tests.end_to_end.provider_stand_in import (
     whole,
 )
 
+pytestmark = pytest.mark.warm
+
 MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]
 ERROR = {"error": {"message": "no", "type": "server_error", "param": None, "code": None}}
 GOOD = whole(chat("from the second"))

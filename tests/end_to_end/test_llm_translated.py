@@ -27,6 +27,8 @@ from tests.end_to_end.provider_stand_in import (
     whole,
 )
 
+pytestmark = pytest.mark.warm
+
 ROOT = Path(__file__).parents[2]
 NOTHING = whole({})
 MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]

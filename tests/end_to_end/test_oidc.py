@@ -27,6 +27,8 @@ from tests.end_to_end.oidc_rig import (
 
 from headgate.crypto.sealed import Sealer
 
+pytestmark = pytest.mark.warm
+
 ROOT = Path(__file__).resolve().parents[2]
 PROVIDER = ROOT / "build" / "node" / "node_modules" / "oidc-provider" / "lib" / "index.js"
 SHOWN = "transformations: {request: {set: {x-sub: jwt.sub}}}\n"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.end_to_end.asking import ask
 
+pytestmark = pytest.mark.warm
+
 SPELLINGS = [
     "/admin", "/admin/", "/./admin", "/x/../admin", "/x/y/../../admin", "/../admin", "/admin/.", "/admin/x/..",
     "/%61dmin", "/%61%64%6d%69%6e", "/adm%69n", "/%2e/admin", "/x/%2e%2e/admin", "/x/%2E%2E/admin", "/x/.%2e/admin",

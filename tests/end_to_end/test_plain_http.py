@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}

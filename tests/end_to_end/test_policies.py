@@ -9,6 +9,8 @@ import time
 import pytest
 from tests.end_to_end.asking import BASE, ask, indented
 
+pytestmark = pytest.mark.warm
+
 # -- cors and csrf -----------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from tests.end_to_end.asking import BASE, ask, indented
+
+pytestmark = pytest.mark.warm
 
 # -- identity in expressions -------------------------------------------------------------------------------------------
 

@@ -133,9 +133,10 @@ def test_ports_come_and_go_with_a_reload(gateway) -> None:
 
 
 class Load:
-    """Clients that count answers and losses, with one connection each or one for each request."""
+    """Clients that count answers and losses, with one connection each or one for each request; `pause` between two, in seconds."""
 
-    def __init__(self, port: int, clients: int, *, keep_alive: bool = True) -> None:
+    def __init__(self, port: int, clients: int, *, keep_alive: bool = True, pause: float = 0.0) -> None:
+        self._pause = pause
         self.answers = 0
         self.losses: list[str] = []
         self.refused = 0
@@ -163,6 +164,7 @@ class Load:
                 if answer.status != 200 or b"hello" not in body:
                     self.losses.append(f"status {answer.status}: {body[:80]!r}")
                 self.answers += 1
+                self._stop.wait(self._pause)
                 if answer.will_close:
                     connection.close()
                     connection = None
@@ -183,13 +185,13 @@ class Load:
 def test_a_hundred_reloads_and_a_drain_under_load_lose_no_request(gateway, sample) -> None:
     text = PROXY.replace("BACKEND", str(sample("http_service")))
     running = gateway(text.replace("NUMBER", "0"), workers=2)
-    load = Load(running.port, 8)
+    load = Load(running.port, 8, pause=0.01)
     for number in range(1, 101):
         running.write(text.replace("NUMBER", str(number)))
         # Asked for rather than watched: a hundred debounce times would test patience.
         deadline = time.monotonic() + 10
         while running.metric("gw_config_generation") < number + 1 and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(0.05)
         if number % 10 == 0:
             assert not load.losses, load.losses[:3]
     running.wait_metric("gw_config_generation", 101)

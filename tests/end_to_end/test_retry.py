@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.end_to_end.retry_rig import Scripted
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}

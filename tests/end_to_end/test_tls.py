@@ -16,6 +16,8 @@ from tests.end_to_end.tls_rig import (
     tls_upstream,
 )
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default:
@@ -86,7 +88,7 @@ def test_the_listener_is_chosen_by_sni_and_renewed_files_are_taken_up(gateway, a
         assert running.metric(f"gw_downstream_sent_bytes_total{labels}") == 1
     before = serial(running, "a.test")
     issue(authority, tmp_path, "a", "a.test")
-    running.wait_log("generation=2")
+    running.wait_log("configuration reloaded")
     assert serial(running, "a.test") != before
     assert https(running, tmp_path, "a.test") == "a"
 

@@ -13,6 +13,8 @@ from tests.end_to_end.asking import ask
 from tests.end_to_end.trace_rig import GATEWAY, PLAIN
 from tests.end_to_end.tracing import Watch, one, row, rows, wait_for, watchers
 
+pytestmark = pytest.mark.warm
+
 ALL_POLICIES = """
 cors: {allowOrigins: ["http://page.test"]}
 authorization: {rules: ['request.headers["x-user"] == "me"']}
@@ -324,6 +326,7 @@ def test_bodies_are_shown_up_to_the_buffer_limit(gateway, echo) -> None:
     assert base64.b64decode(one(events, "bodySnapshot response")["body"]) == answer.body[:1000]
 
 
+@pytest.mark.cold
 def test_a_watcher_that_does_not_read_slows_nobody_and_loses_events(policies) -> None:
     # One event of some kilobytes for each rule: far more than the queue and all buffers of the way hold.
     rules = [f'request.path == "/{i}"' for i in range(3000)] + ["true"]

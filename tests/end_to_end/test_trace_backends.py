@@ -11,6 +11,8 @@ from tests.end_to_end.asking import ask
 from tests.end_to_end.trace_rig import PLAIN
 from tests.end_to_end.tracing import Watch, one, row, rows
 
+pytestmark = pytest.mark.warm
+
 LLM = """
 gateways:
   default: {port: {port}}

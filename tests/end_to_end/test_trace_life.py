@@ -14,6 +14,8 @@ from tests.end_to_end.processes import kill
 from tests.end_to_end.trace_rig import GATEWAY, PLAIN
 from tests.end_to_end.tracing import Watch, one, rows, wait_for
 
+pytestmark = pytest.mark.warm
+
 
 @pytest.fixture
 def plain(gateway, echo):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import entry_walk
@@ -14,22 +15,43 @@ import pytest
 WALK = Path(entry_walk.__file__)
 
 
-def walked(module: str, journal: Path) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PYTHONMALLOC": "debug"}
-    return subprocess.run([sys.executable, str(WALK), module, str(journal)], env=environ, capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], int]]:
+    """`walked(module, journal)`: the exit status of a process that walks a module, or the negative number of a signal."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "deadly.py").write_text("import os\n\ndef fatal(one=None):\n    if one is None:\n        os.abort()\n")
+    environ = {**os.environ, "PYTHONMALLOC": "debug", "PYTHONPATH": str(folder)}
+    errors = folder / "errors"
+    with (
+        errors.open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, str(WALK)], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        asking, answers = process.stdin, process.stdout
+        assert asking is not None
+        assert answers is not None
+
+        def run(module: str, journal: Path) -> int:
+            asking.write(f"{module} {journal}\n")
+            asking.flush()
+            told = answers.readline()
+            assert told, errors.read_text(errors="replace")
+            return int(told)
+
+        yield run
+        asking.close()
 
 
 @pytest.mark.parametrize("module", entry_walk.module_names())
-def test_odd_arguments_raise(module: str, tmp_path: Path) -> None:
+def test_odd_arguments_raise(walked: Callable[[str, Path], int], module: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    done = walked(module, journal)
+    status = walked(module, journal)
     where = journal.read_text(errors="replace") if journal.exists() else "the import"
-    reason = signal.Signals(-done.returncode).name if done.returncode < 0 else done.stderr
-    assert done.returncode == 0, f"{where}: {reason}"
+    reason = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+    assert status == 0, f"{where}: {reason}"
 
 
-def test_a_module_that_ends_the_process_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "deadly.py").write_text("import os\n\ndef fatal(one=None):\n    if one is None:\n        os.abort()\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert walked("deadly", tmp_path / "journal").returncode == -signal.SIGABRT
+def test_a_module_that_ends_the_process_is_told(walked: Callable[[str, Path], int], tmp_path: Path) -> None:
+    assert walked("deadly", tmp_path / "journal") == -signal.SIGABRT
     assert (tmp_path / "journal").read_text() == "fatal"

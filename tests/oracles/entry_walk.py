@@ -1,6 +1,8 @@
-"""Calls everything public in one compiled module with odd arguments; a program of its own, so that its death is a result.
+"""Calls everything public in compiled modules with odd arguments; each walk has a process of its own, whose death is a result.
 
-Usage: python entry_walk.py MODULE JOURNAL [SKIPPED...]
+Usage: python entry_walk.py, with lines `MODULE JOURNAL [SKIPPED...]` on standard input. A process is forked for each line, and a line
+is written when it has ended: its exit status, or the negative number of the signal that ended it. All modules of the engine are
+imported before the first fork, which is most of the work otherwise.
 
 Arguments: for each parameter a value of the type that the source names (objects both made as they should be and made with
 `__new__` alone), and in its place None and values of other types; methods are also called on their class, with an odd self. What
@@ -18,6 +20,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -222,8 +225,8 @@ def drive(coroutine: Any) -> None:
         coroutine.close()
 
 
-def main() -> None:
-    name, journal, *skipped = sys.argv[1:]
+def walk(name: str, journal: str, *skipped: str) -> None:
+    """Walk one module, and end the process."""
     warnings.simplefilter("ignore")
     builtins.print = lambda *_, **__: None  # type: ignore[assignment]
     signal.alarm(MAX_SECONDS)
@@ -236,6 +239,20 @@ def main() -> None:
     asyncio.run(inside())
     # Objects that a walk leaves behind may end while the interpreter does; that is not what this is about.
     os._exit(0)
+
+
+def main() -> None:
+    for name in module_names():
+        importlib.import_module(name)
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                walk(*line.split())
+            finally:
+                traceback.print_exc()
+                os._exit(1)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.engine.guard.test_readers import bodies
+from tests.engine.guard.test_readers import BODIES
 
 from headgate.dialect.llm.transcript.contract import TextScope
 from headgate.dialect.llm.transcript.edit import Changes
@@ -69,7 +69,7 @@ def one_by_one(scanner: Scanner, body: bytes, form: str, scopes: frozenset[TextS
 
 @settings(max_examples=1200, deadline=None)
 @given(
-    chats() | bodies(), st.sampled_from(sorted(FORMATS)), st.sampled_from(SCANNERS), st.sets(st.sampled_from(SCOPES)), st.booleans()
+    chats() | BODIES, st.sampled_from(sorted(FORMATS)), st.sampled_from(SCANNERS), st.sets(st.sampled_from(SCOPES)), st.booleans()
 )
 @example(b'{"messages":[{"role":"user","content":"a@b.co\\u00e9 c@d.ef"}]}', "completions", SCANNERS[0], {"messages"}, False)
 def test_masks_are_those_of_edits_made_one_by_one(
