@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,41 @@ def test_a_long_request_at_openai(serve) -> None:
     assert [one["content"] for one in seen.json["messages"]] == ["be brief", *(one["content"] for one in turns)]
     assert seen.headers["content-type"] == "application/json"
     assert (seen.json["model"], seen.json["max_completion_tokens"]) == ("gpt-x", 9)
+
+
+def packed(body: Any) -> Answer:
+    """A JSON answer in gzip."""
+    return whole(gzip.compress(json.dumps(body).encode()), content_encoding="gzip")
+
+
+LONG_TEXT = "a@b.co writes a few words, " * 8000
+GUARD = """
+  policies:
+    guardrails: {response: [{regex: {builtins: [Email]}}]}
+"""
+
+
+@pytest.mark.parametrize("answer", [whole, packed], ids=["plain", "packed"])
+@pytest.mark.parametrize("guards", ["", GUARD], ids=["unguarded", "guarded"])
+def test_a_long_answer_of_openai(gateway, stand_in, answer: Callable[[Any], Answer], guards: str) -> None:
+    """It is translated beside the loop, and judged behind that."""
+    provider = stand_in(answer(chat(LONG_TEXT)))
+    text = CONFIG.replace("FIRST", str(provider.port)).replace("SECOND", "1").replace("\nllm:", "\nllm:" + guards.rstrip("\n"))
+    running = gateway(text)
+    told = anthropic_client(running).messages.create(model="gpt-x", max_tokens=9, messages=MESSAGES)
+    assert told.content[0].text == (LONG_TEXT.replace("a@b.co", "<EMAIL_ADDRESS>") if guards else LONG_TEXT)
+    assert (told.stop_reason, told.usage.output_tokens) == ("end_turn", 7)
+    running.wait_log("gen_ai.usage.output_tokens=7")
+    running.wait_metric('gw_gen_ai_client_token_usage_sum{gen_ai_token_type="output"', 7)
+
+
+def test_a_long_answer_that_is_none(gateway, stand_in) -> None:
+    provider = stand_in(whole(b'{"choices": [' + b"1, " * 70_000))
+    running = gateway(CONFIG.replace("FIRST", str(provider.port)).replace("SECOND", "1"))
+    with pytest.raises(anthropic.InternalServerError) as found:
+        anthropic_client(running).messages.create(model="gpt-x", max_tokens=9, messages=MESSAGES)
+    assert found.value.status_code == 502
+    assert found.value.body["error"]["message"].startswith("failed to process LLM response: ")
 
 
 def test_messages_at_openai_streamed(serve) -> None:

@@ -19,6 +19,7 @@ cdef class GuardTap(ResponseTap):
     cdef int _through(self, bytes data, ByteBuffer out) except -1
     cdef int _took(self, object found, ByteBuffer out) except -1
     cdef int _close(self, ByteBuffer out) except -1
+    cdef int _translated(self, object found, ByteBuffer out) except -1
     cdef bytes _body(self)
 
 # The tap around another one that guards the answer, keeps it, or reads what expressions ask for; that one where none of it

@@ -118,6 +118,8 @@ cdef class GuardTap(ResponseTap):
 
     cdef int settle(self, object found, ByteBuffer out) except -1:
         self.waits = None
+        if self.inner is not None and self.inner.waits is not None:
+            return self._translated(found, out)
         if self.whole:
             self._answer(found, out)
             return 0
@@ -129,13 +131,25 @@ cdef class GuardTap(ResponseTap):
         self._mirror()
         return 0
 
+    cdef int _translated(self, object found, ByteBuffer out) except -1:
+        """The inner tap has what it waited for: a whole answer in the client's format, which is judged now."""
+        self.inner.settle(found, out if self.passive else self.piece)
+        self.waits = self.inner.waits
+        if not self.passive and self.waits is None:
+            self._whole(out)
+        return 0
+
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
         if self.passive:
             self.inner.finish(ctx, out)
             self._mirror()
+            self.waits = self.inner.waits
             return 0
         if self.inner is not None:
             self.inner.finish(ctx, self.piece)
+            if self.inner.waits is not None:
+                self.waits = self.inner.waits
+                return 0
         if self.whole:
             self._whole(out)
             return 0

@@ -19,6 +19,8 @@ cdef class TranslatedTap(ResponseTap):
     cdef Decoder decoder      # of a stream in a coding
     cdef RequestContext ctx
     cdef int _begun(self) except -1
+    cdef bint _is_long(self, bytes body) except -1
+    cdef int _answer(self, tuple found, ByteBuffer out) except -1
     cdef int _decode(self, bytes data, ByteBuffer out) except -1
     cdef int _tell(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1
 

@@ -119,12 +119,14 @@ cdef class TranslatedTap(ResponseTap):
         return 0
 
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
-        cdef bytes told
+        cdef bytes body
         cdef Py_ssize_t before = out.length
         if self.whole:
-            status, told = self._whole()
-            self.head.status = status
-            out.append(told, len(told))
+            body = self.kept.take()
+            if self._is_long(body):
+                self.waits = self.work.beside(self._whole, body)
+                return 0
+            self._answer(self._whole(body), out)
         elif self.fault is None:
             self.stream.end_into(None, out)
             if out.length > before:
@@ -132,6 +134,24 @@ cdef class TranslatedTap(ResponseTap):
             self.fault = self.stream.failed
         self._usage()
         self.ctx = None
+        return 0
+
+    cdef bint _is_long(self, bytes body) except -1:
+        """Whether the loop would be held by its translation; what is encoded may become much longer."""
+        return 200 <= self.head.status < 300 and len(body) > <Py_ssize_t>self.work.long_bytes // (1 if self.coding is None else 8)
+
+    cdef int settle(self, object found, ByteBuffer out) except -1:
+        self.waits = None
+        self._answer(found, out)
+        self.ctx = None
+        return 0
+
+    cdef int _answer(self, tuple found, ByteBuffer out) except -1:
+        cdef bytes told
+        status, told, usage, model = found
+        self._count(usage, model)
+        self.head.status = status
+        out.append(told, len(told))
         return 0
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
@@ -147,27 +167,25 @@ cdef class TranslatedTap(ResponseTap):
         self._usage()
         return 0
 
-    def _whole(self):
-        """(status, body) for the client."""
-        body = self.kept.take()
+    def _whole(self, bytes body not None):
+        """(status, body, counts, model) for the client; a long body's is made in a thread beside the loop."""
         if self.coding is not None:
             try:
                 body = decoded(self.coding, body, self.limit) if self.coding else None
             except DecodedTooLong:
-                return self.work.broken(TOO_LARGE)
+                return (*self.work.broken(TOO_LARGE), None, None)
             except CodingError:
                 body = None
             if body is None:
-                return self.work.broken(f"the provider's answer cannot be decoded: {self.coding or 'unknown coding'}")
+                coding = self.coding or "unknown coding"
+                return (*self.work.broken(f"the provider's answer cannot be decoded: {coding}"), None, None)
         if not 200 <= self.head.status < 300:
-            return self.work.error(self.head.status, body, self.call.translation_state)
+            return (*self.work.error(self.head.status, body, self.call.translation_state), None, None)
         try:
-            status, told, usage, model = self.work.reply(body, self.call.translation_state, self.head)
+            return self.work.reply(body, self.call.translation_state, self.head)
         except Exception as error:  # task boundary: the client is told that the answer is broken
             logger.exception("an answer cannot be translated")
-            return self.work.broken(f"the answer cannot be translated: {type(error).__name__}")
-        self._count(usage, model)
-        return status, told
+            return (*self.work.broken(f"the answer cannot be translated: {type(error).__name__}"), None, None)
 
     def _usage(self):
         if self.stream is not None and self.ctx is not None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from typing import Any
 
 import pytest
 from rig import Message, Rig, Truncated, Upstream, on_rig
 
 from headgate.backend.llm.format_routes import ProviderPath, native
+from headgate.backend.llm.off_loop import LONG_BYTES
+from headgate.backend.llm.translation import Translation
+from headgate.dialect.llm import pairs
 from headgate_engine.link.backend import HOST
 from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.router import ModelRouter
-from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.llm.target import FormatRoute, LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
 
@@ -35,12 +40,12 @@ def asking(*, stream: bool = True) -> bytes:
     return b"POST /v1/chat/completions HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def with_model(rig: Rig, stall_ns: int = 0) -> None:
-    """Let the rig's route lead to a model whose provider is the rig's backend."""
+def with_model(rig: Rig, stall_ns: int = 0, **more: FormatRoute) -> None:
+    """Let the rig's route lead to a model whose provider is the rig's backend. `more`: further formats of clients."""
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool
     plan.stall_ns = stall_ns
-    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI")}
+    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI"), **more}
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
     rig.backend = BackendPlan("llm", "llm", LlmBackend(router))
     rig.backend.max_body = 1 << 20
@@ -167,3 +172,69 @@ async def test_a_whole_answer_that_breaks_off_breaks_off_for_the_client(rig: Rig
     except (Truncated, ConnectionResetError):
         return
     assert answer.status == 502
+
+
+class Slow(Translation):
+    """Translates an answer when it is told to go on."""
+
+    def __init__(self) -> None:
+        pair = pairs.converter("messages", "completions")
+        assert pair is not None
+        super().__init__(pair, "openai")
+        object.__setattr__(self, "begun", threading.Event())
+        object.__setattr__(self, "go", threading.Event())
+        object.__setattr__(self, "threads", [])
+
+    begun: threading.Event
+    go: threading.Event
+    threads: list[threading.Thread]
+
+    def reply(self, body: bytes, asked: Any, headers: Any) -> Any:
+        self.threads.append(threading.current_thread())
+        if threading.current_thread() is not threading.main_thread():
+            self.begun.set()
+            assert self.go.wait(60)
+        return super().reply(body, asked, headers)
+
+
+@on_rig()
+async def test_the_loop_goes_on_while_a_long_answer_is_translated(rig: Rig) -> None:
+    work = Slow()
+    with_model(rig, messages=FormatRoute(
+        "messages", "completions", path=ProviderPath(head="/v1/chat/completions"), translation=work))  # fmt: skip
+    texts = ["a short text", "a long text, " * (LONG_BYTES // 10), "another short one"]
+
+    async def script(up: Upstream) -> None:
+        while True:
+            asked = json.loads((await up.request()).body)["messages"][0]["content"]
+            message = {"role": "assistant", "content": texts[int(asked)]}
+            await up.reply(json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode(),
+                fields="content-type: application/json\r\n")  # fmt: skip
+
+    def message(number: int) -> bytes:
+        body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": str(number)}]}).encode()
+        return b"POST /v1/messages HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+    def text(answer: Message) -> str:
+        return str(json.loads(answer.body)["content"][0]["text"])
+
+    rig.script = script
+    first, second = await rig.client(), await rig.client()
+    assert text(await first.ask(message(0))) == texts[0]
+    await first.send(message(1))
+    assert await asyncio.to_thread(work.begun.wait, 60)
+    assert text(await second.ask(message(2))) == texts[2], "while the long one is being translated"
+    work.go.set()
+    assert text(await first.answer()) == texts[1]
+    main = threading.main_thread()
+    assert [thread is main for thread in work.threads] == [True, False, True]
+    # A client that leaves meanwhile is no fault.
+    work.begun.clear()
+    work.go.clear()
+    await first.send(message(1))
+    assert await asyncio.to_thread(work.begun.wait, 60)
+    first.close()
+    assert text(await second.ask(message(2))) == texts[2]
+    work.go.set()
+    assert text(await second.ask(message(1))) == texts[1]

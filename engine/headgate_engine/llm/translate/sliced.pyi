@@ -8,11 +8,11 @@ class Cuts:
 
 def load_sliced(text: bytes, slice_bytes: int = ...) -> Any:
     """Decode JSON as load_json() does, in calls of about `slice_bytes` each: between two of them other threads get the
-    interpreter's lock. Garbage when it is none. One string is decoded in one call, however long it is.
+    interpreter's lock. Garbage when it is none. Long texts are cut as well, between characters.
     """
 
 def dump_sliced(value: Any, slice_bytes: int = ...) -> bytes:
-    """Encode as dump_json() does, in calls that write about `slice_bytes` each. One string is written in one call."""
+    """Encode as dump_json() does, in calls that write about `slice_bytes` each; of a text, so many characters."""
 
 def cuts(text: bytes, slice_bytes: int) -> list[tuple[int, int]]:
     """Return the spans of the runs of members, each of about `slice_bytes` or a single member, into which the array or

@@ -103,8 +103,52 @@ cdef object decoded(bytes text, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t si
     start = past_blank(p, start, stop)
     if stop - start > size and depth < MAX_DEPTH and (p[start] == 91 or p[start] == 123):
         return contained(text, start, stop, size, depth)
+    if stop - start > size and p[start] == 34:
+        return long_text(text, start, stop, size)
     piece = text if start == 0 and stop == len(text) else text[start:stop]
     return loads(piece)
+
+
+cdef inline bint is_hex_of(const char* text, Py_ssize_t at, Py_ssize_t stop, char low, char high) noexcept nogil:
+    """Whether the escape at `at` is one of U+D800 to U+DFFF whose second digit is from `low` to `high`."""
+    cdef char second
+    if at + 6 > stop or text[at] != 92 or text[at + 1] != 117 or text[at + 2] | 0x20 != 100:
+        return False
+    second = text[at + 3] | 0x20 if text[at + 3] >= 65 else text[at + 3]
+    return low <= second <= high
+
+
+cdef Py_ssize_t text_cut(const char* text, Py_ssize_t at, Py_ssize_t stop, Py_ssize_t size) noexcept nogil:
+    """Where a piece of `size` bytes or a few more may end: not within a character, an escape or a pair of surrogates."""
+    cdef Py_ssize_t least = at + size
+    while at < stop and (at < least or text[at] & 0xC0 == 0x80):
+        if text[at] != 92:
+            at += 1
+        elif at + 1 < stop and text[at + 1] == 117:
+            if (is_hex_of(text, at, stop, 56, 57) or is_hex_of(text, at, stop, 97, 98)) and is_hex_of(text, at + 6, stop, 99, 102):
+                at += 6
+            at += 6
+        else:
+            at += 2
+    return min(at, stop)
+
+
+cdef str long_text(bytes text, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t size):
+    """The string that begins at `start`."""
+    cdef const char* p = text
+    cdef Py_ssize_t end, cut
+    cdef Py_ssize_t at = start + 1
+    cdef list pieces = []
+    with nogil:
+        end = string_stop(p, at, stop)
+    if end < 0 or past_blank(p, end + 1, stop) != stop:
+        raise Garbage("not JSON")
+    while at < end:
+        with nogil:
+            cut = text_cut(p, at, end, size)
+        pieces.append(loads(b'"' + text[at:cut] + b'"'))
+        at = cut
+    return "".join(pieces)
 
 
 cdef object contained(bytes text, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t size, int depth):
@@ -189,7 +233,20 @@ cdef int write(list out, object value, Py_ssize_t size, int depth) except -1:
         return 0
     if depth < MAX_DEPTH and type(value) is list and value:
         return write_list(out, <list>value, size, depth)
+    if type(value) is str and len(<str>value) > size:
+        return write_text(out, <str>value, size)
     out.append(dumps(value))
+    return 0
+
+
+cdef int write_text(list out, str value, Py_ssize_t size) except -1:
+    cdef Py_ssize_t at
+    cdef bytes piece
+    out.append(b'"')
+    for at in range(0, len(value), size):
+        piece = dumps(value[at:at + size])
+        out.append(piece[1:len(piece) - 1])
+    out.append(b'"')
     return 0
 
 

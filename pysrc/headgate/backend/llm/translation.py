@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
+from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Headers, Options, TranslatedRequest, Untranslatable, UpstreamGarbage
 from headgate.dialect.llm.pairs import Converter, StreamConverter
@@ -16,13 +17,15 @@ from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.translate.counts import UsageCounts
-from headgate_engine.llm.translate.readers import Garbage, load_json
+from headgate_engine.llm.translate.readers import Garbage
 from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
 # The arguments of headgate_engine.context.request.Usage: input, output, cached, reasoning, written, and their parts.
 Counts = tuple[int, int, int, int, int, tuple[int, ...] | None]
+# Status and body for the client, token counts, and the model.
+Whole = tuple[int, bytes, Counts | None, str | None]
 
 
 def _counts(usage: UsageCounts | None) -> Counts | None:
@@ -54,6 +57,8 @@ class Translation:
     caching: PromptCaching | None = None
     moderation: str | None = None
     placed: bool = False
+    # A longer complete response is translated in a thread.
+    long_bytes: ClassVar[int] = LONG_BYTES
 
     def request(self, body: bytes, call: LlmCall, head: MessageHead) -> tuple[bytes, str] | Reply:
         """Return the provider's body and the suffix of its path (Asked.path_suffix), or a reply with status 400."""
@@ -101,20 +106,24 @@ class Translation:
 
     def reply(
         self, body: bytes, asked: TranslatedRequest, headers: Headers
-    ) -> tuple[int, bytes, Counts | None, str | None]:
+    ) -> Whole:
         """Translate a complete 2xx response; return status and body for the client, token counts, and the model."""
         asked.response_headers = headers
         counted: UsageCounts | None = None
         model: str | None = None
         try:
-            answer: Any = load_json(body)
+            answer: Any = load_sliced(body)
             # The provider's counts remain valid even if the translation fails.
             counted, model = pairs.usage_of(self.pair.upstream, answer), _model(answer)
             told = self.pair.reply(answer, asked)
-            text = dump_json(told)
+            text = dump_json(told) if len(body) <= SLICE else dump_sliced(told)
         except (UpstreamGarbage, ValueError, RecursionError) as error:
             return (*self.broken(str(error)), _counts(counted), model)
         return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
+
+    async def beside(self, work: Callable[[bytes], Whole], body: bytes) -> Whole:
+        """Do the engine's work on a long complete response, which ends in reply() or broken(), in a thread."""
+        return await off_loop(work, body)
 
     def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
         """Return the provider's error in the client's format, with its status."""

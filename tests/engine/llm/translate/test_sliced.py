@@ -47,6 +47,41 @@ def test_what_is_no_json_is_refused_as_in_one_call(value: Any, size: int, data: 
         assert load_sliced(raw, size) == expected
 
 
+PIECES = ("a", "é", "世", "\U0001f600", "\ud83d", "\ude00", '"', "\\", "\n", "/", "u", "d83d", "\\ud83d", "x" * 9)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 12), st.booleans())
+def test_long_texts_are_cut_between_characters(value: str, size: int, escaped: bool) -> None:
+    """Also where surrogates are alone, in another order or in pairs; what the decoder refuses is refused in pieces as well."""
+    for raw in (json.dumps(value, ensure_ascii=escaped), json.dumps(value).replace("ud8", "uD8").replace("ude", "uDE")):
+        text = b' {"a" : ' + raw.encode("utf-8", "surrogatepass") + b" } "
+        try:
+            expected = load_json(text)
+        except Garbage:
+            with pytest.raises(Garbage):
+                load_sliced(text, size)
+            continue
+        assert load_sliced(text, size) == expected
+        assert load_sliced(text.strip()[7:-2], size) == expected["a"]
+        assert load_json(dump_sliced(expected, size)) == load_json(dump_json(expected))
+
+
+@pytest.mark.parametrize("bad", [b'"abc', b'"abc" 1', b'"ab\\"', b'"abcdefg\\q"', b'"abcdef\\u12"', b'"abcd\nefgh"', b'"abcdef\\u12g4hijk"', b'"abcd\xffefg"'])
+def test_long_texts_that_are_none(bad: bytes) -> None:
+    for size in range(1, 12):
+        for text in (bad, b"[" + bad + b"]", b'{"a":' + bad + b"}"):
+            with pytest.raises(Garbage):
+                load_sliced(text, size)
+
+
+def test_a_long_text_is_read_and_written_in_pieces() -> None:
+    value = {"messages": [{"role": "user", "content": "a word, \u4e16 " * 200_000}]}
+    text = json.dumps(value, ensure_ascii=False).encode()
+    assert load_sliced(text) == value
+    assert dump_sliced(value) == dump_json(value)
+
+
 def test_commas_at_the_edges_of_slices() -> None:
     long = b'"' + b"x" * 50 + b'"'
     for text in (b"[%b,]", b"[,%b]", b"[%b,,%b]", b'{"a":%b,}', b'{,"a":%b}', b'{"a":%b,,"b":%b}', b"[%b %b]", b'{"a" %b}', b'{"a":}%b', b"[%b]]", b"[%b}", b"[%b"):

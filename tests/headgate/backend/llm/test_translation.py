@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +51,17 @@ def test_a_request_that_is_no_json_is_the_clients_fault(translation: Translation
     assert isinstance(found, Reply)
     assert found.status == 400
     assert json.loads(found.body)["type"] == "error"
+
+
+def test_a_long_answer_is_worked_on_in_another_thread(translation: Translation) -> None:
+    threads: list[threading.Thread] = []
+
+    def work(body: bytes) -> Any:
+        threads.append(threading.current_thread())
+        return 200, body, None, "m"
+
+    assert asyncio.run(translation.beside(work, b"x")) == (200, b"x", None, "m")
+    assert threads != [threading.main_thread()]
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000, b"[]", b'{"choices": 1}'])
