@@ -121,6 +121,7 @@ WIDE_FUNCTIONS = {
     "guard/reading.pyx add_texts": "where a text stands and what it is, all of it plain C values",
     "guard/reading.pyx parts": "where a content stands and what it is, all of it plain C values",
     "guard/scan.pyx _numbers": "state of the scanner's loop",
+    "http2/limits.pyx __init__": "limits of a connection, given by name",
     "link/endpoints.pyx __init__": "settings of one plan object, given by name",
     "link/pool.pyx __init__": "settings of one plan object, given by name",
     "llm/target.pyx __init__": "settings of one plan object, given by name",

@@ -130,6 +130,8 @@ cdef class HpackDecoder:
         if kind < 0:
             if index == 0:
                 refuse("field with index 0")
+            if self.overflowed and index <= STATIC_COUNT + self.table.next - self.table.first:
+                return 0          # a byte of the block must not cost a whole field's copy
             self._name(head, index)
             name_len = head.length - start
             self._value(head, index)
