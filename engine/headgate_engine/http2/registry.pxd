@@ -30,6 +30,8 @@ cdef class Http2Registry(Http2Output):
     cdef int adopt(self, SessionStream stream) except -1
     cdef int remember(self, uint32_t number, bint by_us) except -1
     cdef int fate(self, uint32_t number) noexcept
+    # The peer has given up a stream that is not open: nothing of it is on its way any more.
+    cdef int settle(self, uint32_t number) noexcept
     cdef bint is_idle(self, uint32_t number) noexcept
     # The reader of a stream has taken n bytes; of a closed one too.
     cdef int credit(self, SessionStream stream, Py_ssize_t n) except -1

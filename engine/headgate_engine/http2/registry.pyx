@@ -67,6 +67,13 @@ cdef class Http2Registry(Http2Output):
                 return FATE_BY_US if self.ended[i] & 1 else FATE_ENDED
         return FATE_UNKNOWN
 
+    cdef int settle(self, uint32_t number) noexcept:
+        cdef uint32_t i
+        for i in range(min(self.ended_count, <uint32_t>CLOSED_KEPT)):
+            if self.ended[i] >> 1 == number:
+                self.ended[i] = number << 1
+        return 0
+
     cdef bint is_idle(self, uint32_t number) noexcept:
         return number > self.highest or number & 1 == 0
 

@@ -1,11 +1,12 @@
 import asyncio
 
-from headgate_engine.link.contract import RequestFactory, ServerStream
+from headgate_engine.link.contract import RequestFactory
+from headgate_engine.link.face import ClientFace
 from headgate_engine.link.wire import Wire
 from headgate_engine.link.worker import Worker
-from headgate_engine.plan.plans import BindPlan, BindSlot, ListenerPlan
+from headgate_engine.plan.plans import BindSlot
 
-class DownstreamConnection(ServerStream):
+class DownstreamConnection(ClientFace):
     """An HTTP/1.1 connection of a client; made by link.protocols.connection_factory()."""
 
     def __init__(self, worker: Worker, slot: BindSlot, requests: RequestFactory) -> None: ...
@@ -17,25 +18,6 @@ class DownstreamConnection(ServerStream):
     def pause_writing(self) -> None: ...
     def resume_writing(self) -> None: ...
     def on_timer(self, now_ns: int) -> None: ...
-    @property
-    def peer(self) -> str:
-        """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
-    @property
-    def peer_host(self) -> str: ...
-    @property
-    def peer_port(self) -> int: ...
-    @property
-    def local(self) -> tuple[str, int]:
-        """Address and port on this side; ("", 0) for a Unix socket."""
-    @property
-    def server_name(self) -> str | None:
-        """The name that the client asked for in its TLS handshake; None without one."""
-    def named_listener(self, bind: BindPlan) -> ListenerPlan | None:
-        """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
-    @property
-    def secure(self) -> bool: ...
-    @property
-    def bind_key(self) -> str: ...
     @property
     def is_idle(self) -> bool: ...
     def close_if_idle(self, before_ns: int) -> bool: ...

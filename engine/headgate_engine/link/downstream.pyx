@@ -5,15 +5,18 @@ from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, MessageHead
 from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, RequestFactory, RequestSink, ServerStream
+from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, RequestFactory, RequestSink
+from headgate_engine.link.face cimport ClientFace
 from headgate_engine.link.record cimport record_connection, record_refusal
 from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
-from headgate_engine.route.table cimport HostTable
+
+from libc.string cimport memcpy
 
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.link.addresses import address_of, address_text, requested_name
+from headgate_engine.http2 import frames
+from headgate_engine.link.addresses import address_of, chosen_protocol
 
 import logging
 
@@ -21,6 +24,7 @@ logger = logging.getLogger("headgate.downstream")
 
 cdef enum:
     COPY_LIMIT = 2048
+    PREFACE_LENGTH = 24
     # An unread request body up to this size is read and dropped to keep the connection; a longer one closes it.
     DRAIN_LIMIT = 65536
 
@@ -28,7 +32,7 @@ cdef enum:
 cdef int64_t LINGER_NS = 2000000000
 
 
-cdef class DownstreamConnection(ServerStream):
+cdef class DownstreamConnection(ClientFace):
     def __init__(self, Worker worker not None, BindSlot slot not None, RequestFactory requests not None):
         self.worker = worker
         self.slot = slot
@@ -36,33 +40,6 @@ cdef class DownstreamConnection(ServerStream):
         self.plan, self.accepted_ns = slot.plan, monotonic_ns()       # a TLS handshake begins
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
         self.wire = wired(DownstreamWire.__new__(DownstreamWire), worker, self)
-
-    @property
-    def peer(self):
-        """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
-        if self.peer_text is None:
-            self.peer_text = address_text(self.peer_host, self.peer_port)
-        return self.peer_text
-
-    @property
-    def local(self):
-        """Address and port on this side; ("", 0) for a Unix socket."""
-        return ("", 0) if self.transport is None else address_of(self.transport, "sockname")
-
-    @property
-    def server_name(self):
-        """The name that the client asked for in its TLS handshake; None without one."""
-        return None if self.transport is None else requested_name(self.transport)
-
-    def named_listener(self, BindPlan bind):
-        """The listener for the server name in the TLS handshake; None without TLS or without a match."""
-        cdef bytes name
-        if self.named_for is not bind:
-            name = (self.server_name or "").lower().encode("ascii", "replace")
-            self.named = None if self.transport is None or not bind.secure else (<HostTable>bind.listeners).find(
-                name, len(name))
-            self.named_for = bind
-        return self.named
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
@@ -76,6 +53,8 @@ cdef class DownstreamConnection(ServerStream):
             return
         record_connection(self.worker, self.plan, self, self.accepted_ns - made_ns)
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
+        if self.plan.secure and chosen_protocol(transport) == "h2":
+            self.take_over()
 
     def get_buffer(self, sizehint):
         return self.worker.scratch_view
@@ -89,8 +68,8 @@ cdef class DownstreamConnection(ServerStream):
         try:
             self.last_read_ns = monotonic_ns()
             if self.tunnel:
-                return 0 if sink is None else sink.on_client_tunnel_data(self.worker.scratch, n)
-            if self.lingering or self.wire.closing:
+                return self._read_other(n) if sink is None else sink.on_client_tunnel_data(self.worker.scratch, n)
+            if self.lingering or self.wire.closing or self.requests == 0 and self._sniff(n):
                 return 0
             self.codec.feed(self.worker.scratch, n)
             return self._process()
@@ -98,10 +77,46 @@ cdef class DownstreamConnection(ServerStream):
             logger.exception("client connection failed")
             return self._refuse(500, "internal error")
 
+    # -- another protocol --------------------------------------------------------------------------------------------
+    cdef int _read_other(self, Py_ssize_t n) except -1:
+        cdef Takeover other = self.other
+        return 0 if other is None or n == 0 else other.read(n)
+
+    cdef bint _sniff(self, Py_ssize_t n) except -1:
+        """Look at how a connection begins. False: with HTTP/1.1; True: not, or not clearly, and what came is used up."""
+        cdef bytes start
+        if self.sniffed is None and (self.worker.scratch[0] != c'P' or self.codec.buffered()):
+            return False
+        start = (self.sniffed or b"") + self.worker.scratch[:n]
+        if not frames.PREFACE.startswith(start[:PREFACE_LENGTH]):
+            if self.sniffed is None:
+                return False
+            self.sniffed = None
+            self.codec.feed(start, len(start))
+            self._process()
+            return True
+        self.sniffed = start
+        if len(start) >= PREFACE_LENGTH:
+            self.take_over()
+        return True
+
+    cdef int take_over(self) except -1:
+        """The connection goes on with HTTP/2."""
+        from headgate_engine.link.http2_server import Http2Server  # which uses this module
+        self.tunnel = True
+        self.other = Http2Server(self)
+        start, self.sniffed = self.sniffed or b"", None
+        for part in (start[:PREFACE_LENGTH], start[PREFACE_LENGTH:]):
+            memcpy(self.worker.scratch, <const char*>part, len(part))
+            self._read_other(len(part))
+        return 0
+
     def eof_received(self):
         cdef RequestSink sink = self.sink
         try:
             self.client_eof = True
+            if self.other is not None:
+                return self.other.ended()
             if self.tunnel:
                 if sink is not None:
                     sink.on_client_eof()
@@ -122,11 +137,14 @@ cdef class DownstreamConnection(ServerStream):
 
     def connection_lost(self, exc):
         cdef RequestSink sink = self.sink
+        cdef Takeover other = self.other
         self.lost = True
-        self.sink = None
+        self.sink = self.other = None
         try:
             if sink is not None:
                 sink.on_client_gone()
+            if other is not None:
+                other.lost()
             self.worker.connection_lost(self)
         except Exception:  # task boundary
             logger.exception("client connection failed")
@@ -138,12 +156,15 @@ cdef class DownstreamConnection(ServerStream):
 
     def resume_writing(self):
         cdef RequestSink sink = self.sink
+        cdef Takeover other = self.other
         self.wire.queued = False
         try:
             if sink is not None:
                 sink.on_client_writable()
             elif self.lingering:
                 self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
+            elif other is not None:
+                other.writable()
             elif not self.wire.closing and not self.tunnel:
                 self.wire.resume_wire()       # the next request waited for the answers before it to leave
                 self._process()
@@ -155,11 +176,13 @@ cdef class DownstreamConnection(ServerStream):
         cdef int64_t due, now = now_ns
         cdef BindPlan plan = self.plan
         if self.wire.queued:
-            self._write_stalled(now)
+            self.write_stalled(now)
             return
         if self.lingering or self.wire.closing:
             self.wire.abort_wire()
             return
+        if self.other is not None:
+            self.other.on_timer(now)
         if self.tunnel:
             return
         if self.sink is not None:
@@ -184,22 +207,6 @@ cdef class DownstreamConnection(ServerStream):
                     return
                 due = now + plan.head_timeout_ns      # its bytes are about to be read
         self.worker.timers.arm(self.wire, due)
-
-    cdef int _watch_output(self) except -1:
-        """Arms the timer for queued output: the client must read some of it within the body time-out."""
-        self.write_due_ns = monotonic_ns() + self.plan.body_timeout_ns
-        self.write_left = self.wire.transport.get_write_buffer_size()
-        return self.worker.timers.arm(self.wire, self.write_due_ns)
-
-    cdef int _write_stalled(self, int64_t now) except -1:
-        """Ends the connection if the client has read no queued output for the body time-out."""
-        cdef Py_ssize_t left = self.wire.transport.get_write_buffer_size()
-        if left < self.write_left:
-            self.write_due_ns = now + self.plan.body_timeout_ns
-        elif self.write_due_ns <= now:
-            return self.abort()
-        self.write_left = left
-        return self.worker.timers.arm(self.wire, self.write_due_ns)
 
     # -- events of the codec -----------------------------------------------------------------------------------------
     cdef int _process(self) except -1:
@@ -282,7 +289,7 @@ cdef class DownstreamConnection(ServerStream):
         return sink.start()
 
     cdef int _refuse(self, int status, str detail) except -1:
-        """Answers a malformed or overdue request and closes the connection. Nothing more of it reaches a backend."""
+        """Answers a malformed or overdue request and closes the connection: nothing more of it reaches a backend."""
         cdef RequestSink sink = self.sink
         cdef bint started = self.codec.response_started()
         self.sink = None
@@ -296,29 +303,28 @@ cdef class DownstreamConnection(ServerStream):
         record_refusal(self.worker, self.plan, self.named, self.peer, status, detail)
         if self.wire.write_out(self.worker.to_client, NULL, 0) == WRITE_FAILED:
             return self.abort()
-        return self._linger()
+        return self.linger()
 
-    cdef int _linger(self) except -1:
-        """Half-closes the connection and reads on for a while: to close with unread input would reset it and lose the
-        answer."""
+    cdef int linger(self) except -1:
+        """Half-closes and reads on for a while: to close with unread input would reset it and lose the answer."""
         if self.client_eof or self.wire.fd < 0:
             return self.wire.close_wire()
         self.lingering = True
         self.wire.resume_wire()
         self.wire.transport.write_eof()
         if self.wire.queued:
-            return self._watch_output()       # the time to linger begins when the answer has left
+            return self.watch_output()       # the time to linger begins when the answer has left
         return self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
 
     cdef bint _must_close(self) noexcept:
         cdef BindPlan plan = self.plan
         if self.close_requested or self.worker.draining or self.client_eof:
             return True
-        cdef bint often = plan.max_requests != 0 and self.requests >= plan.max_requests
-        return often or plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns
+        return plan.max_requests != 0 and self.requests >= plan.max_requests or (
+            plan.max_duration_ns != 0 and self.last_read_ns - self.accepted_ns >= plan.max_duration_ns)
 
     cdef bint idle(self) noexcept:
-        return self.sink is None and not self.tunnel
+        return self.sink is None and not self.tunnel if self.other is None else self.other.idle()
 
     # -- ServerStream ------------------------------------------------------------------------------------------------
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
@@ -330,7 +336,7 @@ cdef class DownstreamConnection(ServerStream):
             self.worker.to_client, head, framing, length, self._must_close(), self.plan.lower_case)
 
     cdef int _framing(self, int size) noexcept:
-        """How the end of a body is marked (RFC 9112 section 6.3): without a length by chunks or, for HTTP/1.0, by closing."""
+        """How a body ends (RFC 9112 section 6.3): without a length by chunks or, for HTTP/1.0, by closing."""
         if size != SIZE_UNKNOWN:
             return BODY_LENGTH if size == SIZE_KNOWN else BODY_NONE
         if self.codec.request_minor >= 1:
@@ -352,8 +358,7 @@ cdef class DownstreamConnection(ServerStream):
             self.wire.write_out(self.worker.to_client, p, n)
             return self.worker.to_client.append(b"\r\n", 2)
         self.codec.send_borrowed(n)
-        self.tail = p
-        self.tail_len = n
+        self.tail, self.tail_len = p, n
         return 0
 
     cdef int end_response(self, MessageHead trailers) except -1:
@@ -382,7 +387,7 @@ cdef class DownstreamConnection(ServerStream):
         if result == WRITE_FAILED and not self.lost:
             self.wire.abort_wire()
         elif self.wire.queued:
-            self._watch_output()
+            self.watch_output()
         return result
 
     cdef bint congested(self) noexcept:
@@ -432,10 +437,10 @@ cdef class DownstreamConnection(ServerStream):
 
     cdef int _shutdown(self) except -1:
         if not self.request_done:
-            return self._linger()
+            return self.linger()
         # Complete request: nothing can come that would make the kernel reset, except pipelined bytes.
         if self.wire.fd >= 0 and not self.client_eof and (self.codec.buffered() > 0 or self.wire.reading_paused):
-            return self._linger()
+            return self.linger()
         return self.wire.close_wire()
 
     cdef int start_tunnel(self) except -1:
@@ -448,29 +453,33 @@ cdef class DownstreamConnection(ServerStream):
         return 0
 
     cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        self.tail = p
-        self.tail_len = n
+        self.tail, self.tail_len = p, n
         return self.flush()
 
     cdef int abort(self) except -1:
         cdef RequestSink sink = self.sink
-        self.sink = None
+        cdef Takeover other = self.other
+        self.sink = self.other = None
         self.tail_len = 0
         self.worker.to_client.clear()
         if sink is not None:
             sink.on_client_gone()
+        if other is not None:
+            other.lost()
         if not self.lost:
             self.wire.abort_wire()
         return 0
 
     # -- control -----------------------------------------------------------------------------------------------------
     def close_if_idle(self, int64_t before_ns):
-        """Drains: closes the connection if it is idle since before `then`; otherwise it closes with its next answer."""
+        """Drains: closes the connection if it is idle since before then; otherwise it closes with its next answer."""
+        if self.other is not None:
+            return self.other.leave(before_ns)
         # A worker that was kept from running may not have read the next request yet: it is answered first.
         if self.idle() and not self.lingering and self.wire.no_pending_input():
             if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:
                 if self.requests and not self.request_done and self.codec.response_started():
-                    self._linger()            # answered early, the rest of the request is on its way
+                    self.linger()            # answered early, the rest of the request is on its way
                 else:
                     self.wire.close_wire()
                 return True
@@ -479,15 +488,6 @@ cdef class DownstreamConnection(ServerStream):
 
     def abort_now(self):
         self.abort()
-
-    @property
-    def secure(self):
-        """Whether the client uses TLS."""
-        return self.slot.plan.secure
-
-    @property
-    def bind_key(self):
-        return self.slot.key
 
     @property
     def is_idle(self):

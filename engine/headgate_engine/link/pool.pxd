@@ -35,11 +35,17 @@ cdef class Pool(ConnectionOwner):
     cdef readonly int64_t refused            # calls that found max_waiting others waiting
     cdef readonly bint closed
     cdef public object connect_meter         # gets the time of each connect in ns
+    # The pool for HTTP/2 to the same destination, of calls whose protocol is that of their client; made by `make_twin`, a
+    # function without arguments, when it is first needed. None: all calls go through this pool.
+    cdef Pool twin
+    cdef public object make_twin
     cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
     # `fresh`: a kept connection is not good enough; `probe`: look whether the peer closed it in the meantime.
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
+    # The pool for calls over HTTP/2, or this one.
+    cdef Pool for_http2(self)
     # The call does not wait any more. A connect that no other call waits for ends.
     cdef int withdraw(self, ResponseSink sink) except -1
     cdef ClientConnection _find(self, bint probe)

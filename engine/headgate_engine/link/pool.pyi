@@ -25,6 +25,7 @@ class Pool(ConnectionOwner):
     max_idle: int
     max_connections: int
     max_waiting: int
+    make_twin: Callable[[], Pool] | None
     connect_meter: Callable[[int], None] | None
     refusals: Counter | None
     def __init__(

@@ -52,6 +52,11 @@ cdef class Pool(ConnectionOwner):
     def waiting_count(self):
         return len(self.waiting)
 
+    cdef Pool for_http2(self):
+        if self.twin is None and self.make_twin is not None and not self.closed:
+            self.twin = <Pool?>self.make_twin()
+        return self if self.twin is None else self.twin
+
     # -- calls -------------------------------------------------------------------------------------------------------
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1:
         cdef ClientConnection connection
@@ -301,6 +306,8 @@ cdef class Pool(ConnectionOwner):
     def close(self):
         """Closes what is idle; connections in a call close when it ends."""
         cdef ClientConnection connection
+        if self.twin is not None:
+            self.twin.close()
         self.closed = True
         self.worker.budget.leave(self)
         while self.newest is not None:

@@ -16,6 +16,7 @@ from headgate_engine.plan.plans cimport BindPlan, BindSlot
 from headgate_engine.shared.loads cimport WorkerLoads
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.http1.codec cimport set_date
+from headgate_engine.http2 cimport output as http2_output
 
 import asyncio
 import logging
@@ -220,6 +221,7 @@ cdef class Worker:
     def _tick_date(self):
         now = time.time()
         set_date(http_date(now))
+        http2_output.set_date(http_date(now))
         self.date_handle = self.loop.call_later(1.0 - now % 1.0 + 0.001, self._tick_date)
 
     async def aclose(self):

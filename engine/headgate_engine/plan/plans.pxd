@@ -3,6 +3,7 @@
 
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.http1.receiver cimport ReceiverLimits
+from headgate_engine.http2.limits cimport Http2Limits
 from headgate_engine.plan.retry cimport RetryPlan
 
 from libc.stdint cimport int64_t, uint64_t
@@ -85,6 +86,7 @@ cdef class BindPlan(MeteredPlan):
     cdef public object listeners             # route.table.HostTable of ListenerPlan
     cdef public ListenerPlan sole_listener            # the single listener without a host name, if so
     cdef public ReceiverLimits limits
+    cdef public Http2Limits http2
     cdef public int64_t idle_timeout_ns      # keep-alive idle; also bounds a slow head
     cdef public int64_t head_timeout_ns      # from the first byte of a head to its end
     cdef public int64_t body_timeout_ns      # between two reads of a request body, and two writes to a slow reader

@@ -1,5 +1,6 @@
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
+from headgate_engine.http2.limits import Http2Limits
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.log.access import AccessLogFormat
@@ -7,6 +8,8 @@ from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
+
+USUAL: Http2Limits
 
 class ResponseHold:
     """A response body is read whole before its head is sent on.
@@ -112,6 +115,7 @@ class BindPlan(MeteredPlan):
     listeners: HostTable
     sole_listener: ListenerPlan
     limits: ReceiverLimits
+    http2: Http2Limits
     idle_timeout_ns: int
     head_timeout_ns: int
     body_timeout_ns: int

@@ -3,9 +3,14 @@
 from libc.stdlib cimport free, malloc
 
 from headgate_engine.http1.receiver cimport ReceiverLimits
+from headgate_engine.http2.limits cimport Http2Limits
 from headgate_engine.plan.random cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t
+
+
+# What connections of HTTP/2 are allowed where nothing else is said.
+USUAL = Http2Limits(max_window=1048576)
 
 
 cdef class ResponseHold:
@@ -108,6 +113,7 @@ cdef class BindPlan(MeteredPlan):
     def __init__(self, str key, ReceiverLimits limits):
         self.key = key
         self.limits = limits
+        self.http2 = USUAL
         self.protocol = "http/1.1"
         self.idle_timeout_ns = 600 * 1000000000
         self.head_timeout_ns = 60 * 1000000000

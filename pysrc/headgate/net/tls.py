@@ -16,6 +16,7 @@ from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls
 
 DEFAULT_ALPN = ("http/1.1",)
+SERVER_ALPN = ("h2", "http/1.1")
 VERSIONS = {"TLS_V1_2": ssl.TLSVersion.TLSv1_2, "TLS_V1_3": ssl.TLSVersion.TLSv1_3}
 
 logger = logging.getLogger("headgate.tls")
@@ -43,11 +44,11 @@ def _bound(context: ssl.SSLContext, tls: ServerTls | None) -> None:
 
 
 def server_context(tls: ServerTls) -> ssl.SSLContext:
-    """Return the context of one listener, with ALPN `http/1.1`. Raises ssl.SSLError for a bad certificate or key."""
+    """Return the context of one listener (ALPN `h2`, `http/1.1`). Raises ssl.SSLError for a bad certificate or key."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _bound(context, tls)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols(list(DEFAULT_ALPN))
+    context.set_alpn_protocols(list(SERVER_ALPN))
     _load_pair(context, tls.cert_pem, tls.key_pem.reveal_bytes())
     return context
 
@@ -93,7 +94,7 @@ class SniSelector:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _bound(context, self._tls)
         context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-        context.set_alpn_protocols(list(DEFAULT_ALPN))
+        context.set_alpn_protocols(list(SERVER_ALPN))
         context.sni_callback = self._on_sni
         return context
 

@@ -1,0 +1,25 @@
+from headgate_engine.link.contract import ServerStream
+from headgate_engine.plan.plans import BindPlan, ListenerPlan
+
+class ClientFace(ServerStream):
+    """What steps, logs and expressions see of a client's connection."""
+
+    @property
+    def peer(self) -> str:
+        """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
+    @property
+    def peer_host(self) -> str: ...
+    @property
+    def peer_port(self) -> int: ...
+    @property
+    def local(self) -> tuple[str, int]:
+        """Address and port on this side; ("", 0) for a Unix socket."""
+    @property
+    def server_name(self) -> str | None:
+        """The name that the client asked for in its TLS handshake; None without one."""
+    def named_listener(self, bind: BindPlan) -> ListenerPlan | None:
+        """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
+    @property
+    def secure(self) -> bool: ...
+    @property
+    def bind_key(self) -> str: ...

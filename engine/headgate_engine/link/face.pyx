@@ -1,0 +1,62 @@
+"""What is seen of a client's connection; see face.pxd."""
+
+from headgate_engine.clock cimport monotonic_ns
+from headgate_engine.link.contract cimport ServerStream
+from headgate_engine.plan.plans cimport BindPlan
+from headgate_engine.route.table cimport HostTable
+
+from libc.stdint cimport int64_t
+
+from headgate_engine.link.addresses import address_of, address_text, requested_name
+
+
+cdef class ClientFace(ServerStream):
+    @property
+    def peer(self):
+        """Remote address as `host:port` ([host]:port for IPv6), or `unix`."""
+        if self.peer_text is None:
+            self.peer_text = address_text(self.peer_host, self.peer_port)
+        return self.peer_text
+
+    @property
+    def local(self):
+        """Address and port on this side; ("", 0) for a Unix socket."""
+        return ("", 0) if self.transport is None else address_of(self.transport, "sockname")
+
+    @property
+    def server_name(self):
+        """The name that the client asked for in its TLS handshake; None without one."""
+        return None if self.transport is None else requested_name(self.transport)
+
+    def named_listener(self, BindPlan bind):
+        """The listener for the server name in the TLS handshake; None without TLS or without a match."""
+        cdef bytes name
+        if self.named_for is not bind:
+            name = (self.server_name or "").lower().encode("ascii", "replace")
+            self.named = None if self.transport is None or not bind.secure else (<HostTable>bind.listeners).find(
+                name, len(name))
+            self.named_for = bind
+        return self.named
+
+    cdef int watch_output(self) except -1:
+        self.write_due_ns = monotonic_ns() + self.plan.body_timeout_ns
+        self.write_left = self.wire.transport.get_write_buffer_size()
+        return self.worker.timers.arm(self.wire, self.write_due_ns)
+
+    cdef int write_stalled(self, int64_t now) except -1:
+        cdef Py_ssize_t left = self.wire.transport.get_write_buffer_size()
+        if left < self.write_left:
+            self.write_due_ns = now + self.plan.body_timeout_ns
+        elif self.write_due_ns <= now:
+            return self.abort()
+        self.write_left = left
+        return self.worker.timers.arm(self.wire, self.write_due_ns)
+
+    @property
+    def secure(self):
+        """Whether the client uses TLS."""
+        return self.slot.plan.secure
+
+    @property
+    def bind_key(self):
+        return self.slot.key

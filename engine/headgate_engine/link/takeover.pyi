@@ -1,0 +1,2 @@
+class Takeover:
+    """C face only: another protocol on the connection of a client."""
