@@ -21,6 +21,10 @@ llm:
       mode: permissive
       keys:
       - {key: k-few, allowedModels: [gpt-5, "tier*"]}
+      - {key: k-all, allowedModels: ["*"]}
+      - {key: k-narrow, allowedModels: ["gpt-5*", "*-mini", "*-first"]}
+      - {key: k-wide, allowedModels: ["g*", gpt-5, strange]}
+      - {key: k-none, allowedModels: []}
   providers:
   - {name: main, provider: openAI, params: {baseUrl: "http://127.0.0.1:BACKEND/v1", apiKey: sk-gateway}}
   models:
@@ -84,6 +88,7 @@ policies:
   target: {gateway: {gatewayName: default, gatewayNamespace: default}}
   policy: {ai: {transformations: {metadata: '{"from": "gateway"}'}}}
 """
+VIRTUAL = ["by-tier", "by-team", "first-tier", "gold-first", "gold-only", "team-only"]
 MESSAGES: list[Any] = [{"role": "user", "content": "hi"}]
 
 
@@ -154,13 +159,28 @@ def test_a_target_that_a_request_fits_is_left_when_it_fails(rig: Rig) -> None:
 
 
 def test_the_list_has_what_the_request_may_use(rig: Rig) -> None:
-    virtual = ["by-tier", "by-team", "first-tier", "gold-first", "gold-only", "team-only"]
-    assert rig.listed() == ["watched", "tiered", "blind", "gpt-*", *virtual]
-    assert rig.listed(x_team="red") == ["watched", "tiered", "closed", "blind", "gpt-*", *virtual]
-    # A key for one model of a pattern sees that model.
-    assert rig.listed(authorization="Bearer k-few") == ["tiered", "gpt-5"]
-    assert rig.model_for("gpt-5", authorization="Bearer k-few") == "gpt-5"
-    assert rig.model_for("gpt-4", authorization="Bearer k-few") == "model_not_allowed"
+    assert rig.listed() == ["watched", "tiered", "blind", "gpt-*", *VIRTUAL]
+    assert rig.listed(x_team="red") == ["watched", "tiered", "closed", "blind", "gpt-*", *VIRTUAL]
+
+
+@pytest.mark.parametrize(
+    ("key", "listed", "served", "refused"),
+    [
+        # A key for one model of a pattern sees that model.
+        ("k-few", ["tiered", "gpt-5"], ["gpt-5"], ["gpt-4", "watched"]),
+        ("k-all", ["watched", "tiered", "blind", "gpt-*", *VIRTUAL], ["gpt-4", "watched"], []),
+        # Of a pattern, a key's patterns leave a part; a start and an end leave both.
+        ("k-narrow", ["gpt-5*", "gpt-*-mini", "gpt-*-first", "gold-first"], ["gpt-5-x", "gpt-4-mini"], ["gpt-4", "tiered"]),
+        # A name that the key gives is listed beside the pattern that it is of; one that no model serves is not.
+        ("k-wide", ["gpt-*", "gpt-5", "gold-first", "gold-only"], ["gpt-4", "gpt-5"], ["tiered"]),
+        ("k-none", [], [], ["gpt-5", "tiered"]),
+    ],
+)
+def test_the_list_has_what_a_key_may_use(rig: Rig, key: str, listed: list[str], served: list[str], refused: list[str]) -> None:
+    held = {"authorization": f"Bearer {key}"}
+    assert rig.listed(**held) == listed
+    assert [rig.model_for(model, **held) for model in served] == served
+    assert [rig.model_for(model, **held) for model in refused] == ["model_not_allowed"] * len(refused)
 
 
 def test_paths_without_a_format_are_read_or_left_alone(rig: Rig) -> None:

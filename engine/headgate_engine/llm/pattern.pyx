@@ -32,6 +32,29 @@ cdef class ModelPattern:
                 <char*>model + len(model) - len(self.suffix), <char*>self.suffix, len(self.suffix)) == 0
         return True
 
+    cdef str meet(self, ModelPattern other):
+        cdef ModelPattern longer = self
+        cdef ModelPattern shorter = other
+        if len(other.text) > len(self.text):
+            longer, shorter = other, self
+        if self.exact is not None or other.exact is not None:
+            # A name, and what may be longer than the name: `gpt-5*` fits `gpt-5`.
+            longer, shorter = (self, other) if self.exact is not None else (other, self)
+            return longer.text if shorter.fits(longer.exact) else None
+        if shorter.text == "*":
+            return longer.text
+        if self.prefix is not None and other.prefix is not None:
+            return longer.text if longer.prefix.startswith(shorter.prefix) else None
+        if self.suffix is not None and other.suffix is not None:
+            return longer.text if longer.suffix.endswith(shorter.suffix) else None
+        if self.prefix is not None:
+            return self.text + other.text[1:]
+        return other.text + self.text[1:]
+
     def matches(self, str model):
         """Whether the model's name fits."""
         return bool(self.fits(model.encode()))
+
+    def common(self, ModelPattern other not None):
+        """The pattern of what fits both, None where nothing does; a start and an end meet in `start*end`."""
+        return self.meet(other)

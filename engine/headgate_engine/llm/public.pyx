@@ -120,18 +120,25 @@ cdef bint allowed(patterns, bytes model) except -1:
 
 
 cdef bytes model_listing(tuple models, names, int64_t created, RequestContext ctx):
-    """Public models that the request may use, patterns as such, then virtual models."""
+    """Public models that the request may use, then virtual models.
+
+    Patterns stand as such. With a key that may use some models alone, a pattern is narrowed to what the key's patterns
+    leave of it, and names that the key gives are listed one by one.
+    """
     cdef PublicModel model
     cdef list found = []
+    cdef str left
     patterns = None if ctx is None else ctx.allowed_models
     for model in models:
         if model.rules is not None and ctx is not None and not model.rules.permits(ctx):
             continue
-        if patterns is None or allowed(patterns, model.pattern.encode()):
+        if patterns is None:
             found.append(model.pattern)
             continue
-        # A key for single models of a pattern sees these.
-        found += [one.text for one in patterns if "*" not in one.text and (<ModelPattern>model.names).fits(one.text.encode())]
+        for pattern in patterns:
+            left = (<ModelPattern>model.names).meet(<ModelPattern>pattern)
+            if left is not None:
+                found.append(left)
     found += [name.decode() for name in names if patterns is None or allowed(patterns, name)]
     listed = [{"id": name, "object": "model", "created": created, "owned_by": "openai"}
               for name in dict.fromkeys(found)]
