@@ -161,7 +161,10 @@ cdef class Exchange(RequestCore):
         cdef RequestContext ctx = self.ctx
         cdef Retries retries = self.retries
         cdef bint guards = self.asking_guards()
-        if retries is None or retries.left == 0 or next_state(self.state, E_RETRY) == REFUSED or not retries.take(ctx):
+        if retries is None or retries.left == 0 or next_state(self.state, E_RETRY) == REFUSED:
+            return False
+        if not retries.take(ctx):
+            self.worker.meters.count_refused_retry(ctx, self.bind)
             return False
         if self.observer is not None:
             self.observer.retrying(self, retries.made)

@@ -51,6 +51,7 @@ cdef class RequestMeters:
     cdef Segment segment
     cdef dict labelled         # label text -> RequestSeries, for configured labels
     cdef dict processing       # label text -> ProcessingMeter, for configured labels
+    cdef dict refused          # label text -> Counter of retries that the budget did not allow
     cdef dict calls            # subtype -> Histogram of calls to backends
     cdef dict models           # label values of an attempt -> ModelMeter
     cdef int64_t generation    # of the configuration that `models` belongs to
@@ -62,6 +63,8 @@ cdef class RequestMeters:
     cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
     # Counts a call to a backend that ends now, or ended with the head of its response.
     cdef int count_call(self, RequestContext ctx, int64_t called_ns, int64_t now_ns) except -1
+    # Counts a retry that the budget did not allow.
+    cdef int count_refused_retry(self, RequestContext ctx, BindPlan bind) except -1
     cdef Histogram calls_of(self, str protocol)
     cdef int _count_processing(
         self, PlanMeter meter, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1

@@ -195,6 +195,7 @@ cdef class RequestMeters:
         self.segment = segment
         self.labelled = {}
         self.processing = {}
+        self.refused = {}
         self.models = {}
         self.calls = {}
         self.generation = -1
@@ -268,6 +269,22 @@ cdef class RequestMeters:
         if ctx.head_received_ns >= called_ns:
             now_ns = ctx.head_received_ns
         self.calls_of(ctx.protocol).observe_scaled(now_ns - called_ns)
+        return 0
+
+    cdef int count_refused_retry(self, RequestContext ctx, BindPlan bind) except -1:
+        cdef Counter found
+        cdef str text
+        if self.segment is None:
+            return 0
+        text = place_labels(ctx, bind) + _added(ctx, bind)
+        found = <Counter>self.refused.get(text)
+        if found is None:
+            found = Counter(self.segment, b"gw_retries_refused_total\0" + text.encode("utf-8", "replace"))
+            if not found.held.other:
+                while len(self.refused) >= MAX_LABELLED:
+                    del self.refused[next(iter(self.refused))]
+                self.refused[text] = found
+        found.bump(1)
         return 0
 
     cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind):

@@ -54,6 +54,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_response_processing_seconds", "histogram", "Time from a response's head until it is on its way.", "P"),
     Family("gw_response_bytes_total", "counter", "Bytes of response bodies."),
     Family("gw_retries_total", "counter", "Upstream attempts beyond the first."),
+    Family("gw_retries_refused_total", "counter", "Retries that the budget did not allow: the failure was answered."),
     Family("gw_downstream_connections_total", "counter", "Client connections accepted."),
     Family("gw_downstream_refused_total", "counter", "Requests refused before routing: malformed or overdue."),
     Family("gw_downstream_received_bytes_total", "counter", "Bytes of request bodies from clients."),
