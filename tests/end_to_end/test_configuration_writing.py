@@ -154,3 +154,37 @@ def test_deep_json_is_the_clients_fault(running: Gateway, path: str) -> None:
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
     status, _, body = ask_admin(running, "POST", path, deep, JSON)
     assert (status, "nested too deeply" in json.dumps(json.loads(body))) == (400, True)
+
+
+EMPTY = [
+    ("/api/config", {}),
+    ("/api/config", {"config": {}}),
+    ("/api/config", {"gateways": {"default": {"port": 1}}}),
+    ("/api/config", {"routes": []}),
+    ("/api/config/text", {"text": ""}),
+    ("/api/config/text", {"text": "# nothing\n"}),
+    ("/api/config/text", {"text": "{}"}),
+]
+
+
+def test_what_would_drop_all_routes_asks_for_confirmation(running: Gateway) -> None:
+    before = running.path.read_bytes()
+    for path, body in EMPTY:
+        status, reason = post(running, path, body)
+        assert (status, "confirm=empty" in reason) == (428, True), (path, body)
+        for query in ("?confirm", "?confirm=", "?confirm=yes", "?empty=confirm"):
+            assert post(running, path + query, body)[0] == 428
+    assert running.path.read_bytes() == before
+    assert call(running, "/") == (200, "first")
+    # A revision that is not the file's comes first: nobody confirms what he has not seen.
+    assert post(running, "/api/config?confirm=empty", {}, **{"if-match": '"other"'})[0] == 409
+    # What leaves one route is written as ever.
+    document, _ = get(running)
+    document["routes"] = document["routes"][:1]
+    assert post(running, "/api/config", document)[0] == 200
+    assert post(running, "/api/config", {})[0] == 428
+    kept = {"config": document["config"]}
+    assert post(running, "/api/config?confirm=empty", kept)[0] == 200
+    running.wait_log("configuration reloaded")
+    # A file that serves nothing may be replaced by another.
+    assert post(running, "/api/config", kept)[0] == 200

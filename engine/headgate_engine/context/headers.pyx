@@ -394,14 +394,19 @@ def hide_header(str name):
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil:
     """Return SPAN_SENSITIVE for fields that contain credentials, else 0."""
     cdef int i
+    cdef char last
     if header_id in (H_AUTHORIZATION, H_PROXY_AUTHORIZATION, H_COOKIE, H_SET_COOKIE):
         return SPAN_SENSITIVE
     if header_id != H_OTHER and sensitive_count == 0:
         return 0
-    # `api-key`, `x-api-key`, and vendors' names such as `x-goog-api-key`.
-    if n >= 7 and name[n - 1] | 32 == 121 and same_lower(name + n - 7, b"api-key", 7):
-        return SPAN_SENSITIVE
-    if n == 12 and same_lower(name, b"x-auth-token", 12) or n == 20 and same_lower(name, b"x-amz-security-token", 20):
+    # By the last letter: `api-key`, `x-goog-api-key`; `x-auth-token`, `x-amz-security-token`; `client-secret`; `x-db-password`.
+    # Whoever has the id of an MCP session can use it.
+    last = name[n - 1] | 32 if n else 0
+    if (last == 121 and n >= 7 and same_lower(name + n - 7, b"api-key", 7)
+            or last == 110 and n >= 5 and same_lower(name + n - 5, b"token", 5)
+            or last == 116 and n >= 6 and same_lower(name + n - 6, b"secret", 6)
+            or last == 100 and (n >= 8 and same_lower(name + n - 8, b"password", 8)
+                                or n == 14 and same_lower(name, b"mcp-session-id", 14))):
         return SPAN_SENSITIVE
     # Browsers send API keys of realtime conversations as a subprotocol.
     if n == 22 and same_lower(name, b"sec-websocket-protocol", 22):

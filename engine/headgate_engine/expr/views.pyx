@@ -19,6 +19,7 @@ from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.context.redact import redacted
 from headgate_engine.expr.answers import READERS as LLM_READERS
 from headgate_engine.expr.nodes import FAILURES
 from headgate_engine.expr.values import EvaluationError, NoSuchKey, no_overload
@@ -28,6 +29,9 @@ cdef enum Form:
     JOINED = 2             # always one string
     SPLIT = 4              # always a list, lines are split at commas
     HIDDEN = 8             # values of sensitive fields are redacted
+
+# Fields that hold a URL, in whose query there may be credentials.
+cdef frozenset URL_FIELDS = frozenset((b"location", b"content-location", b"referer"))
 
 BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static"}
 
@@ -52,6 +56,8 @@ cdef class HeaderFields:
             else:
                 found.append(self.head._text(self.head.spans[i].value_off, self.head.spans[i].value_len))
             i = self.head.find(raw, len(raw), i + 1)
+        if self.form & HIDDEN and raw in URL_FIELDS:
+            return [redacted(text) for text in found]
         return found
 
     def _formed(self, list lines):

@@ -16,7 +16,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, TokenUsage, new_context
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.log.fields cimport LogFields
-from headgate_engine.log.redact cimport has_secret, redact
+from headgate_engine.context.redact cimport has_secret, redact
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer, put

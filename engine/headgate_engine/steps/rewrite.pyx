@@ -59,7 +59,9 @@ cdef class PathChange:
     def _path(self, str text):
         raw = checked(text if text.startswith("/") else f"/{text}", "a path")
         if any(c in b"?#" for c in raw):
-            raise ValueError(f"{text!r} is not a path: it has a query or fragment")
+            # What is behind it may be a credential.
+            bare = text.partition("?")[0].partition("#")[0]
+            raise ValueError(f"{bare!r} is not all: a path has no query or fragment")
         return raw
 
     cdef bytes apply(self, RequestContext ctx):

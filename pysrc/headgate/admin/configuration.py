@@ -14,7 +14,7 @@ from typing import Any, Final
 from headgate.admin.answers import as_json
 from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
-from headgate.config.config_file import Changed, ConfigFile
+from headgate.config.config_file import Changed, ConfigFile, DropsEverything
 from headgate.config.file_view import file_view
 from headgate.config.load import FileSource, Source, TextSource
 from headgate.errors import ConfigErrors
@@ -25,6 +25,11 @@ WRITTEN: Final = {"status": "success", "message": "Configuration written success
 NO_FILE: Final = "local config not setup"
 UNREADABLE: Final = "the configuration file cannot be read"
 READ_ONLY: Final = "the configuration is read-only"
+# Nobody means to end all service by an empty document that a program sent by mistake.
+DROPS: Final = (
+    "this configuration serves nothing, and the file's does: nothing was written. "
+    "Send it again with ?confirm=empty to drop all routes"
+)
 CHANGED: Final = "the configuration file was changed in the meantime: read it again"
 
 
@@ -61,12 +66,17 @@ class _Writer:
             raise _ConfigurationRefused(500, f"{NO_FILE}: the configuration does not come from a file")
         return file
 
-    async def _change(self, file: ConfigFile, text: str, revision: str | None) -> AdminResponse:
+    async def _change(
+        self, request: AdminRequest, file: ConfigFile, text: str, revision: str | None
+    ) -> AdminResponse:
+        may_drop = request.query.get("confirm") == "empty"
         async with self._writing:
             try:
-                new = await asyncio.to_thread(file.change, text, revision)
+                new = await asyncio.to_thread(file.change, text, revision, may_drop=may_drop)
             except Changed:
                 raise _ConfigurationRefused(409, CHANGED) from None
+            except DropsEverything:
+                raise _ConfigurationRefused(428, DROPS) from None
             except OSError as error:
                 raise _ConfigurationRefused(500, f"cannot write {file.path}: {error.strerror or error}") from None
             except UnicodeDecodeError:
@@ -85,7 +95,7 @@ class _Writer:
                 raise _ConfigurationRefused(400, "the document is nested too deeply") from None
             # `*` matches any revision (RFC 9110 section 13.1.1), as does a missing field.
             wanted = request.headers.get("if-match", "*")
-            return await self._change(file, text, None if wanted == "*" else wanted.strip('"'))
+            return await self._change(request, file, text, None if wanted == "*" else wanted.strip('"'))
         except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:
@@ -95,7 +105,7 @@ class _Writer:
         """Write a YAML text unchanged."""
         try:
             file = self._writable()
-            return await self._change(file, *_order(request.body))
+            return await self._change(request, file, *_order(request.body))
         except _ConfigurationRefused as refused:
             return refused.answer
         except ConfigErrors as error:

@@ -2,28 +2,19 @@
 
 The server has no login: every client that reaches the port is the operator. A browser on the operator's machine sends
 requests for every page that it shows, so the server refuses requests from foreign pages (Origin, RFC 6454;
-Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). It also refuses host names that a foreign name server could
-resolve to this port (DNS rebinding). Its own pages and a few development servers are admitted.
+Sec-Fetch-Site, https://www.w3.org/TR/fetch-metadata/). A page on another port of this machine is as foreign as any.
+The server also refuses host names that a foreign name server could resolve to this port (DNS rebinding). Its own pages
+are admitted, and those of the origins that the configuration names.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
 from typing import Final
 from urllib.parse import urlsplit
 
-# Development servers of the page on this machine.
-ALLOWED: Final = frozenset(
-    f"http://{host}:{port}" for host in ("0.0.0.0", "localhost", "127.0.0.1") for port in (3000, 19000)  # noqa: S104
-)
 METHODS: Final = "GET, POST, PUT, DELETE, OPTIONS"
 Headers = tuple[tuple[str, str], ...]
-
-
-def development(served: Collection[int]) -> frozenset[str]:
-    """Return the origins of development servers, without the ports in `served`: those show pages of backends."""
-    return frozenset(one for one in ALLOWED if urlsplit(one).port not in served)
 
 
 def is_local_name(host: str) -> bool:
@@ -40,7 +31,7 @@ def is_local_name(host: str) -> bool:
 
 
 def is_foreign(
-    headers: dict[str, str], host: str, to_page: bool, allowed: frozenset[str] = ALLOWED
+    headers: dict[str, str], host: str, to_page: bool, allowed: frozenset[str] = frozenset()
 ) -> bool:
     """Return True if a browser sends the request for a foreign page.
 
@@ -81,7 +72,7 @@ def _same(origin: str, host: str) -> bool:
         return False
 
 
-def cors(headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers:
+def cors(headers: dict[str, str], allowed: frozenset[str] = frozenset()) -> Headers:
     """Return the CORS fields that let a page of an allowed origin read the response; empty for other origins."""
     origin = headers.get("origin")
     if origin not in allowed:
@@ -94,7 +85,7 @@ def cors(headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers:
     )
 
 
-def preflight(method: str, headers: dict[str, str], allowed: frozenset[str] = ALLOWED) -> Headers | None:
+def preflight(method: str, headers: dict[str, str], allowed: frozenset[str] = frozenset()) -> Headers | None:
     """Return the fields that answer a CORS preflight of an allowed origin; None if the request is not one."""
     if method != "OPTIONS" or "access-control-request-method" not in headers or not cors(headers, allowed):
         return None

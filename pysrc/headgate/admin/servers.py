@@ -54,12 +54,9 @@ class AdminServers:
         from headgate.admin.web import WebServer
 
         admin = wanted.get("admin")
-        loopback = admin is not None and (
-            admin.unix_path is not None or all(ipaddress.ip_address(host).is_loopback for host in admin.hosts)
-        )
         servers = {
-            "admin": WebServer(admin_rows(self._running), self._ports, check_host=loopback),
-            "stats": WebServer(stats_rows(self._running)),
+            "admin": WebServer(admin_rows(self._running), self._origins, _is_private(admin)),
+            "stats": WebServer(stats_rows(self._running), self._origins, _is_private(wanted.get("stats"))),
             "readiness": WebServer(readiness_rows(self._running), proxy_protocol=True),
         }
         for name, address in wanted.items():
@@ -68,7 +65,7 @@ class AdminServers:
             except OSError as error:
                 raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(servers[name])
-        if admin is not None and not loopback and store_mode(self._running) == "file":
+        if admin is not None and not _is_private(admin) and store_mode(self._running) == "file":
             logger.warning(OPEN, extra={"address": admin.text})
 
     async def mount(self, gateway: Gateway) -> None:
@@ -81,8 +78,8 @@ class AdminServers:
             self._mounts = Mounts(self._running, self._folder)
         await self._mounts.open(gateway)
 
-    def _ports(self) -> frozenset[int]:
-        return frozenset(bind.port for bind in self._running.gateway.binds)
+    def _origins(self) -> frozenset[str]:
+        return frozenset(self._running.gateway.process.admin_origins)
 
     def stop_accepting(self) -> None:
         """Close the listening sockets; open connections continue."""
@@ -102,6 +99,13 @@ def page_url(address: ListenAddress) -> str:
     host = ipaddress.ip_address(address.hosts[0])
     name = "localhost" if host.is_unspecified else f"[{host}]" if host.version == IPV6 else str(host)
     return f"http://{name}:{address.port}/ui"
+
+
+def _is_private(address: ListenAddress | None) -> bool:
+    """Return True if only this machine reaches the address."""
+    return address is not None and (
+        address.unix_path is not None or all(ipaddress.ip_address(host).is_loopback for host in address.hosts)
+    )
 
 
 async def _listen(server: WebServer, address: ListenAddress) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -98,7 +98,8 @@ class AdminRoute(NamedTuple):
 class WebServer:
     """Serves a table of endpoints.
 
-    `guarded` returns the gateway's own ports; if it is given, requests of foreign pages are refused (admin/origins).
+    `allowed` returns the origins whose pages may read; if it is given, requests of other foreign pages are refused
+    (admin/origins).
     `check_host` refuses host names that DNS rebinding could use; set it only for loopback addresses, since other
     addresses may have any name. `proxy_protocol` accepts a PROXY protocol header before the first request.
     """
@@ -106,13 +107,13 @@ class WebServer:
     def __init__(
         self,
         rows: tuple[AdminRoute, ...],
-        guarded: Callable[[], Collection[int]] | None = None,
+        allowed: Callable[[], frozenset[str]] | None = None,
         check_host: bool = False,
         proxy_protocol: bool = False,
     ) -> None:
         self._rows = rows
         self._proxy_protocol = proxy_protocol
-        self._guarded = guarded
+        self._allowed = allowed
         self._check_host = check_host
         self._head_seconds = HEAD_SECONDS
         self._servers: list[asyncio.Server] = []
@@ -245,13 +246,12 @@ class WebServer:
         rows = self.fitting(request.path)
         if self._check_host and not origins.is_local_name(request.host):
             return AdminResponse(421, b"the admin server answers to localhost and addresses only\n")
-        if self._guarded is None:
+        if self._allowed is None:
             return await self._dispatch(rows, request)
         if any(row.own for row in rows):
             refused = _refused(rows, request)
             return await self._dispatch(rows, request) if refused is None else refused
-        # Requests with an Origin are rare, so the ports are computed only for them.
-        allowed = origins.development(self._guarded()) if "origin" in request.headers else origins.ALLOWED
+        allowed = self._allowed()
         preflight = origins.preflight(request.method, request.headers, allowed)
         if preflight is not None:
             return AdminResponse(200, content_type="", headers=preflight)

@@ -11,12 +11,9 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from headgate.document.credentials import names_credential, names_option, shown_url
 from headgate.document.secret import REDACTED
 
-# Names of headers, of fields of bodies and of parameters whose values are credentials.
-_NAME: Final = re.compile(
-    r"(proxy-)?authorization|(set-)?cookie2?|.*passw(or)?d|.*secret|.*credentials?|.*api[-_]?key|(.*[-_])?token", re.I
-)
 # Their maps hold expressions.
 _EXPRESSIONS: Final = frozenset((
     "transformations", "transformation", "finalTransformation", "finalTransformations", "directResponse", "webhook",
@@ -25,8 +22,6 @@ _EXPRESSIONS: Final = frozenset((
 _QUOTES: Final = re.compile("[\"']")
 # What divides names and values inside an argument: `--api-key=x`, `TOKEN=x`, `Authorization: x`, `https://h/?token=x`.
 _DIVIDERS: Final = re.compile("[=:?&]")
-# Options have shorter names than headers.
-_OPTION: Final = re.compile(r"(.*[-_])?(key|pat|auth|bearer|pass|pwd)", re.I)
 # A password, or a token in place of the user's name.
 _USER_IN_URL: Final = re.compile(r"://([^/\s:@]*:[^/\s@]+|[^/\s:@]{20,})@")
 
@@ -43,7 +38,7 @@ class Concealer:
 
     def names(self, key: str) -> bool:
         """Tell whether the name is that of a credential."""
-        return _NAME.fullmatch(key) is not None or key.lower() in self._headers
+        return names_credential(key) or key.lower() in self._headers
 
     def arguments(self, words: Sequence[str]) -> list[bool]:
         """Tell for each argument of a command whether it contains a credential, by its own name or by the preceding
@@ -58,13 +53,15 @@ class Concealer:
         return found
 
     def _option(self, name: str) -> bool:
-        return self.names(name) or _OPTION.fullmatch(name) is not None
+        return self.names(name) or names_option(name)
 
     def shown(self, document: Any, expressions: bool = False) -> Any:
         """Return JSON without credentials. `expressions`: the values are expressions, of which only literals can be
         credentials."""
         if isinstance(document, list):
             return [self.shown(one, expressions) for one in document]
+        if isinstance(document, str):
+            return shown_url(document)
         if not isinstance(document, dict):
             return document
         return {
@@ -80,7 +77,7 @@ class Concealer:
         if not isinstance(value, str):
             return self.shown(value, expressions)
         if value == REDACTED or not self.names(key) or (expressions and _QUOTES.search(value) is None):
-            return value
+            return shown_url(value)
         return self._hide(value)
 
     def _hide(self, value: str) -> str:

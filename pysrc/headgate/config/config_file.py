@@ -11,6 +11,7 @@ from headgate.document.lazy_dataclass import dataclass
 from headgate.document.regular_file import read_regular
 from headgate.document.replace import replace_file
 from headgate.document.write import write
+from headgate.errors import ConfigErrors
 
 BACKUP_SUFFIX: Final = ".bak"
 SCHEMA_START: Final = "# yaml-language-server: $schema="
@@ -19,6 +20,10 @@ DEFAULT_SCHEMA: Final = f"{SCHEMA_START}config.schema.json"
 
 class Changed(Exception):
     """The file has changed since it was read for editing."""
+
+
+class DropsEverything(Exception):
+    """The new text serves nothing, where the old one served something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +57,17 @@ class ConfigFile:
         whole = restored_text(text, held.text, self.path)
         return whole, held, load_text(whole, self.path)
 
-    def change(self, text: str, revision: str | None = None) -> str:
+    def change(self, text: str, revision: str | None = None, *, may_drop: bool = False) -> str:
         """Write the text, with `<redacted>` marks replaced by the secrets that they stand for. Return the new revision.
 
         With `revision` None, replaces the file whatever its content. Raises ConfigErrors if the text does not load,
-        Changed, or OSError.
+        Changed, DropsEverything unless it `may_drop` all that is served, or OSError.
         """
-        whole, held, _ = self.check(text)
+        whole, held, loaded = self.check(text)
         if revision is not None and revision != held.revision:
             raise Changed
+        if not may_drop and not _serves(loaded) and self._served(held):
+            raise DropsEverything
 
         def unchanged() -> None:
             if self.read().revision != held.revision:
@@ -74,6 +81,12 @@ class ConfigFile:
             return hashlib.sha256(data).hexdigest()[:32]
         return held.revision
 
+    def _served(self, held: Held) -> bool:
+        try:
+            return _serves(load_text(held.text, self.path))
+        except ConfigErrors:
+            return True  # what a broken file was meant to serve is not known
+
     def text_of(self, document: Any) -> str:
         """Return the YAML of a document, with the schema line of the file or else the default one."""
         try:
@@ -82,3 +95,8 @@ class ConfigFile:
             held = ""
         line = next((one for one in held.splitlines() if one.startswith(SCHEMA_START)), DEFAULT_SCHEMA)
         return f"{line}\n{write(document)}"
+
+
+def _serves(loaded: Loaded) -> bool:
+    """Return True if a request can get anywhere."""
+    return any(listener.routes for bind in loaded.gateway.binds for listener in bind.listeners)

@@ -362,6 +362,8 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
     }
     if process.sensitive_headers:
         found["sensitiveHeaders"] = list(process.sensitive_headers)
+    if process.admin_origins:
+        found["adminAllowedOrigins"] = list(process.admin_origins)
     if process.metric_labels:
         found["metrics"]["fields"] = {"add": dict(process.metric_labels)}
     if process.storage_mode != "file":

@@ -22,6 +22,7 @@ from headgate.config.shape.vocabulary import (
     Union,
     WordChoice,
 )
+from headgate.document.credentials import shown_url
 from headgate.document.nodes import DocumentNode, plain
 from headgate.document.read import read
 from headgate.document.secret import REDACTED
@@ -53,7 +54,10 @@ def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
     # A key where the name of its file belongs.
     hidden = hidden or (isinstance(value, str) and _PRIVATE_KEY in value)
     # The name of a variable is no secret, and tells where it comes from.
-    return REDACTED if hidden and not _is_variable(value) else plain(node)
+    if hidden and not _is_variable(value):
+        return REDACTED
+    shown = plain(node)
+    return shown_url(shown) if isinstance(shown, str) else shown
 
 
 def _entry(shapes: tuple[Shape, ...], key: str, node: DocumentNode) -> Any:

@@ -264,6 +264,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     return ProcessSettings(
         custom_functions=record.get("customFunctions", ""),
         sensitive_headers=tuple(dict.fromkeys(name.lower() for name in record.get("sensitiveHeaders") or ())),
+        admin_origins=tuple(dict.fromkeys(record.get("adminAllowedOrigins") or ())),
         metric_labels=_metric_labels(context, metrics),
         admin=reader.setting("ADMIN_ADDR", "adminAddr", address, DEFAULT_ADMIN),
         stats=reader.setting("STATS_ADDR", "statsAddr", address, DEFAULT_STATS),

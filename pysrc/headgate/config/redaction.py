@@ -12,6 +12,7 @@ import re
 from typing import Any, Final
 
 from headgate.config.file_view import file_view
+from headgate.document.credentials import is_marked_url
 from headgate.document.nodes import child, plain
 from headgate.document.read import read
 from headgate.document.secret import REDACTED
@@ -30,7 +31,11 @@ HIDDEN_COMMENT: Final = f"# {REDACTED}"
 def shown_text(text: str, name: str) -> str:
     """Return the text without its secrets, comments that may hold one included. ConfigErrors: it cannot be read."""
     spans = Spans(text)
-    changes = {spans.scalar(path): REDACTED for path in _hidden(file_view(text, name), plain(read(text, name)))}
+    hidden = _hidden(file_view(text, name), plain(read(text, name)))
+    changes = {
+        spans.scalar(path): REDACTED if view == REDACTED else json.dumps(view, ensure_ascii=False)
+        for path, view in hidden.items()
+    }
     changes |= dict.fromkeys(_hidden_comments(text, spans), HIDDEN_COMMENT)
     return edited(text, changes)
 
@@ -66,23 +71,28 @@ def spelled(path: Path) -> str:
     return found
 
 
-def _hidden(view: Any, held: Any, path: Path = ()) -> list[Path]:
+def _hidden(view: Any, held: Any, path: Path = ()) -> dict[Path, str]:
+    """Return what stands in place of hidden scalars."""
     if isinstance(view, dict):
-        return [one for key in view for one in _hidden(view[key], held[key], (*path, key))]
+        return {at: one for key in view for at, one in _hidden(view[key], held[key], (*path, key)).items()}
     if isinstance(view, list):
-        return [one for at, item in enumerate(view) for one in _hidden(item, held[at], (*path, at))]
-    return [path] if view == REDACTED and held != REDACTED else []
+        return {at: one for i, item in enumerate(view) for at, one in _hidden(item, held[i], (*path, i)).items()}
+    return {path: view} if isinstance(view, str) and view != held else {}
 
 
 def _marked(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_marked(one) for one in value.values())
-    return any(_marked(one) for one in value) if isinstance(value, list) else value == REDACTED
+    return any(_marked(one) for one in value) if isinstance(value, list) else _is_mark(value)
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, str) and (value == REDACTED or is_marked_url(value))
 
 
 def _align(new: Any, view: Any, held: Any, path: Path, found: dict[Path, Any], lost: list[Path]) -> None:
-    if new == REDACTED:
-        if view == REDACTED:
+    if _is_mark(new):
+        if view == new:
             found[path] = held
         else:
             lost.append(path)

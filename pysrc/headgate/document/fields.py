@@ -245,6 +245,16 @@ def host_url(text: str) -> ConnectTarget:
     return ConnectTarget(found.host, found.port, scheme=found.scheme)
 
 
+def origin(text: str) -> str:
+    """Return `http(s)://host[:port]` as browsers write an origin (RFC 6454 section 6.2): without a default port."""
+    found = url(text)
+    if found.path is not None:
+        raise ValueError("an origin is http://host:port, without a path")
+    default = 443 if found.scheme == "https" else 80
+    host = f"[{found.host}]" if ":" in found.host else found.host.lower()
+    return f"{found.scheme}://{host}" + (f":{found.port}" if found.port != default else "")
+
+
 GRPC_METHOD_PATTERN: Final = r"^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$"
 
 

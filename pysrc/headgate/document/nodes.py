@@ -86,6 +86,10 @@ class Report:
     def add(self, problem: Problem, path: str, message: str, at: DocumentNode | MapEntry | None = None) -> None:
         """Add a fault at the position of `at`. Faults beyond `limit` are dropped."""
         if len(self.errors) < self.limit:
+            if "/" in message and ("?" in message or "@" in message):
+                from headgate.document.credentials import shown_message  # faults are rare
+
+                message = shown_message(message)
             line, column = (at.line, at.column) if at is not None else (0, 0)
             self.errors.append(ConfigError(problem, path, message, self.file, line, column))
 

@@ -90,6 +90,7 @@ class ProcessSettings:
     A worker whose event loop stands still for `worker_heartbeat_timeout_ms` is replaced (0: never).
     MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
+    `admin_origins` are those whose pages may read what the admin and stats servers answer.
     `request_log` is the absolute path of the request log's database, None if there is no request log.
     """
 
@@ -115,6 +116,7 @@ class ProcessSettings:
     histograms: str = "classic"
     custom_functions: str = ""
     sensitive_headers: tuple[str, ...] = ()
+    admin_origins: tuple[str, ...] = ()
     metric_labels: tuple[tuple[str, str], ...] = ()
     prices: PriceCatalog | None = None
     storage_mode: StorageMode = "file"

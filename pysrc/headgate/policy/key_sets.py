@@ -56,7 +56,7 @@ class KeyStore:
     def start(self) -> None:
         """Start the background refresh of a remote set."""
         if self._client is not None and self._refresher is None:
-            self._refresher = self._spawn(f"keys {self.source.url}", self._keep_fresh())
+            self._refresher = self._spawn(f"keys {self.source.shown}", self._keep_fresh())
 
     def close(self) -> None:
         """Cancel the background tasks."""
@@ -77,7 +77,7 @@ class KeyStore:
     async def refetch(self) -> None:
         """Fetch the keys, or wait for the fetch in progress."""
         if self._fetching is None:
-            self._fetching = self._spawn(f"fetch keys {self.source.url}", self._fetch())
+            self._fetching = self._spawn(f"fetch keys {self.source.shown}", self._fetch())
         await asyncio.wait([self._fetching])
 
     async def _keep_fresh(self) -> None:
@@ -93,11 +93,11 @@ class KeyStore:
         except (CallError, ValueError, TimeoutError, OSError) as error:
             self._failures = min(self._failures + 1, 8)
             reason = str(error) or type(error).__name__
-            logger.warning("cannot fetch keys", extra={"url": self.source.url, "error": reason})
+            logger.warning("cannot fetch keys", extra={"url": self.source.shown, "error": reason})
         else:
             self._failures = 0
             for reason in found.skipped:
-                logger.warning("key not usable", extra={"url": self.source.url, "error": reason})
+                logger.warning("key not usable", extra={"url": self.source.shown, "error": reason})
             # Compare the keys, not just their ids: a provider may replace a key under the same id.
             changed = found.keys != self.keys.keys
             self.keys = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headgate.ir.policy.location import Location
 from headgate.policy.environment import Environment
-from headgate_engine.log.redact import hide_parameter
+from headgate_engine.context.redact import hide_parameter
 from headgate_engine.steps.location import CredentialLocation
 
 

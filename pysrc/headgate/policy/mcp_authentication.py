@@ -166,7 +166,7 @@ class McpAuthenticationPolicy:
         except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
             self._until = time.monotonic() + 1.0
             reason = str(error) or type(error).__name__
-            logger.warning("cannot fetch metadata", extra={"url": self._policy.metadata.url, "error": reason})
+            logger.warning("cannot fetch metadata", extra={"url": self._policy.metadata.shown, "error": reason})
         finally:
             self._fetching = None
 
@@ -282,7 +282,7 @@ class McpAuthenticationPolicy:
             status, answer, kind = await self._send(place, "POST", fields, form)
         except (CallError, ValueError, TimeoutError, OSError) as error:
             reason = str(error) or type(error).__name__
-            logger.warning("token request failed", extra={"url": place.url, "error": reason})
+            logger.warning("token request failed", extra={"url": place.shown, "error": reason})
             return Reply(500, b"", (), "Internal")
         shown = ((b"content-type", kind.encode("ascii", "replace")), (b"cache-control", b"no-store"), *cors)
         return Reply(status, answer, shown, "DirectResponse")
@@ -323,12 +323,12 @@ class McpAuthenticationPolicy:
             return oauth_error("invalid_redirect_uri", str(error), REGISTRATION_CORS)
         except (CallError, ValueError, TimeoutError, OSError) as error:
             reason = str(error) or type(error).__name__
-            logger.warning("registration failed", extra={"url": place.url, "error": reason})
+            logger.warning("registration failed", extra={"url": place.shown, "error": reason})
             return Reply(500, b"", (), "Internal")
         if answers is not None and client is not None and 200 <= status < 300:
             own_answer = answers.registered(answer, client)
             if own_answer is None:
-                logger.warning("the answer to a registration cannot be read", extra={"url": place.url})
+                logger.warning("the answer to a registration cannot be read", extra={"url": place.shown})
                 return Reply(500, b"", (), "Internal")
             answer = own_answer
         fields = ((b"content-type", kind.encode("ascii", "replace")), *REGISTRATION_CORS)

@@ -135,7 +135,7 @@ class Provider:
         except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
             self._not_before = time.monotonic() + PAUSE_SECONDS
             reason = str(error) or type(error).__name__
-            logger.warning("cannot fetch metadata", extra={"url": source.url, "error": reason})
+            logger.warning("cannot fetch metadata", extra={"url": source.shown, "error": reason})
         finally:
             self._fetching = None
 
@@ -169,11 +169,11 @@ class Provider:
                 raise ValueError("the answer is no object")
         except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
             reason = str(error) or type(error).__name__
-            logger.warning("token call failed", extra={"url": metadata.token.url, "error": reason})
+            logger.warning("token call failed", extra={"url": metadata.token.shown, "error": reason})
             raise ProviderError("the token exchange failed") from None
         if status != 200:
             code = str(found.get("error"))[:64]
-            logger.warning("token call refused", extra={"url": metadata.token.url, "status": status, "error": code})
+            logger.warning("token call refused", extra={"url": metadata.token.shown, "status": status, "error": code})
             raise ProviderError("the token exchange failed")
         return found
 

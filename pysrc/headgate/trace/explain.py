@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from headgate_engine.context.redact import redacted
 from headgate_engine.context.request import Reply, RequestContext
-from headgate_engine.log.redact import redacted
 from headgate_engine.plan.step import Step
 
 Explanation = Mapping[str, Any] | str

@@ -17,10 +17,10 @@ from headgate.trace.events import ERROR, INFO, SUCCESS, WARN, Json
 from headgate.trace.explain import Skip, explain
 from headgate.trace.outlet import Outlet
 from headgate.trace.state import Secrets, plain, request_state
+from headgate_engine.context.redact import REDACTED, redacted
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.llm.attempt import LlmAttempt
-from headgate_engine.log.redact import REDACTED, redacted
 from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.authorization import AuthorizationStep

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from headgate.document.credentials import names_credential
 from headgate.expr.compile import compile_expression
+from headgate_engine.context.redact import REDACTED, redacted
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.functions import text_of
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import Duration, EvaluationError, Redacted, Timestamp, Uint
 from headgate_engine.expr.views import HeaderFields
-from headgate_engine.log.redact import REDACTED, redacted
+from headgate_engine.mcp.telemetry import SESSION_LETTERS
 
 Json = dict[str, Any]
 
@@ -26,8 +28,8 @@ HIDDEN: Final = 8  # form of HeaderView (headgate_engine/expr/views.pyx)
 # These appear under another name or are part of another field.
 LEFT_OUT: Final = frozenset(("bodyPrefix",))
 URLS: Final = frozenset(("uri", "pathAndQuery"))
-# Response and request fields that hold a URL.
-URL_FIELDS: Final = frozenset(("location", "referer"))
+# Whoever has the id of an MCP session can use it.
+SESSION_ID: Final = "sessionId"
 MAX_DEPTH: Final = 32
 # A shorter value may be an ordinary word, so it is not treated as a secret.
 MIN_SECRET: Final = 6
@@ -49,7 +51,17 @@ def request_state(ctx: RequestContext, body_limit: int) -> Json:
         shown = plain(value, body_limit)
         if shown not in (None, {}, "", []):
             found[name] = shown
+    heads = [found[name] for name in ("request", "response") if "headers" in found.get(name, ())]
+    if ctx.jwt_token or ctx.api_key_text or any(_hides(one["headers"]) for one in heads):
+        secrets = Secrets(ctx)
+        for one in heads:
+            one["headers"] = secrets.uncopied(one["headers"])
     return found
+
+
+def _hides(headers: Json) -> bool:
+    """Return True if a credential is among the fields, so that there may be a copy of it."""
+    return any(one == REDACTED or (isinstance(one, list) and REDACTED in one) for one in headers.values())
 
 
 def plain(value: Any, body_limit: int, depth: int = 0) -> Any:
@@ -86,15 +98,23 @@ def _map(value: Mapping[Any, Any], body_limit: int, depth: int) -> Json:
         if name in LEFT_OUT and depth == 0:
             continue
         shown = plain(one, body_limit, depth + 1)
+        if depth == 0 and isinstance(shown, str):
+            shown = redacted(shown) if name in URLS else _session(shown) if name == SESSION_ID else shown
         if shown is not None:
-            found[name] = redacted(shown) if depth == 0 and name in URLS else shown
+            found[name] = shown
     return found
 
 
 def _field(name: str, text: Any) -> Any:
-    if name not in URL_FIELDS:
+    """Return a header field, whose credentials the view has hidden where the engine knows the name."""
+    if not names_credential(name):
         return text
-    return redacted(text) if isinstance(text, str) else [redacted(one) for one in text]
+    return [REDACTED] * len(text) if isinstance(text, list) else REDACTED
+
+
+def _session(session_id: str) -> str:
+    """Return an id as logs have it, so that both can be compared; of a short one no more than half."""
+    return f"{session_id[: min(SESSION_LETTERS, len(session_id) // 2)]}..."
 
 
 def seconds(ns: int) -> str:
@@ -114,7 +134,7 @@ class Secrets:
             view = HeaderFields(head)
             shown = dict(view.formed(HIDDEN).cel_items())
             for name, text in view.cel_items():
-                if shown.get(name) != text:
+                if shown.get(name) != text or names_credential(name):
                     self._names.add(name)
                     for one in text if isinstance(text, list) else [text]:
                         values.update(one.replace(";", " ").replace("=", " ").split())
@@ -134,6 +154,15 @@ class Secrets:
         ):
             return REDACTED
         return self._without(value)
+
+    def uncopied(self, headers: Json) -> Json:
+        """Return header fields without those to which a policy has copied a credential."""
+        return {name: REDACTED if self._holds(text) else text for name, text in headers.items()}
+
+    def _holds(self, text: Any) -> bool:
+        if isinstance(text, list):
+            return any(self._holds(one) for one in text)
+        return any(secret in text for secret in self._values)
 
     def _without(self, value: Any) -> Any:
         if isinstance(value, str):

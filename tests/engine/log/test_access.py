@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.expr.compile import compile_expression
+from headgate_engine.context.redact import CREDENTIALS, redacted
 from headgate_engine.log.access import MAX_REMOVED, AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.keys import FIELDS, ORDER
-from headgate_engine.log.redact import CREDENTIALS
 from headgate_engine.plan.plans import ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteTable
 
@@ -217,6 +217,25 @@ def test_a_credential_in_the_query_does_not_show(name: str, template: str) -> No
 def test_an_encoded_name_hides_nothing(name: str) -> None:
     shown = pairs({"http.path": f"/p?a=1&{name}=s3cr3t&b%20c=d%".encode()})["http.path"]
     assert shown == f"/p?a=1&{name}=<redacted>&b%20c=d%"
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("a=1;token=s3cr3t", "a=1;token=<redacted>"),
+        ("a=1;b=2;token=s3cr3t&c=3", "a=1;b=2;token=<redacted>&c=3"),
+        # To servers that know no `;`, what is behind it belongs to the value.
+        ("token=s3;cr3t&c=3", "token=<redacted>&c=3"),
+        ("a=1;key=0123456789abcdef-s3cr3t", "a=1;key=<redacted>"),
+        ("a;token=s3cr3t", "a;token=<redacted>"),
+        (";;token=s3cr3t;", ";;token=<redacted>"),
+        ("a=1;t%6Fken=s3cr3t", "a=1;t%6Fken=<redacted>"),
+        ("a=1;b=2&c=3;d", "a=1;b=2&c=3;d"),
+    ],
+)
+def test_a_semicolon_hides_nothing(query: str, shown: str) -> None:
+    assert pairs({"http.path": f"/p?{query}".encode()})["http.path"] == f"/p?{shown}"
+    assert redacted(f"/p?{query}") == f"/p?{shown}"
 
 
 @pytest.mark.parametrize(

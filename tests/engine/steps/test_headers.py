@@ -53,3 +53,26 @@ def test_what_is_sensitive_may_be_said_after_the_edit_was_made() -> None:
 def test_what_may_not_stand_in_a_field_is_refused(pair: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="header"):
         RequestHeaderStep([pair])
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden"),
+    [
+        ("authorization", True), ("proxy-authorization", True), ("cookie", True), ("api-key", True), ("x-api-key", True), ("X-Goog-Api-Key", True),
+        ("x-auth-token", True), ("x-amz-security-token", True), ("token", True), ("x-upstream-token", True), ("x-client-secret", True),
+        ("secret", True), ("x-db-password", True), ("Mcp-Session-Id", True), ("sec-websocket-protocol", True),
+        ("accept", False), ("content-type", False), ("x-keys", False), ("x-tokens", False), ("x-secrets", False), ("n", False),
+        ("x-session-id", False), ("x-request-id", False), ("user-agent", False), ("x-password-hint", False),
+    ],
+)  # fmt: skip
+def test_names_of_credentials_are_hidden(name: str, hidden: bool) -> None:
+    ctx = make_context(headers=[(name, "value")])
+    shown = compile_expression("request.headers.redacted()", "log", {}).evaluate(ctx)
+    assert dict(shown.cel_items()) == {name.lower(): "<redacted>" if hidden else "value"}
+
+
+@pytest.mark.parametrize("name", ["referer", "location", "content-location"])
+def test_urls_in_fields_lose_the_credentials_of_their_queries(name: str) -> None:
+    ctx = make_context(headers=[(name, "https://a.test/x?token=CANARY&b=1")])
+    shown = compile_expression("request.headers.redacted()", "log", {}).evaluate(ctx)
+    assert dict(shown.cel_items()) == {name: "https://a.test/x?token=<redacted>&b=1"}

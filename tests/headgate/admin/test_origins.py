@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.admin.origins import cors, development, is_foreign, is_foreign_behind, is_local_name, preflight
+from headgate.admin.origins import cors, is_foreign, is_foreign_behind, is_local_name, preflight
+
+ALLOWED = frozenset(("http://localhost:3000",))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +36,10 @@ def test_only_names_no_foreign_page_can_use_are_local(host: str, local: bool) ->
         ({"origin": "http://localhost:15000"}, False, False),
         ({"origin": "http://LOCALHOST:15000"}, False, False),
         ({"origin": "http://localhost:3000"}, False, False),
-        ({"origin": "http://127.0.0.1:19000"}, False, False),
+        ({"origin": "http://localhost:3000", "sec-fetch-site": "same-site"}, False, False),
+        ({"origin": "https://localhost:3000"}, False, True),
+        ({"origin": "http://127.0.0.1:3000"}, False, True),
+        ({"origin": "http://127.0.0.1:19000"}, False, True),
         ({"origin": "http://localhost:15001"}, False, True),
         ({"origin": "https://localhost:15000"}, False, True),
         ({"origin": "http://evil.example"}, False, True),
@@ -53,7 +58,7 @@ def test_only_names_no_foreign_page_can_use_are_local(host: str, local: bool) ->
     ],
 )
 def test_requests_of_pages_that_are_not_ours_are_foreign(headers: dict[str, str], to_page: bool, foreign: bool) -> None:
-    assert is_foreign(headers, "localhost:15000", to_page) is foreign
+    assert is_foreign(headers, "localhost:15000", to_page, ALLOWED) is foreign
 
 
 @pytest.mark.parametrize(
@@ -84,29 +89,25 @@ def test_behind_a_listener_the_browser_tells_the_scheme(headers: dict[str, str],
     assert is_foreign_behind(headers, "admin.test:8443", to_page) is foreign
 
 
-def test_a_development_page_may_read_what_it_gets() -> None:
-    found = dict(cors({"origin": "http://localhost:3000"}))
+def test_a_page_of_an_allowed_origin_may_read_what_it_gets() -> None:
+    asking = {"origin": "http://localhost:3000"}
+    found = dict(cors(asking, ALLOWED))
     assert found["access-control-allow-origin"] == "http://localhost:3000"
     assert found["access-control-allow-credentials"] == "true"
     assert found["vary"] == "origin"
-    assert cors({"origin": "http://localhost:4000"}) == ()
-    assert cors({}) == ()
+    assert cors({"origin": "http://localhost:4000"}, ALLOWED) == ()
+    assert cors({}, ALLOWED) == ()
+    assert cors(asking) == (), "nobody is allowed by default"
+    assert is_foreign(asking, "localhost:15000", to_page=False)
 
 
 def test_its_preflight_is_answered_and_nobody_else_s() -> None:
     asking = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
-    found = dict(preflight("OPTIONS", asking) or ())
+    found = dict(preflight("OPTIONS", asking, ALLOWED) or ())
     assert found["access-control-allow-methods"] == "GET, POST, PUT, DELETE, OPTIONS"
     assert found["access-control-allow-headers"] == "content-type, authorization, x-requested-with"
     assert found["access-control-max-age"] == "3600"
-    assert preflight("OPTIONS", {**asking, "origin": "http://evil.example"}) is None
-    assert preflight("POST", asking) is None
-    assert preflight("OPTIONS", {"origin": "http://localhost:3000"}) is None
-
-
-def test_pages_that_the_gateway_serves_are_not_those_under_development() -> None:
-    asking = {"origin": "http://127.0.0.1:3000", "access-control-request-method": "POST"}
-    assert preflight("OPTIONS", asking, development((8080,))) is not None
-    assert preflight("OPTIONS", asking, development((8080, 3000))) is None
-    assert cors(asking, development((3000,))) == ()
-    assert is_foreign(asking, "localhost:15000", False, development((3000,)))
+    assert preflight("OPTIONS", {**asking, "origin": "http://evil.example"}, ALLOWED) is None
+    assert preflight("POST", asking, ALLOWED) is None
+    assert preflight("OPTIONS", {"origin": "http://localhost:3000"}, ALLOWED) is None
+    assert preflight("OPTIONS", asking) is None

@@ -62,7 +62,7 @@ def serve(test: Callable[[int], Awaitable[None]], *rows: AdminRoute) -> None:
             AdminRoute("POST", "/query", query),
             AdminRoute("GET", "/debug/query", query),
         )
-        server = WebServer((*rows, *usual), guarded=lambda: (19000,), check_host=True)
+        server = WebServer((*rows, *usual), allowed=lambda: frozenset(("http://localhost:3000",)), check_host=True)
         await server.listen(("127.0.0.1",), 0)
         port = server._servers[0].sockets[0].getsockname()[1]
         async with asyncio.timeout(PATIENCE):
@@ -90,8 +90,10 @@ async def talk(port: int, text: str) -> str:
         ("GET /query", "sec-fetch-site: cross-site\nsec-fetch-mode: navigate\n", "HTTP/1.1 403"),
         ("POST /query", "origin: http://evil.example\n", "HTTP/1.1 403"),
         ("POST /query", "origin: http://localhost:3000\n", "HTTP/1.1 200"),
-        # A page that the gateway itself serves: of a backend.
+        # Pages on other ports of this machine are as foreign as any.
         ("POST /query", "origin: http://localhost:19000\n", "HTTP/1.1 403"),
+        ("GET /query", "sec-fetch-site: same-site\n", "HTTP/1.1 403"),
+        ("OPTIONS /query", "origin: http://localhost:19000\naccess-control-request-method: POST\n", "HTTP/1.1 403"),
         ("OPTIONS /query", "origin: http://localhost:3000\naccess-control-request-method: POST\n", "HTTP/1.1 200"),
         ("OPTIONS /query", "origin: http://evil.example\naccess-control-request-method: POST\n", "HTTP/1.1 403"),
         ("GET /absent", "", "HTTP/1.1 404"),

@@ -49,6 +49,7 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "HostUrl": ("http://a.test:90", "https://a.test/"),
     "GrpcMethod": ("/a.v1.B/C",),
     "Url": ("http://a.test/v1",),
+    "Origin": ("http://localhost:3000", "https://a.test"),
     "Path": ("/a", "/b/c"),
     "UpstreamPath": ("/v2",),
     "Method": ("GET", "POST"),

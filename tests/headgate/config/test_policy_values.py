@@ -74,7 +74,7 @@ REFUSED = [
     ("cors: {allowOrigins: ['a.test']}", "not an origin"),
     ("cors: {allowHeaders: ['a b']}", "not a header name"),
     ("csrf: {additionalOrigins: ['https://*.test']}", "not an origin"),
-    ("urlRewrite: {path: {full: '/a?b'}}", "not a path"),
+    ("urlRewrite: {path: {full: '/a?b'}}", "no query or fragment"),
     ("urlRewrite: {authority: {host: 'a b'}}", "not a host"),
     ("requestRedirect: {status: 200}", "no redirection"),
     ("requestRedirect: {scheme: ftp}", "neither http nor https"),

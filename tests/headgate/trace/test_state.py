@@ -71,3 +71,9 @@ def secrets(*values: str) -> Secrets:
 def test_results_do_not_show_credentials(text: str, value: object, shown: object) -> None:
     program = compile_expression(text, "log", {})
     assert secrets("sekrit-key").cleaned(program, value) == shown
+
+
+def test_a_header_to_which_a_credential_was_copied_is_hidden() -> None:
+    headers = {"x-copy": "Basic sekrit-key", "x-list": ["a", "sekrit-key"], "x-part": "sekrit-k", "x": "y"}
+    shown = {"x-copy": "<redacted>", "x-list": "<redacted>", "x-part": "sekrit-k", "x": "y"}
+    assert secrets("sekrit-key").uncopied(headers) == shown

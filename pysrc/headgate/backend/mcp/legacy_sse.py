@@ -31,9 +31,9 @@ from headgate.dialect.mcp.jsonrpc import (
 )
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.net.tasks import spawn
+from headgate_engine.context.redact import hide_parameter
 from headgate_engine.context.request import RequestContext, derived_context
 from headgate_engine.link.handler import HandlerHeaders
-from headgate_engine.log.redact import hide_parameter
 from headgate_engine.sse.encode import encode_comment, encode_event
 
 PATH: Final = "/sse"

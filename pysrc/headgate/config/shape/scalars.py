@@ -68,6 +68,7 @@ TARGET: Final = Scalar("HostPort", (str,), fields.target)
 TARGET_URL: Final = Scalar("HostUrl", (str,), fields.host_url)
 GRPC_METHOD: Final = Scalar("GrpcMethod", (str,), fields.grpc_method, {"pattern": fields.GRPC_METHOD_PATTERN})
 URL: Final = Scalar("Url", (str,), fields.url)
+ORIGIN: Final = Scalar("Origin", (str,), fields.origin)
 SECRET: Final = Scalar("SecretText", (str,), fields.secret, {"writeOnly": True}, secret=True)
 # A secret that goes nowhere yet: nothing is known about its form.
 HIDDEN: Final = Scalar("HiddenText", (str,), Secret, {"writeOnly": True}, secret=True)

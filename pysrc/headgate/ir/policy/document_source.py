@@ -13,18 +13,26 @@ class DocumentSource:
     """A document, or the place to fetch it from.
 
     `document` is the text itself, which was read from `file` if that is set. Otherwise the document is fetched from
-    `path` at `endpoint`; `url` is shown in logs.
+    `path` at `endpoint`; `url` may hold credentials, `place` is the URL without them.
     """
 
     document: str | None = None
     file: str | None = None
     url: str | None = None
+    place: str | None = None
     endpoint: Endpoint | None = None
     path: str = "/"
+
+    @property
+    def shown(self) -> str:
+        """Return the place without credentials."""
+        return self.place or self.file or "inline"
 
     @staticmethod
     def remote(url: str) -> DocumentSource:
         """Return the source for a URL, which may have a query. Raises ValueError if it is not a valid URL."""
+        from headgate.document.credentials import shown_url  # workers need it for traces only
+
         base, mark, query = url.partition("?")
         target = fields.url(base)
         if any(char <= " " or char >= "\x7f" or char == "#" for char in query):
@@ -37,4 +45,5 @@ class DocumentSource:
             port=target.port,
             tls=BackendTls() if target.scheme == "https" else None,
         )
-        return DocumentSource(url=url, endpoint=endpoint, path=(target.path or "/") + mark + query)
+        path = (target.path or "/") + mark + query
+        return DocumentSource(url=url, place=shown_url(url), endpoint=endpoint, path=path)

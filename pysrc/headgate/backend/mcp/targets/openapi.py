@@ -82,7 +82,7 @@ class ApiDocument:
 
     @property
     def _shown(self) -> str:
-        return self.source.url or self.source.file or "inline"
+        return self.source.shown
 
     async def _load(self) -> None:
         """Load the document; after a failure the old one remains."""

@@ -18,6 +18,7 @@ from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.targets.exchanges import Exchanges, TargetExchange
 from headgate.backend.mcp.targets.guard import GUARD
 from headgate.backend.mcp.targets.inbox import Inbox
+from headgate.backend.mcp.targets.process_environment import process_environment
 from headgate.dialect.mcp.jsonrpc import RpcMessage
 from headgate.ir.mcp import StdioTarget
 from headgate.net.tasks import spawn
@@ -29,8 +30,6 @@ MAX_LOG_LINE = 4096
 STOP_SECONDS = 3.0
 PR_SET_PDEATHSIG = 1
 STDERR = 2
-# The gateway's own secrets, which servers must not see.
-NOT_INHERITED = ("SESSION_KEY", "OIDC_COOKIE_SECRET")
 
 
 class StdioServer:
@@ -54,8 +53,6 @@ class StdioServer:
         """Start the process; raises TargetFailure. `fields` is ignored."""
         del fields
         target = self._target
-        environment = {} if target.clear_env else {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
-        environment |= {name: secret.reveal() for name, secret in target.env}
         try:
             self._process = await asyncio.create_subprocess_exec(
                 target.cmd,
@@ -63,7 +60,7 @@ class StdioServer:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment,
+                env=process_environment(target, os.environ),
                 start_new_session=True,
                 preexec_fn=partial(_prepared, os.getpid()),
                 limit=MAX_MESSAGE,

@@ -129,7 +129,11 @@ export default function editor(root) {
     write.disabled = true;
     const sent = text.value;
     try {
-      const { status: code, found } = await ask("/api/config/text", { text: sent, revision: file.revision });
+      const order = { text: sent, revision: file.revision };
+      let { status: code, found } = await ask("/api/config/text", order);
+      if (code === 428 && confirm("This text serves nothing: all routes, models and servers of the file would be gone. Write it all the same?")) {
+        ({ status: code, found } = await ask("/api/config/text?confirm=empty", order));
+      }
       if (code === 200) {
         waiting = store.state?.generation ?? null;
         draft = null;

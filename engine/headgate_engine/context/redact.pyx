@@ -12,7 +12,8 @@ CREDENTIALS = (
     "access_token", "refresh_token", "id_token", "token", "auth", "authorization", "api_key", "apikey", "api-key",
     "x-api-key", "client_secret", "client_assertion", "secret", "password", "passwd", "code", "code_verifier",
     "assertion", "sig", "signature", "x-amz-signature", "x-amz-credential", "x-amz-security-token",
-    "x-goog-signature", "x-goog-credential", "key",
+    "x-goog-signature", "x-goog-credential", "auth_token", "private_token", "session_token", "subscription-key",
+    "jwt", "pwd", "key",
 )
 REDACTED = "<redacted>"
 cdef enum:
@@ -64,15 +65,34 @@ cdef bint is_secret(const char* p, const char* equals, const char* stop) except 
     return False
 
 
+cdef bint find_secret(const char* p, const char* stop, const char** value) except -1:
+    """Return whether there is a credential in p..stop, and where the value of the first one begins.
+
+    p..stop is what stands between two `&`. Some servers take `;` as a separator, too: a credential may be named behind one.
+    """
+    cdef const char* end
+    cdef const char* equals
+    while p < stop:
+        end = <const char*>memchr(p, 59, stop - p)
+        if end == NULL:
+            end = stop
+        equals = <const char*>memchr(p, 61, end - p)
+        # To servers that know no `;`, all of the rest is the value.
+        if equals != NULL and is_secret(p, equals, stop):
+            value[0] = equals + 1
+            return True
+        p = end + 1
+    return False
+
+
 cdef bint has_secret(const char* p, const char* end) except -1:
     cdef const char* stop
-    cdef const char* equals
+    cdef const char* value
     while p < end:
         stop = <const char*>memchr(p, 38, end - p)
         if stop == NULL:
             stop = end
-        equals = <const char*>memchr(p, 61, stop - p)
-        if equals != NULL and is_secret(p, equals, stop):
+        if find_secret(p, stop, &value):
             return True
         p = stop + 1
     return False
@@ -81,15 +101,14 @@ cdef bint has_secret(const char* p, const char* end) except -1:
 cdef int redact(ByteBuffer out, const char* start, const char* p, const char* end) except -1:
     """Append start..end, a target with a query that begins at p, without the values of credentials."""
     cdef const char* stop
-    cdef const char* equals
+    cdef const char* value
     cdef bytes mark = REDACTED.encode()
     while p < end:
         stop = <const char*>memchr(p, 38, end - p)
         if stop == NULL:
             stop = end
-        equals = <const char*>memchr(p, 61, stop - p)
-        if equals != NULL and is_secret(p, equals, stop):
-            out.append(start, equals + 1 - start)
+        if find_secret(p, stop, &value):
+            out.append(start, value - start)
             out.append(mark, len(mark))
             start = stop
         p = stop + 1
