@@ -84,11 +84,12 @@ def whole(body: Any, status: int = 200, **headers: str) -> Answer:
 
 
 def stream(*pieces: bytes, end: str = "whole", pause: float = 0.0, kind: str = "text/event-stream") -> Answer:
-    """An event stream in chunks. end: `whole`; `cut` breaks the connection, `stall` says no more."""
+    """An event stream in chunks. kind: its content type, "" for none. end: `whole`; `cut` breaks the connection, `stall` says no more."""
 
     def answer(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
-        handler.send_header("content-type", kind)
+        if kind:
+            handler.send_header("content-type", kind)
         handler.send_header("transfer-encoding", "chunked")
         handler.end_headers()
         try:

@@ -75,6 +75,8 @@ cdef class Backend(Destination):
     cdef int client_writable(self, RoutedRequest request) except -1
     cdef int client_gone(self, RoutedRequest request) except -1
     cdef int timed_out(self, RoutedRequest request) except -1
+    # An answer of the gateway's own as clients of this backend read errors; also one from before the backend was chosen.
+    cdef Reply own_answer(self, RequestContext ctx, Reply reply)
     # -- the end ------------------------------------------------------------------------------------------------------
     cdef int ended(self, RoutedRequest request) except -1
 

@@ -1,6 +1,6 @@
 """What answers a request; see backend.pxd."""
 
-from headgate_engine.context.request cimport Reply
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport RequestSink
 from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.link.pool cimport Pool
@@ -84,6 +84,9 @@ cdef class Backend(Destination):
     cdef int timed_out(self, RoutedRequest request) except -1:
         request.call.client_gone()      # nobody waits for its answer any more
         return 0
+
+    cdef Reply own_answer(self, RequestContext ctx, Reply reply):
+        return reply
 
     cdef int ended(self, RoutedRequest request) except -1:
         return 0

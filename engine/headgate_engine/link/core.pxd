@@ -12,6 +12,7 @@
 # request while they are under way, and let go of it at their end.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply
 from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport ClientStream, ServerStream
@@ -98,7 +99,8 @@ cdef class RequestCore(RoutedRequest):
     # A good head was not the whole story: the endpoint has failed after all.
     cdef int blame_endpoint(self) except -1
     cdef bint may_retry(self) noexcept
-    # Nothing of the response has reached the client: another attempt, or an answer that says what happened.
-    cdef int response_failed(self, str detail) except -1
+    # Nothing of the response has reached the client: another attempt, or an answer that says what happened; None: the
+    # general one.
+    cdef int response_failed(self, str detail, Reply reply) except -1
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int finish(self, int ending) except -1

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply
 from headgate_engine.link.backend cimport RoutedRequest
 from headgate_engine.link.contract cimport ClientStream
 from headgate_engine.link.states cimport (
@@ -111,7 +112,7 @@ cdef class RequestCore(RoutedRequest):
     cdef bint may_retry(self) noexcept:
         return False
 
-    cdef int response_failed(self, str detail) except -1:
+    cdef int response_failed(self, str detail, Reply reply) except -1:
         raise NotImplementedError("RequestCore.response_failed")
 
     cdef int finish(self, int ending) except -1:

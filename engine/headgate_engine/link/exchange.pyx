@@ -305,11 +305,12 @@ cdef class Exchange(RequestCore):
         self.deadlines.attempt = self.attempt.started_ns + limit if limit else 0
         return self.arm()
 
-    cdef int response_failed(self, str detail) except -1:
+    cdef int response_failed(self, str detail, Reply reply) except -1:
         self.ctx.error = detail
         self.blame_endpoint()
-        return 0 if self._retry() else self.respond(
-            with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+        if self._retry():
+            return 0
+        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail) if reply is None else reply)
 
     def guards_answered(self, found):
         """Continues with the verdict of the guards of a response."""

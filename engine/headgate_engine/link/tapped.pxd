@@ -18,6 +18,7 @@ cdef class TappedPipe(ResponsePipe):
     cdef int _fed(self, RequestCore request) except -1
     cdef int _end(self, RequestCore request) except -1
     cdef int _break_off(self, RequestCore request, str detail) except -1
+    cdef bint _tells_words(self, RequestCore request) noexcept
     cdef int _last(self, RequestCore request) except -1
     cdef int _ask(self, RequestCore request) except -1
 

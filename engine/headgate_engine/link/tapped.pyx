@@ -32,7 +32,7 @@ cdef class TappedPipe(ResponsePipe):
     cdef int head(self, RequestCore request) except -1:
         """Holds the head back: as long as the client has received nothing, another backend can be tried."""
         if self.tap.fault is not None:
-            return request.response_failed(self.tap.fault)
+            return request.response_failed(self.tap.fault, self.tap.refusal(request.ctx))
         if not self.tap.streaming and not self.tap.whole:
             self._begin(request)
             return 0
@@ -69,12 +69,12 @@ cdef class TappedPipe(ResponsePipe):
         if tap.waits is not None:
             self._ask(request)
         if request.awaiting():
-            if tap.fault is not None:
-                return request.response_failed(tap.fault)
+            if tap.fault is not None and not self._tells_words(request):
+                return request.response_failed(tap.fault, tap.refusal(request.ctx))
             if not tap.ready:
                 return 0
             if tap.refused and request.may_retry():
-                return request.response_failed("the provider's stream began with an error")
+                return request.response_failed("the provider's stream began with an error", None)
             if not self._begin(request):
                 return 0
         if tap.fault is not None:
@@ -91,6 +91,12 @@ cdef class TappedPipe(ResponsePipe):
             self.pass_on(request, self.out.data, self.out.length)
             self.out.clear()
         return 0
+
+    cdef bint _tells_words(self, RequestCore request) noexcept:
+        """Whether a stream that broke before its head went out goes to the client as far as it came: nobody else can be
+        asked, and there are words.
+        """
+        return self.tap.spoken and not request.may_retry()
 
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int end(self, RequestCore request, MessageHead trailers) except -1:
@@ -115,8 +121,8 @@ cdef class TappedPipe(ResponsePipe):
         if tap.fault is not None:
             request.ctx.error = tap.fault
             request.note_outcome("broken")
-            if request.awaiting():
-                return request.response_failed(tap.fault)
+            if request.awaiting() and not self._tells_words(request):
+                return request.response_failed(tap.fault, tap.refusal(request.ctx))
         if request.awaiting():
             if tap.whole:
                 request.disarm()

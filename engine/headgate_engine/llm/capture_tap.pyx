@@ -1,7 +1,7 @@
 """Answers that expressions ask about; see capture_tap.pxd. What cannot be read is left out; the answer itself passes."""
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.llm.content_capture cimport CapturedAnswer, CaptureOptions, count_of
@@ -60,7 +60,7 @@ cdef class CaptureTap(ResponseTap):
         """Shows what the inner tap shows."""
         cdef ResponseTap inner = self.inner
         self.rewrites, self.whole, self.streaming = inner.rewrites, inner.whole, inner.streaming
-        self.ready, self.refused, self.done = inner.ready, inner.refused, inner.done
+        self.ready, self.refused, self.done, self.spoken = inner.ready, inner.refused, inner.done, inner.spoken
         self.fault, self.cut, self.reply, self.waits = inner.fault, inner.cut, inner.reply, inner.waits
         return 0
 
@@ -96,6 +96,9 @@ cdef class CaptureTap(ResponseTap):
         cdef bint told = self.inner.fail(ctx, detail, out)
         self._mirror()
         return told
+
+    cdef Reply refusal(self, RequestContext ctx):
+        return self.inner.refusal(ctx)
 
     cdef int left(self) except -1:
         return self.inner.left()

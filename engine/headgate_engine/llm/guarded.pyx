@@ -63,6 +63,7 @@ cdef class GuardTap(ResponseTap):
         if self.inner is None:
             return 0
         self.ready, self.refused, self.done = self.inner.ready, self.inner.refused, self.inner.done
+        self.spoken = self.inner.spoken
         if self.passive:
             self.rewrites, self.whole, self.streaming = self.inner.rewrites, self.inner.whole, self.inner.streaming
         # A stream that waits for a guard breaks only when what was before the break has been judged.
@@ -164,6 +165,9 @@ cdef class GuardTap(ResponseTap):
         # What waits was not judged, and never will be.
         self.waits = None
         return self.streaming and not self.cut and self.inner.fail(ctx, detail, out)
+
+    cdef Reply refusal(self, RequestContext ctx):
+        return None if self.inner is None else self.inner.refusal(ctx)
 
     cdef int left(self) except -1:
         return 0 if self.inner is None else self.inner.left()

@@ -3,7 +3,7 @@ guards. One that is encoded, or that nothing looks at, is not kept.
 """
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -42,6 +42,7 @@ cdef class LogPayloadTap(ResponseTap):
         cdef ResponseTap inner = self.inner
         self.rewrites, self.whole, self.streaming = inner.rewrites, inner.whole, inner.streaming
         self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
+        self.spoken = inner.spoken
         self.fault, self.limit, self.reply, self.waits = inner.fault, inner.limit, inner.reply, inner.waits
         return 0
 
@@ -86,6 +87,9 @@ cdef class LogPayloadTap(ResponseTap):
         self._mirror()
         self._told()
         return told
+
+    cdef Reply refusal(self, RequestContext ctx):
+        return self.inner.refusal(ctx)
 
     cdef int left(self) except -1:
         self._told()

@@ -12,7 +12,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp, memset
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
@@ -83,6 +83,11 @@ cdef class NativeTap(ResponseTap):
             return False
         if media_type_is(head, b"text/event-stream", 17):
             self.streaming = True
+        elif self.ending != END_UNKNOWN and not media_type_is(head, b"application/json", 16):
+            # A stream was asked for, and this is none of the other answers: its type is missing, or wrong.
+            self.streaming = True
+            head.drop_id(H_CONTENT_TYPE)
+            head.add_field(b"content-type", 12, b"text/event-stream", 17)
         elif not media_type_is(head, b"application/json", 16):
             return False
         if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
@@ -246,6 +251,8 @@ cdef class NativeTap(ResponseTap):
 
     def _break(self, str detail, ByteBuffer out):
         self.fault = detail
+        # What passed before in the same read.
+        self.spoken = self.ready and out.length > 0
         self._put(self.stream_error(detail), out)
 
     cdef int _events(self, ByteBuffer out) except -1:

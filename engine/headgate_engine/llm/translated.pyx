@@ -9,10 +9,12 @@ import logging
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
-from headgate_engine.context.request cimport RequestContext, TokenUsage
+from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
 from headgate_engine.llm.target cimport FormatRoute, LlmTarget
+from headgate_engine.llm.translate.converter cimport StreamConverter
+from headgate_engine.llm.translate.writers cimport Writer
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder, coding_of, decoded
@@ -21,6 +23,7 @@ from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 logger = logging.getLogger("headgate.llm")
 
+cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
 # Decoded at a time, and of one piece of a stream at most.
 DECODED_STEP = 65536
 MAX_STEPS = 128
@@ -37,8 +40,10 @@ cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route):
 
 cdef class TranslatedTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
+        # Of an answer that was to be a stream only one that calls itself JSON is none: types are missing, or wrong.
         cdef bint events = (media_type_is(head, b"text/event-stream", 17)
-                            or media_type_is(head, b"application/vnd.amazon.eventstream", 34))
+                            or media_type_is(head, b"application/vnd.amazon.eventstream", 34)
+                            or self.call.streaming and not media_type_is(head, b"application/json", 16))
         coding = head.get("content-encoding") if head.find_id(H_CONTENT_ENCODING, 0) >= 0 else None
         self.ctx = ctx
         self.head = head
@@ -104,6 +109,7 @@ cdef class TranslatedTap(ResponseTap):
             return 0
         if out.length > before:
             self._begun()
+        self.spoken = self.stream.writer.spoke
         if self.stream.reader.failed:
             self.fault = self.stream.failed
         elif self.stream.writer.finished:
@@ -131,6 +137,7 @@ cdef class TranslatedTap(ResponseTap):
             self.stream.end_into(None, out)
             if out.length > before:
                 self._begun()
+            self.spoken = self.stream.writer.spoke
             self.fault = self.stream.failed
         self._usage()
         self.ctx = None
@@ -163,6 +170,10 @@ cdef class TranslatedTap(ResponseTap):
         self._usage()
         return True
 
+    cdef Reply refusal(self, RequestContext ctx):
+        status, body = self._refused(self.stream, self.fault)
+        return Reply(status, body, JSON_HEAD, "UpstreamFailure")
+
     cdef int left(self) except -1:
         self._usage()
         return 0
@@ -181,11 +192,33 @@ cdef class TranslatedTap(ResponseTap):
                 return (*self.work.broken(f"the provider's answer cannot be decoded: {coding}"), None, None)
         if not 200 <= self.head.status < 300:
             return (*self.work.error(self.head.status, body, self.call.translation_state), None, None)
+        if self.call.streaming and is_events(body):
+            return self._late_stream(body)
         try:
             return self.work.reply(body, self.call.translation_state, self.head)
         except Exception as error:  # task boundary: the client is told that the answer is broken
             logger.exception("an answer cannot be translated")
             return (*self.work.broken(f"the answer cannot be translated: {type(error).__name__}"), None, None)
+
+    def _late_stream(self, bytes body not None):
+        """What _whole() returns, for a stream whose provider calls it JSON: it goes on when it has ended."""
+        cdef ByteBuffer out = ByteBuffer()
+        cdef StreamConverter stream = self.work.stream(self.call.translation_state, self.head)
+        stream.feed_into(body, len(body), out)
+        stream.end_into(None, out)
+        if stream.failed is not None and not stream.writer.spoke:
+            return (*self._refused(stream, stream.failed), *self.work.usage(stream))
+        self.head.drop_id(H_CONTENT_TYPE)
+        self.head.add_field(b"content-type", 12, b"text/event-stream", 17)
+        return (200, out.take(), *self.work.usage(stream))
+
+    def _refused(self, StreamConverter stream, str fault):
+        """(status, body) for a stream that said nothing."""
+        cdef Writer writer = None if stream is None else stream.writer
+        if writer is None or writer.fault_kind is None:
+            return self.work.broken(fault)
+        # The provider has said it: with the status that it would have had as a whole answer.
+        return self.work.failed(writer.fault_status, writer.fault_kind, writer.fault_code, writer.fault_message)
 
     def _usage(self):
         if self.stream is not None and self.ctx is not None:
@@ -198,3 +231,9 @@ cdef class TranslatedTap(ResponseTap):
                 take_parts(self.ctx.usage, usage[5])
         if model:
             self.call.response_model = model.encode("utf-8", "replace")
+
+
+cdef bint is_events(bytes body) except -1:
+    """Whether a body begins as a stream of server-sent events does: JSON cannot."""
+    cdef bytes start = body[:64].lstrip()
+    return start.startswith((b"data:", b"event:", b"id:", b":", b"retry:"))

@@ -10,6 +10,7 @@ cdef class ResponseTap:
     cdef bint streaming              # an event stream: the head waits for the first event, and pauses are limited
     cdef bint ready                  # the first event has arrived
     cdef bint refused                # the stream contains an error event of the provider
+    cdef bint spoken                 # `out` has had words for the client
     cdef bint done                   # the stream's last event has arrived: nothing may follow
     cdef str fault                   # why the response cannot be completed; `out` holds its end for the client
     cdef int64_t limit               # most bytes of a body that is read whole
@@ -26,6 +27,8 @@ cdef class ResponseTap:
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1
     # Called if the upstream broke off. Appends to `out` the end of the client's response; returns False if it cannot.
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1
+    # The whole answer in place of a stream that failed before it said anything; None: the gateway's general one.
+    cdef Reply refusal(self, RequestContext ctx)
     # Called if the client has disconnected: stores the counts so far in the context.
     cdef int left(self) except -1
 

@@ -1,7 +1,7 @@
 """The interface of objects that inspect a response body on its way to the client."""
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 
@@ -17,6 +17,9 @@ cdef class ResponseTap:
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
         return False
+
+    cdef Reply refusal(self, RequestContext ctx):
+        return None
 
     cdef int left(self) except -1:
         return 0

@@ -6,6 +6,7 @@ cdef class BlockWriter(Writer):
     # Formats whose replies are a list of blocks, of which text and thinking are written one after the other.
     cdef Py_ssize_t count                # blocks opened
     cdef bint writing                    # a block of text is open
+    cdef bint resting                    # the provider has ended it; whether it is complete shows later
     cdef BlockKind kind                       # its kind, and where it is
     cdef Py_ssize_t index
     cdef OpenTool current                    # the call being written, None: none is
@@ -35,6 +36,8 @@ cdef class ResponsesWriter(BlockWriter):
     cdef list annotations                # of the text being written
     cdef Py_ssize_t base                 # where it begins, in characters of the whole reply's text
     cdef dict _part(self, str text)
+    cdef str _item_status(self)
+    cdef str _call_status(self, OpenTool tool)
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1
     cdef dict _response(self, str status)
     cdef list _output(self)

@@ -1,6 +1,5 @@
+from headgate_engine.llm.translate.stops import TIERS_FOR_MESSAGES as TIERS_FOR_MESSAGES
 from headgate_engine.llm.translate.writers import Writer
-
-ERROR_TYPES: frozenset[str]
 
 class BlockWriter(Writer):
     """C face only: formats whose replies are a list of blocks."""

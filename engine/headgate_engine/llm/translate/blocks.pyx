@@ -4,6 +4,7 @@ import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.evidence cimport Citation, RanTool
+from headgate_engine.llm.translate.fault_kinds cimport kind_of
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
     BLOCK_REFUSAL, BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, OpenTool, Writer, dumps)
@@ -11,19 +12,13 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.evidence import (
     messages_blocks, messages_citation_of, responses_annotation, responses_item)
+from headgate_engine.llm.translate.stops import TIERS_FOR_MESSAGES
 from headgate_engine.llm.translate.writers import messages_usage_of, responses_usage_of
 
 cdef object fast_loads = orjson.loads
 
-# Types of errors that clients of the Messages API know.
-ERROR_TYPES = frozenset((
-    "invalid_request_error", "authentication_error", "billing_error", "permission_error", "not_found_error",
-    "request_too_large", "rate_limit_error", "timeout_error", "api_error", "overloaded_error",
-))
-# What other formats call the same; any other type is api_error.
-cdef dict error_types = {"rate_limit_exceeded": "rate_limit_error", "insufficient_quota": "rate_limit_error",
-                         "invalid_api_key": "authentication_error", "model_not_found": "not_found_error",
-                         "context_length_exceeded": "invalid_request_error"}
+# Codes of a failed response for kinds of errors; others are `server_error`.
+cdef dict response_codes = {"rate_limit_error": "rate_limit_exceeded", "invalid_request_error": "invalid_prompt"}
 
 
 cdef bint is_whole(OpenTool tool) except -1:
@@ -47,10 +42,11 @@ cdef class BlockWriter(Writer):
 
     cdef int _open_block(self, BlockKind kind) except -1:
         self._ensure_started()
-        if self.writing and self.kind == kind:
+        if self.writing and self.kind == kind and not self.resting:
             return 0
         self._close_all()
         self.writing = True
+        self.resting = False
         self.kind = kind
         self.index = self._next()
         return self._block_opened()
@@ -146,7 +142,11 @@ cdef class MessagesWriter(BlockWriter):
             "stop_sequence": None, "usage": self._counted()}})
 
     cdef dict _counted(self):
-        return messages_usage_of(UsageCounts() if self.usage is None else self.usage)
+        made = messages_usage_of(UsageCounts() if self.usage is None else self.usage)
+        tier = TIERS_FOR_MESSAGES.get(self.service_tier)
+        if tier is not None:
+            made["service_tier"] = tier
+        return made
 
     cdef int _block_opened(self) except -1:
         return self._event("content_block_start", {"index": self.index, "content_block": (
@@ -222,7 +222,7 @@ cdef class MessagesWriter(BlockWriter):
         return self._event("message_stop", {})
 
     cdef int _tell_fault(self, str kind, str message) except -1:
-        known = kind if kind in ERROR_TYPES else error_types.get(kind, "api_error")
+        known = kind_of(kind, self.fault_code, self.fault_status)
         return self._event("error", {"error": {"type": known, "message": message}})
 
 
@@ -252,8 +252,22 @@ cdef class ResponsesWriter(BlockWriter):
         return Writer._event(self, name, members)
 
     cdef dict _response(self, str status):
-        return {**self.echo, "id": self.id, "object": "response", "created_at": self.created, "status": status,
-                "error": None, "incomplete_details": None, "output": self._output(), "usage": None}
+        response = {**self.echo, "id": self.id, "object": "response", "created_at": self.created, "status": status,
+                    "error": None, "incomplete_details": None, "output": self._output(), "usage": None}
+        if self.answered is not None:
+            response["model"] = self.answered
+        if self.service_tier is not None:
+            response["service_tier"] = self.service_tier
+        return response
+
+    cdef int _end_block(self) except -1:
+        # Whether it is complete shows when something follows, or the stop.
+        self.resting = self.writing
+        return 0
+
+    cdef str _item_status(self):
+        """The status of what ends now: the last item of a reply that was cut is cut."""
+        return "incomplete" if self.ending and write_stop("responses", self._ended()) == "incomplete" else "completed"
 
     cdef list _output(self):
         return [self.items[index] for index in sorted(self.items)]
@@ -327,7 +341,7 @@ cdef class ResponsesWriter(BlockWriter):
         else:
             self._event("response.output_text.done", {**place, "text": text, "logprobs": []})
         self._event("response.content_part.done", {**place, "part": part})
-        return self._item_done(self.index, {"id": self.item, "type": "message", "status": "completed",
+        return self._item_done(self.index, {"id": self.item, "type": "message", "status": self._item_status(),
                                             "role": "assistant", "content": [part]})
 
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1:
@@ -374,8 +388,14 @@ cdef class ResponsesWriter(BlockWriter):
         self._event("response.function_call_arguments.done",
                     {"item_id": tool.item, "output_index": tool.index, "name": tool.name, "arguments": arguments})
         return self._item_done(tool.index, {
-            "id": tool.item, "type": "function_call", "status": "completed", "call_id": tool.id, "name": tool.name,
-            "arguments": arguments})
+            "id": tool.item, "type": "function_call", "status": self._call_status(tool), "call_id": tool.id,
+            "name": tool.name, "arguments": arguments})
+
+    cdef str _call_status(self, OpenTool tool):
+        """The status of a call that ends: providers tell only behind it that the reply was cut."""
+        if self.ending:
+            return self._item_status()
+        return "completed" if is_whole(tool) else "incomplete"
 
     cdef int _end(self, str stop) except -1:
         status = write_stop("responses", stop)
@@ -390,6 +410,6 @@ cdef class ResponsesWriter(BlockWriter):
         if not self.started:
             return self._event("error", {"code": kind, "message": message, "param": None})
         response = self._response("failed")
-        response["error"] = {"code": "rate_limit_exceeded" if kind == "rate_limit_error" else "server_error",
-                             "message": message}
+        known = kind_of(kind, self.fault_code, self.fault_status)
+        response["error"] = {"code": response_codes.get(known, "server_error"), "message": message}
         return self._event("response.failed", {"response": response})

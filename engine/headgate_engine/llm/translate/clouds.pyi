@@ -1,3 +1,4 @@
+from headgate_engine.llm.translate.readers import PROVIDER_ERROR as PROVIDER_ERROR
 from headgate_engine.llm.translate.readers import EventReader
 
 class GeminiReader(EventReader):

@@ -4,14 +4,15 @@ from libc.string cimport memcmp
 
 from headgate_engine.llm.translate.counts cimport converse_usage, gemini_usage
 from headgate_engine.llm.translate.readers cimport (
-    EventReader, a_key, a_list, a_text, an_object, first_number, is_first, loads, text_or_none)
+    EventReader, a_key, a_list, a_text, an_object, error_text, first_number, is_first, loads, text_or_none)
+from headgate_engine.llm.translate.fault_kinds cimport kind_of
 from headgate_engine.llm.translate.stops cimport read_stop
 from headgate_engine.llm.translate.writers cimport Writer, dumps
 from headgate_engine.peek.delta cimport delta_peek
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.evidence import code_ran, converse_citation, grounding_of
-from headgate_engine.llm.translate.readers import Garbage
+from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
 
 
 cdef class GeminiReader(EventReader):
@@ -47,8 +48,10 @@ cdef class GeminiReader(EventReader):
             raise Garbage("an event is not an object")
         if event.get("error") is not None:
             error = event["error"]
-            return self._fail("rate_limit_error" if text_or_none(error, "status") == "RESOURCE_EXHAUSTED" else
-                              "api_error", text_or_none(error, "message") or "provider error")
+            word = text_or_none(error, "status") or None
+            code = error.get("code") if isinstance(error, dict) else None
+            return self._failed(kind_of(word, None, 0), code if word is None and type(code) is int else word,
+                                error_text(error, PROVIDER_ERROR))
         usage = event.get("usageMetadata")
         if usage is not None:
             self._count(usage)
@@ -169,11 +172,11 @@ cdef class ConverseReader(EventReader):
             return out.stop(read_stop("converse", event.get("stopReason")), None)
         if name == "metadata":
             out.usage = converse_usage(event.get("usage")) or out.usage
+            out.service_tier = text_or_none(an_object(event, "serviceTier"), "type") or None
             # It is the last event of the stream.
             return out.finish() if self.stopped else 0
         if name is not None and (name.endswith("Exception") or "message" in event):
-            return self._fail("rate_limit_error" if name == "throttlingException" else "api_error",
-                              text_or_none(event, "message") or name)
+            return self._failed(kind_of(name, None, 0), name, text_or_none(event, "message") or name)
         return 0
 
     cdef int _delta(self, dict event) except -1:

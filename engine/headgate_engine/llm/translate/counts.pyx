@@ -145,7 +145,7 @@ cpdef UsageCounts converse_usage(object usage):
     cdef long long written = known(count(usage, "cacheWriteInputTokens"))
     if input < 0 and output < 0:
         return None
-    return UsageCounts(known(input) + cached + written, known(output), cached, written)
+    return UsageCounts(known(input) + cached + written, known(output), cached, written, 0, count(usage, "totalTokens"))
 
 
 cpdef UsageCounts rerank_usage(object meta):

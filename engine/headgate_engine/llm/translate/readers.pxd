@@ -27,7 +27,15 @@ cdef class EventReader:
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
     cdef bint _first(self, const char* data) noexcept
     cdef int _event(self, str name, object event) except -1
+    # Ends the stream with a fault that the gateway sees.
     cdef int _fail(self, str kind, str message) except -1
+    # Ends it with one that the provider tells. code: its code, or the HTTP status as a number; None: not told.
+    cdef int _failed(self, str kind, object code, str message) except -1
+
+# The error type of a vendor's error object, "" if it has none.
+cdef str error_type(object error)
+# What it says; `other` if it says nothing.
+cdef str error_text(object error, str other)
 
 cdef class CompletionsReader(EventReader):
     cdef dict keys                       # index -> (id, key) of the tool call that writes there now
@@ -45,9 +53,3 @@ cdef class MessagesReader(EventReader):
     cdef int _block_start(self, dict event) except -1
     cdef int _block_delta(self, dict event) except -1
     cdef int _count(self, object usage) except -1
-
-cdef class ResponsesReader(EventReader):
-    cdef set with_arguments
-    cdef Py_ssize_t base                 # where the text of the message being read begins
-    cdef int _item(self, dict event, bint done) except -1
-    cdef int _end(self, str kind, dict event) except -1

@@ -3,6 +3,7 @@ from typing import Self
 from headgate_engine.llm.translate.writers import Writer
 
 CUT: str
+PROVIDER_ERROR: str
 
 class Garbage(ValueError):
     """What a provider sent is not what its format says."""
@@ -29,9 +30,6 @@ class CompletionsReader(EventReader):
 
 class MessagesReader(EventReader):
     """Events of the Messages API."""
-
-class ResponsesReader(EventReader):
-    """Events of the Responses API."""
 
 def load_json(text: bytes | str) -> object:
     """Decode JSON; half a surrogate pair is let through. Garbage for what is no JSON, or nested too deep."""

@@ -10,17 +10,19 @@ import json
 
 import orjson
 
-from headgate_engine.llm.translate.counts cimport completions_usage, exclusive_usage, responses_usage
-from headgate_engine.llm.translate.stops cimport read_stop
+from headgate_engine.llm.translate.counts cimport completions_usage, exclusive_usage
+from headgate_engine.llm.translate.fault_kinds cimport kind_of
+from headgate_engine.llm.translate.stops cimport read_stop, tier_of_messages
 from headgate_engine.llm.translate.writers cimport Writer, dumps
 from headgate_engine.peek.delta cimport DeltaPeek, delta_peek
 
 from headgate_engine.llm.translate.evidence import (
-    is_ran, is_result, messages_citation, messages_ran, responses_ran, url_annotation)
+    is_ran, is_result, messages_citation, messages_ran, url_annotation)
 
 cdef object fast_loads = orjson.loads
 cdef object slow_loads = json.loads
 
+PROVIDER_ERROR = "the provider reports an error"
 CUT = "the provider's stream ended before its reply was complete"
 
 
@@ -96,6 +98,14 @@ cdef bint first_number(const char* data, DeltaPeek peek) noexcept:
     return peek.index_stop == 0 or peek.index_stop - peek.index_start == 1 and data[peek.index_start] == 48
 
 
+cdef str error_type(object error):
+    return text_or_none(error, "type")
+
+
+cdef str error_text(object error, str other):
+    return text_or_none(error, "message") or (error if type(error) is str and error else other)
+
+
 cdef str signed_id(dict call, str id):
     """The id of a tool call, with the signature that Gemini's endpoint for chat completions gives it."""
     cdef str signature = text_or_none(an_object(an_object(call, "extra_content") or {}, "google"), "thought_signature")
@@ -166,6 +176,13 @@ cdef class EventReader:
         self.failed = True
         return self.writer.fault(kind, message)
 
+    cdef int _failed(self, str kind, object code, str message) except -1:
+        cdef int status = 0
+        if type(code) is int:
+            status = code if 400 <= code < 600 else 0
+        self.failed = True
+        return self.writer.failed(kind, code if type(code) is str and code else None, status, message)
+
 
 cdef class CompletionsReader(EventReader):
     """chat.completion.chunk events."""
@@ -186,14 +203,18 @@ cdef class CompletionsReader(EventReader):
             raise Garbage("an event is not an object")
         if event.get("error") is not None:
             error = event["error"]
-            return self._fail(text_or_none(error, "type") or "api_error",
-                              text_or_none(error, "message") or (error if isinstance(error, str) else "provider error"))
+            code = error.get("code") if isinstance(error, dict) else None
+            return self._failed(error_type(error) or kind_of(None, code if type(code) is str else None, 0), code,
+                                error_text(error, PROVIDER_ERROR))
         usage = event.get("usage")
         if usage is not None:
             out.usage = completions_usage(usage) or out.usage
-        if not out.started:
-            out.start(text_or_none(event, "id"), text_or_none(event, "model"))
+        if "service_tier" in event:
+            out.service_tier = text_or_none(event, "service_tier") or None
         choices = a_list(event, "choices")
+        if not out.started and (choices or text_or_none(event, "model")):
+            # Some vendors send an event about the prompt first, in which the model is not named yet.
+            out.start(text_or_none(event, "id"), text_or_none(event, "model"))
         if not choices:
             return 0
         choice = choices[0]
@@ -310,6 +331,7 @@ cdef class MessagesReader(EventReader):
             for name, value in (<dict>usage).items():
                 if value is not None:
                     self.usage[name] = value
+            self.writer.service_tier = tier_of_messages(usage.get("service_tier")) or self.writer.service_tier
             self.writer.usage = exclusive_usage(self.usage) or self.writer.usage
         return 0
 
@@ -344,8 +366,7 @@ cdef class MessagesReader(EventReader):
             return out.finish()
         if kind == "error":
             error = event.get("error")
-            return self._fail(text_or_none(error, "type") or "api_error",
-                              text_or_none(error, "message") or "provider error")
+            return self._failed(error_type(error) or "api_error", None, error_text(error, PROVIDER_ERROR))
         return 0
 
     cdef int _block_start(self, dict event) except -1:
@@ -404,87 +425,3 @@ cdef class MessagesReader(EventReader):
         elif kind == "citations_delta":
             self.cited.append(delta.get("citation"))
         return 0
-
-
-cdef class ResponsesReader(EventReader):
-    """Events of the Responses API."""
-
-    def __cinit__(self):
-        self.with_arguments = set()
-        self.peek = delta_peek("responses")
-
-    cdef int _event(self, str name, object event) except -1:
-        cdef Writer out = self.writer
-        if name == "[DONE]":
-            # Some vendors add it; it says nothing.
-            return 0
-        if not isinstance(event, dict):
-            raise Garbage("an event is not an object")
-        kind = event.get("type", name)
-        if kind == "response.output_text.delta":
-            return out.text(a_text(event, "delta"))
-        if kind == "response.function_call_arguments.delta":
-            key = a_key(event, "output_index")
-            self.with_arguments.add(key)
-            return out.arguments(key, a_text(event, "delta"))
-        if kind == "response.function_call_arguments.done":
-            key = a_key(event, "output_index")
-            if key not in self.with_arguments:
-                self.with_arguments.add(key)
-                out.arguments(key, a_text(event, "arguments"))
-            return 0
-        if kind == "response.refusal.delta":
-            return out.refusal(a_text(event, "delta"))
-        if kind == "response.reasoning_summary_text.delta" or kind == "response.reasoning_text.delta":
-            return out.thinking(a_text(event, "delta"))
-        if kind == "response.output_text.annotation.added":
-            return out.cite(url_annotation(event.get("annotation"), self.base))
-        if kind == "response.created":
-            response = an_object(event, "response") or {}
-            return out.start(text_or_none(response, "id"), text_or_none(response, "model"))
-        if kind == "response.output_item.added":
-            return self._item(event, False)
-        if kind == "response.output_item.done":
-            return self._item(event, True)
-        if kind == "response.completed" or kind == "response.incomplete" or kind == "response.failed":
-            return self._end(kind, event)
-        if kind == "error":
-            inner = event.get("error")
-            return self._fail(text_or_none(event, "code") or text_or_none(inner, "type") or "api_error",
-                              text_or_none(event, "message") or text_or_none(inner, "message") or "provider error")
-        return 0
-
-    cdef int _item(self, dict event, bint done) except -1:
-        cdef Writer out = self.writer
-        cdef dict item = an_object(event, "item") or {}
-        key = a_key(event, "output_index")
-        kind = item.get("type")
-        if kind == "function_call":
-            out.tool(key, a_text(item, "call_id"), a_text(item, "name") or "")
-            if done:
-                if key not in self.with_arguments:
-                    out.arguments(key, a_text(item, "arguments"))
-                out.close(key)
-        elif kind == "message":
-            self.base = out.said
-            if done:
-                out.close(None)
-        elif done:
-            out.ran(responses_ran(item))
-        return 0
-
-    cdef int _end(self, str kind, dict event) except -1:
-        cdef Writer out = self.writer
-        cdef dict response = an_object(event, "response") or {}
-        out.usage = responses_usage(response.get("usage")) or out.usage
-        if kind == "response.failed":
-            error = response.get("error")
-            return self._fail(text_or_none(error, "code") or "api_error",
-                              text_or_none(error, "message") or "the provider's response failed")
-        if kind == "response.incomplete":
-            reason = text_or_none(response.get("incomplete_details"), "reason")
-            # Reasons other than the ones known are limits of some kind.
-            out.stop("filter" if reason == "content_filter" else "context" if "context" in reason else "length", None)
-        else:
-            out.stop("end", None)
-        return out.finish()

@@ -30,6 +30,7 @@ READ = {
     "responses": {"max_output_tokens": LENGTH, "max_tokens": LENGTH, "content_filter": FILTER},
     "gemini": {
         "STOP": END,
+        "FINISH_REASON_UNSPECIFIED": END,
         "MAX_TOKENS": LENGTH,
         # Everything below is a reply that is not what was asked for; a client must not take it for whole.
         "SAFETY": FILTER,
@@ -47,6 +48,9 @@ READ = {
         "IMAGE_RECITATION": FILTER,
         "IMAGE_OTHER": FILTER,
         "NO_IMAGE": FILTER,
+        "MODEL_ARMOR": FILTER,
+        "MISSING_THOUGHT_SIGNATURE": FILTER,
+        "MALFORMED_RESPONSE": FILTER,
     },
     "converse": {
         "end_turn": END,
@@ -60,8 +64,6 @@ READ = {
         "malformed_tool_use": FILTER,
     },
 }
-# Of these the table has all reasons of a reply that is whole: what it does not know is one that is not.
-CLOSED = frozenset(("gemini",))
 
 WRITE = {
     "completions": {
@@ -94,6 +96,10 @@ WRITE = {
     },
 }
 
+# Tiers of service in OpenAI's words, by Anthropic's, and back; others have no word.
+MESSAGES_TIERS = {"standard": "default", "priority": "priority"}
+TIERS_FOR_MESSAGES = {tier: word for word, tier in MESSAGES_TIERS.items()}
+
 cdef dict readers = READ
 cdef dict writers = WRITE
 
@@ -101,7 +107,11 @@ cdef dict writers = WRITE
 cpdef str read_stop(str format, object word):
     if not isinstance(word, str):
         return END
-    return (<dict>readers[format]).get(word, FILTER if format in CLOSED else END)
+    return (<dict>readers[format]).get(word, END)
+
+
+cpdef str tier_of_messages(object word):
+    return MESSAGES_TIERS.get(word) if isinstance(word, str) else None
 
 
 cpdef str write_stop(str format, str stop):

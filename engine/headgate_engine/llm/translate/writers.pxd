@@ -28,6 +28,12 @@ cdef class Writer:
     cdef readonly bint started, finished
     cdef readonly UsageCounts usage            # set by the reader whenever it learns more
     cdef readonly str fault_message      # None: no fault was told
+    # Of a fault that the provider tells: its own word for the kind, its code, the HTTP status that it means. None, None
+    # and 0 of one that the gateway sees.
+    cdef readonly str fault_kind, fault_code
+    cdef readonly int fault_status
+    cdef readonly bint spoke             # words, thoughts or calls were written: more than that the stream has begun
+    cdef public str service_tier         # as the provider told it, in the client's words; None: not told
     cdef readonly str answered           # model that the provider named; None: none
     cdef ByteBuffer out                  # what was written since the last take()
     cdef str ident, model, id
@@ -35,6 +41,8 @@ cdef class Writer:
     cdef dict names, tools
     cdef str stopped, sequence           # the stop; None until the provider gave one
     cdef bint refused                    # a refusal was written
+    cdef bint ending                     # what is open ends because the reply does
+    cdef bint signed                     # the thought being written has its signature: the next one is another
     cdef Py_ssize_t said                 # characters of text that were written, for the places of citations
 
     # What readers call.
@@ -55,6 +63,8 @@ cdef class Writer:
     cdef int stop(self, str stop, str sequence) except -1
     cdef int finish(self) except -1
     cdef int fault(self, str kind, str message) except -1
+    # fault() in the words of the provider. status: 0 when it tells none.
+    cdef int failed(self, str kind, str code, int status, str message) except -1
 
     # What a format fills in. Each is called once the stream has begun, and never behind its end.
     cdef int configure(self, dict extra) except -1
@@ -65,6 +75,7 @@ cdef class Writer:
     cdef int _cite(self, Citation citation) except -1
     cdef int _ran(self, RanTool tool) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
+    cdef int _end_block(self) except -1                            # the provider has ended it
     cdef int _open_tool(self, OpenTool tool) except -1
     cdef int _add_arguments(self, OpenTool tool, str delta) except -1  # delta: not empty
     cdef int _close_tool(self, OpenTool tool) except -1
@@ -80,6 +91,7 @@ cdef class Writer:
 
 cdef class CompletionsWriter(Writer):
     cdef bint include_usage, first
+    cdef bint one_signed                 # `reasoning_signature` was told
     cdef list thoughts                   # pieces of the thought being told, for its block when the signature comes
     cdef bytes head
     cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1

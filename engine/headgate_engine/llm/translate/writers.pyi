@@ -26,6 +26,18 @@ class Writer:
     def fault_message(self) -> str | None:
         """What the client was told when the stream broke."""
     @property
+    def fault_kind(self) -> str | None:
+        """The provider's own word for the fault that it told; None for one that the gateway saw."""
+    @property
+    def fault_code(self) -> str | None: ...
+    @property
+    def fault_status(self) -> int:
+        """The HTTP status that the provider's fault means; 0 without one."""
+    @property
+    def spoke(self) -> bool:
+        """Whether more was written than that the stream has begun."""
+    service_tier: str | None
+    @property
     def answered(self) -> str | None:
         """The model that the provider named."""
     def take(self) -> bytes: ...

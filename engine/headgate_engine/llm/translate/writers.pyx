@@ -9,6 +9,7 @@ import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.evidence cimport Citation, RanTool
+from headgate_engine.llm.translate.fault_kinds cimport status_of
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -46,7 +47,7 @@ def completions_usage_of(UsageCounts usage not None):
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
-        "total_tokens": usage.input + usage.output,
+        "total_tokens": max(usage.total, usage.input + usage.output),
         "prompt_tokens_details": details,
         "completion_tokens_details": made,
     }
@@ -70,7 +71,7 @@ def responses_usage_of(UsageCounts usage not None):
         "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": usage.written},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        "total_tokens": usage.input + usage.output,
+        "total_tokens": max(usage.total, usage.input + usage.output),
     }
 
 
@@ -132,6 +133,7 @@ cdef class Writer:
 
     cdef int _encode(self, BlockKind kind, str delta) except -1:
         cdef bytes encoded = dumps(delta)
+        self.spoke = True
         return self._say(kind, encoded, len(encoded), delta)
 
     cdef int start(self, str id, str model) except -1:
@@ -154,6 +156,7 @@ cdef class Writer:
     cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1:
         if n <= 2:
             return 0
+        self.spoke = True
         self._say(BLOCK_TEXT, p, n, None)
         self.said = self.said + characters(p + 1, n - 2)
         return 0
@@ -165,13 +168,24 @@ cdef class Writer:
         return self._encode(BLOCK_REFUSAL, delta)
 
     cdef int thinking(self, str delta) except -1:
-        return self._encode(BLOCK_THINKING, delta) if delta else 0
+        if not delta:
+            return 0
+        if self.signed:
+            # A signature covers one thought.
+            self.signed = False
+            self._close_block()
+        return self._encode(BLOCK_THINKING, delta)
 
     cdef int signature(self, str delta) except -1:
-        return self._encode(BLOCK_SIGNATURE, delta) if delta else 0
+        if not delta:
+            return 0
+        self._encode(BLOCK_SIGNATURE, delta)
+        self.signed = True
+        return 0
 
     cdef int redacted(self, str data) except -1:
         self._ensure_started()
+        self.spoke = True
         return self._redact(data)
 
     cdef int cite(self, Citation citation) except -1:
@@ -184,11 +198,13 @@ cdef class Writer:
         if tool is None:
             return 0
         self._ensure_started()
+        self.spoke = True
         return self._ran(tool)
 
     cdef bint tool(self, object key, str id, str name) except -1:
         cdef OpenTool tool
         self._ensure_started()
+        self.spoke = True
         if key in self.tools:
             return False
         tool = OpenTool.__new__(OpenTool)
@@ -212,7 +228,7 @@ cdef class Writer:
     cdef int close(self, object key) except -1:
         cdef OpenTool tool = None if key is None else self.tools.get(key)
         if tool is None:
-            return self._close_block()
+            return self._end_block()
         if tool.closed:
             return 0
         if not tool.any:
@@ -235,6 +251,7 @@ cdef class Writer:
         if self.finished:
             return 0
         self._ensure_started()
+        self.ending = True
         self._close_all()
         self._end(self._ended())
         self.finished = True
@@ -246,6 +263,11 @@ cdef class Writer:
         self.finished = True
         self.fault_message = message
         return self._tell_fault(kind, message)
+
+    cdef int failed(self, str kind, str code, int status, str message) except -1:
+        self.fault_kind, self.fault_code = kind, code
+        self.fault_status = status if status else status_of(kind, code)
+        return self.fault(kind, message)
 
     cdef str _ended(self):
         """The stop. A reply with tool calls wants them answered, whatever word its provider used."""
@@ -275,6 +297,9 @@ cdef class Writer:
 
     cdef int _close_block(self) except -1:
         return 0
+
+    cdef int _end_block(self) except -1:
+        return self._close_block()
 
     cdef int _open_tool(self, OpenTool tool) except -1:
         raise NotImplementedError
@@ -333,6 +358,11 @@ cdef class CompletionsWriter(Writer):
             # As LiteLLM tells it, too: its clients put a reply's blocks together, and send them back.
             block = {"type": "thinking", "thinking": "".join(self.thoughts), "signature": delta}
             self.thoughts.clear()
+            if self.one_signed:
+                # Clients put what they get of a member together: two signatures would make one that is none.
+                told = dumps([block])
+                return self._delta(b'"thinking_blocks":', told, len(told))
+            self.one_signed = True
             told = p[:n] + b',"thinking_blocks":' + dumps([block])
             return self._delta(<bytes>members[<int>BLOCK_SIGNATURE], told, len(told))
         return self._delta(<bytes>members[<int>kind], p, n)
@@ -360,17 +390,18 @@ cdef class CompletionsWriter(Writer):
         return self._calls(b'[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
 
     cdef int _end(self, str stop) except -1:
+        tier = b"" if self.service_tier is None else b',"service_tier":' + dumps(self.service_tier)
         self._put(self.head)
         self._put(b'{"index":0,"delta":{"role":"assistant","content":""}' if self.first else
                         b'{"index":0,"delta":{}')
-        self._put(b',"finish_reason":"' + write_stop("completions", stop).encode() + b'"}]}\n\n')
+        self._put(b',"finish_reason":"' + write_stop("completions", stop).encode() + b'"}]' + tier + b"}\n\n")
         if self.include_usage and self.usage is not None:
             self._put(self.head)
-            self._put(b'],"usage":' + dumps(completions_usage_of(self.usage)) + b"}\n\n")
+            self._put(b'],"usage":' + dumps(completions_usage_of(self.usage)) + tier + b"}\n\n")
         self._put(b"data: [DONE]\n\n")
         return 0
 
     cdef int _tell_fault(self, str kind, str message) except -1:
-        error = {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        error = {"error": {"message": message, "type": kind, "param": None, "code": self.fault_code}}
         self._put(b"data: " + dumps(error) + b"\n\n")
         return 0

@@ -9,8 +9,15 @@ from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
-from headgate.dialect.llm import pairs
-from headgate.dialect.llm.contract import Headers, Options, TranslatedRequest, Untranslatable, UpstreamGarbage
+from headgate.dialect.llm import faults, pairs
+from headgate.dialect.llm.contract import (
+    Headers,
+    Options,
+    TranslatedRequest,
+    Untranslatable,
+    UpstreamFault,
+    UpstreamGarbage,
+)
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.ir.model import PromptCaching
 from headgate_engine.context.headers import MessageHead
@@ -117,6 +124,9 @@ class Translation:
             counted, model = pairs.usage_of(self.pair.upstream, answer), _model(answer)
             told = self.pair.reply(answer, asked)
             text = dump_json(told) if len(body) <= SLICE else dump_sliced(told)
+        except UpstreamFault as error:
+            body = faults.write(self.pair.client, error.status, error.fault)
+            return error.status, body, _counts(counted), model
         except (UpstreamGarbage, ValueError, RecursionError) as error:
             return (*self.broken(str(error)), _counts(counted), model)
         return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
@@ -133,6 +143,10 @@ class Translation:
         """Return a 502 in the client's format, with its status."""
         text = f"failed to process LLM response: {message}"
         return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
+
+    def failed(self, status: int, kind: str, code: str | None, message: str) -> tuple[int, bytes]:
+        """Return the error with which a stream began, with its status. `kind`, `code`: in the provider's words."""
+        return status, pairs.told_error(self.pair.client, status, kind, code, message)
 
     def stream(self, asked: TranslatedRequest, headers: Headers) -> StreamConverter:
         """Return the converter of a streamed response."""

@@ -69,6 +69,15 @@ class UpstreamGarbage(GatewayError):
         self.message = message
 
 
+class UpstreamFault(UpstreamGarbage):
+    """The provider's 2xx reply is an error. `fault` is a headgate.dialect.llm.faults.LlmFault."""
+
+    def __init__(self, status: int, fault: Any) -> None:
+        super().__init__(fault.message)
+        self.status = status
+        self.fault = fault
+
+
 @dataclass(slots=True, kw_only=True)
 class Options:
     """Properties of the provider and of the request headers that a translation needs.

@@ -6,36 +6,24 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from headgate.dialect.llm.contract import Json
-from headgate_engine.llm.translate.blocks import ERROR_TYPES
+from headgate_engine.llm.translate.fault_kinds import WORDS, kind_of, kind_of_status, status_of
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
-# Error types by status, for all formats that have error types.
-BY_STATUS = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    402: "billing_error",
-    403: "permission_error",
-    404: "not_found_error",
-    408: "timeout_error",
-    409: "invalid_request_error",
-    413: "request_too_large",
-    415: "invalid_request_error",
-    422: "invalid_request_error",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
+# OpenAI's codes for kinds of errors whose provider gives none (https://platform.openai.com/docs/guides/error-codes).
+OPENAI_CODES = {
+    "authentication_error": "invalid_api_key",
+    "not_found_error": "model_not_found",
+    "rate_limit_error": "rate_limit_exceeded",
 }
-# Error types for Google's status words (https://cloud.google.com/apis/design/errors).
-GOOGLE = {
-    "INVALID_ARGUMENT": "invalid_request_error",
-    "FAILED_PRECONDITION": "invalid_request_error",
-    "OUT_OF_RANGE": "invalid_request_error",
-    "NOT_FOUND": "not_found_error",
-    "PERMISSION_DENIED": "authentication_error",
-    "UNAUTHENTICATED": "authentication_error",
-    "RESOURCE_EXHAUSTED": "rate_limit_error",
-}
+TOO_LONG = "context_length_exceeded"
+# How vendors without codes say that a prompt does not fit into the context window, and how Messages clients read it.
+LONG_PROMPTS = (
+    "prompt is too long", "input is too long for requested model", "exceeds the maximum number of tokens allowed",
+    "input length and `max_tokens` exceed context limit",
+)  # fmt: skip
+# What Google says of a bad key, with status 400 and INVALID_ARGUMENT.
+BAD_KEY = "API_KEY_INVALID"
 # Google's status words by HTTP status.
 GOOGLE_BY_STATUS = {
     400: "INVALID_ARGUMENT",
@@ -52,6 +40,9 @@ GOOGLE_BY_STATUS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
+# Members in which errors without an object say what is wrong, and members of such bodies.
+MESSAGES = ("message", "Message", "detail", "error_description")
+BARE_ERROR = frozenset((*MESSAGES, "error", "code", "status", "type", "__type", "success"))
 # The maximum length in bytes of an error message from a body that is not JSON.
 MAX_TEXT = 2000
 
@@ -65,37 +56,71 @@ class LlmFault(NamedTuple):
     param: str | None = None
 
 
-def kind_of(status: int) -> str:
-    """Return the error type for an HTTP status."""
-    return BY_STATUS.get(status, "invalid_request_error" if 400 <= status < 500 else "api_error")
-
-
 def read(status: int, body: bytes) -> LlmFault:
     """Return the error in the body of a provider's response. The format is detected. Never raises."""
     try:
         found = load_json(body)
     except Garbage:
         text = body[:MAX_TEXT].decode("utf-8", "replace").strip()
-        return LlmFault(kind_of(status), text or f"the provider answered {status}")
+        return _told(status, text or f"the provider answered {status}")
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
     if not isinstance(found, dict):
-        return LlmFault(kind_of(status), f"the provider answered {status}")
+        return _told(status, f"the provider answered {status}")
     error = found.get("error")
     if isinstance(error, dict):
         return _error(status, error)
-    for name in ("message", "Message", "error", "detail", "error_description"):
+    for name in (*MESSAGES, "error"):
         if isinstance(found.get(name), str) and found[name]:
-            return LlmFault(kind_of(status), found[name])
-    return LlmFault(kind_of(status), f"the provider answered {status}")
+            return _told(status, found[name])
+    return _told(status, f"the provider answered {status}")
+
+
+def inside(body: object) -> tuple[int, LlmFault] | None:
+    """Return status and error of a provider's 2xx response that is an error, None for anything else.
+
+    The status is the one that the error means; 502 for an error that says nothing of that.
+    """
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    if not error:
+        bare = body.keys() <= BARE_ERROR and next((body[name] for name in MESSAGES if _text(body.get(name))), None)
+        return (502, LlmFault("api_error", bare)) if bare else None
+    if not isinstance(error, dict):
+        return 502, LlmFault("api_error", _text(error) or "the provider reports an error")
+    code = next((one for one in (error.get("code"), body.get("code")) if type(one) is int and 400 <= one < 600), 0)
+    if not code:
+        words = [word for name in ("status", "code", "type") if (word := _text(error.get(name)))]
+        known = next((word for word in words if word in WORDS), None)
+        code = 502 if known is None or WORDS[known] == "api_error" else status_of(known, None)
+    return code, _error(code, error)
+
+
+def _told(status: int, message: str) -> LlmFault:
+    return LlmFault(kind_of_status(status), message, TOO_LONG if is_too_long(status, message) else None)
+
+
+def is_too_long(status: int, message: str) -> bool:
+    """Return whether an error says that the prompt does not fit into the context window."""
+    return status == 400 and any(words in message.lower() for words in LONG_PROMPTS)
 
 
 def _error(status: int, error: Json) -> LlmFault:
     message, kind, code, param = (_text(error.get(name)) for name in ("message", "type", "code", "param"))
     google = _text(error.get("status"))
     if google is not None:
-        kind, code = GOOGLE.get(google, "api_error"), google
-    return LlmFault(kind or kind_of(status), message or f"the provider answered {status}", code, param)
+        reasons = [one.get("reason") for one in error.get("details") or () if isinstance(one, dict)]
+        kind, code = kind_of(google, None, 0), google
+        if BAD_KEY in reasons:
+            kind = "authentication_error"
+            code = OPENAI_CODES[kind]
+    message = message or f"the provider answered {status}"
+    if is_too_long(status, message) and code in (None, "INVALID_ARGUMENT"):
+        code = TOO_LONG
+    return LlmFault(kind or kind_of(None, code, status), message, code, param)
 
 
 def _text(value: object) -> str | None:
@@ -103,12 +128,16 @@ def _text(value: object) -> str | None:
 
 
 def _openai(status: int, fault: LlmFault) -> Json:
-    return {"error": {"message": fault.message, "type": fault.kind, "param": fault.param, "code": fault.code}}
+    code = fault.code or OPENAI_CODES.get(kind_of(fault.kind, None, status))
+    return {"error": {"message": fault.message, "type": fault.kind, "param": fault.param, "code": code}}
 
 
 def _messages(status: int, fault: LlmFault) -> Json:
-    kind = fault.kind if fault.kind in ERROR_TYPES else kind_of(status)
-    return {"type": "error", "error": {"type": kind, "message": fault.message}}
+    message = fault.message
+    if fault.code == TOO_LONG and LONG_PROMPTS[0] not in message.lower():
+        # Clients know by these words that they have to shorten the conversation.
+        message = f"{LONG_PROMPTS[0]}: {message}"
+    return {"type": "error", "error": {"type": kind_of(fault.kind, fault.code, status), "message": message}}
 
 
 def _google(status: int, fault: LlmFault) -> Json:

@@ -33,13 +33,20 @@ What holds for all pairs:
 
 - A request that cannot be said in the provider's format is refused with 400, and the error names the field. Fields
   that are merely left out are listed for each pair.
-- A 2xx reply that is not what the provider's format says becomes a 502 in the client's format. Errors keep their
-  status.
+- A 2xx reply that is not what the provider's format says becomes a 502 in the client's format. One that is an error
+  keeps its reason, and has the status that it means (429, 529, ...; 502 where it says nothing of that). Errors keep
+  their status, and their kind: a bad key is `authentication_error` to a client of Messages and `invalid_api_key` to
+  one of OpenAI's formats, a prompt that is too long is `prompt is too long: ...` and `context_length_exceeded`.
+- A stream that fails before it says anything is an error with the status that the provider's words mean. What was said
+  before an error reaches the client, also when both came at once.
+- A stream is one by what was asked: its content type may be missing or wrong.
 - A stream has exactly one terminal event. When the provider's stream is cut, stalls, breaks its framing or sends an
   error, the client gets its format's error: `data: {"error": ...}` without `[DONE]` (chat completions),
   `event: error` (Messages), `response.failed` (Responses).
+- Replies name the model that answered, and the tier of service. What ended because a limit was reached has the status
+  `incomplete` in Responses, item and response. Reasons to stop that no table knows are ordinary ends.
 - Tokens are counted in one way: cached tokens are part of the input, as in chat completions; Messages and Converse,
-  which leave them out, are converted.
+  which leave them out, are converted. A total of the provider's that is more than the parts is kept.
 - Arguments of tool calls go through as text. Where the client's format wants an object and the model wrote none, the
   text is the object's member `input`.
 - Reasoning is told where both formats have a place for it. Chat completions have `reasoning_content` and

@@ -21,6 +21,7 @@ from headgate.dialect.llm.contract import (
     Options,
     TranslatedRequest,
     Untranslatable,
+    UpstreamFault,
     UpstreamGarbage,
 )
 from headgate.dialect.llm.replies import usage_of
@@ -38,6 +39,7 @@ from headgate.dialect.llm.translate import (
     responses_to_completions,
 )
 from headgate_engine.llm.translate.converter import StreamConverter
+from headgate_engine.llm.translate.fault_kinds import kind_of_status
 
 __all__ = [
     "FORMATS",
@@ -49,10 +51,12 @@ __all__ = [
     "StreamConverter",
     "TranslatedRequest",
     "Untranslatable",
+    "UpstreamFault",
     "UpstreamGarbage",
     "converter",
     "gateway_error",
     "stream_error",
+    "told_error",
     "usage_of",
 ]  # fmt: skip
 
@@ -86,7 +90,13 @@ class Converter:
             raise Untranslatable("", "the request is nested too deeply") from None
 
     def reply(self, body: Json, asked: TranslatedRequest) -> Json:
-        """Return the reply for the client from the provider's complete 2xx reply. Raises UpstreamGarbage."""
+        """Return the reply for the client from the provider's complete 2xx reply.
+
+        Raises UpstreamGarbage, and UpstreamFault for an error with status 2xx.
+        """
+        inner = faults.inside(body)
+        if inner is not None:
+            raise UpstreamFault(*inner)
         if not isinstance(body, dict):
             raise UpstreamGarbage("the provider's reply is not a JSON object")
         try:
@@ -167,5 +177,12 @@ def stream_error(format: str, message: str) -> bytes:
 
 def gateway_error(format: str, status: int, code: str, message: str) -> bytes:
     """Return the body of an error response of the gateway in the client's format."""
-    kind = "invalid_request_error" if code and 400 <= status < 500 and status != 429 else faults.kind_of(status)
+    # OpenAI's type for all that the client can mend; others go by the status.
+    general = 400 <= status < 500 and status != 429
+    kind = "invalid_request_error" if general else kind_of_status(status)
     return faults.write(format, status, faults.LlmFault(kind, message, code or None))
+
+
+def told_error(format: str, status: int, kind: str, code: str | None, message: str) -> bytes:
+    """Return the body of an error that a provider's stream began with. kind, code: the provider's own words."""
+    return faults.write(format, status, faults.LlmFault(kind, message, code))

@@ -9,7 +9,8 @@ from headgate.dialect.llm.contract import Framing, Json, TranslatedRequest
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
 from headgate_engine.llm.translate.converter import StreamConverter
-from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader, ResponsesReader
+from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader
+from headgate_engine.llm.translate.responses_reader import ResponsesReader
 from headgate_engine.llm.translate.writers import CompletionsWriter, Writer
 
 READERS: dict[str, type[EventReader]] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from llm_streams import joined, run
 
-from headgate_engine.llm.translate.blocks import ERROR_TYPES
+from headgate_engine.llm.translate.fault_kinds import ERROR_TYPES
 from headgate_engine.llm.translate.readers import CompletionsReader
 
 EVENTS: list[Any] = [

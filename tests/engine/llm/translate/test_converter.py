@@ -13,7 +13,8 @@ from llm_streams import WRITERS
 from headgate_engine.llm.eventstream import encode_frame
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
 from headgate_engine.llm.translate.converter import StreamConverter
-from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader, ResponsesReader
+from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader
+from headgate_engine.llm.translate.responses_reader import ResponsesReader
 from headgate_engine.sse.decode import DEFAULT_MAX_EVENT, SseDecoder
 
 READERS: dict[str, type[EventReader]] = {

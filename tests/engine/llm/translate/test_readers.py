@@ -13,9 +13,9 @@ from headgate_engine.llm.translate.readers import (
     EventReader,
     Garbage,
     MessagesReader,
-    ResponsesReader,
     load_json,
 )
+from headgate_engine.llm.translate.responses_reader import ResponsesReader
 
 
 def chunk(delta: Any, stop: str | None = None, **more: Any) -> dict[str, Any]:
@@ -155,3 +155,69 @@ def test_json_is_decoded_or_garbage() -> None:
     for text in (b"", b"{", b"nul", b"\xff", b"[" * 100_000):
         with pytest.raises(Garbage):
             load_json(text)
+
+
+def test_an_event_about_the_prompt_does_not_begin_the_answer() -> None:
+    first = {"id": "", "model": "", "choices": [], "prompt_filter_results": []}
+    told = run(joined(CompletionsReader), first, {**chunk({"content": "a"}), "id": "c", "model": "real"}, END)
+    assert (told[0]["message"]["model"], told[0]["message"]["id"]) == ("real", "c")
+
+
+def test_two_thoughts_keep_their_signatures() -> None:
+    events: list[Any] = [{"type": "message_start", "message": {"model": "m", "usage": {"service_tier": "standard"}}}]
+    for at in range(2):
+        events += [
+            {"type": "content_block_start", "index": at, "content_block": {"type": "thinking", "thinking": ""}},
+            {"type": "content_block_delta", "index": at, "delta": {"type": "thinking_delta", "thinking": f"hm{at}"}},
+            {"type": "content_block_delta", "index": at, "delta": {"type": "signature_delta", "signature": f"s{at}"}},
+            {"type": "content_block_stop", "index": at},
+        ]
+    events += [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+    both = [("thinking", "hm0", "s0"), ("thinking", "hm1", "s1")]
+    assert blocks(run(joined(MessagesReader), *events)) == both
+    told = run(joined(MessagesReader, "completions"), *events)
+    deltas = [one["choices"][0]["delta"] for one in told if one["choices"]]
+    found = [block for delta in deltas for block in delta.get("thinking_blocks", ())]
+    assert [(one["type"], one["thinking"], one["signature"]) for one in found] == both
+    # Put together, as clients do, it is still a signature.
+    assert "".join(delta.get("reasoning_signature", "") for delta in deltas) == "s0"
+    assert told[-1]["service_tier"] == "default"
+    # What a client of chat completions got is what one of Messages gets of it.
+    assert blocks(run(joined(CompletionsReader), *told)) == both
+    # Some vendors tell where a thought ends by its signature alone.
+    signed = [chunk({"reasoning_content": f"hm{at}", "reasoning_signature": f"s{at}"}) for at in range(2)]
+    assert blocks(run(joined(CompletionsReader), *signed, END)) == both
+
+
+def test_redacted_thoughts_become_no_text() -> None:
+    events: list[Any] = [
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "redacted_thinking", "data": "abc"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": "a"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"},
+    ]  # fmt: skip
+    assert blocks(run(joined(MessagesReader), *events)) == [("redacted_thinking", "abc", ""), ("text", "a", "")]
+    told = run(joined(MessagesReader, "completions"), *events)
+    assert not any("reasoning_content" in one["choices"][0]["delta"] for one in told)
+    assert told[0]["choices"][0]["delta"]["thinking_blocks"] == [{"type": "redacted_thinking", "data": "abc"}]
+    told = run(joined(MessagesReader, "responses"), *events)
+    assert [item["type"] for item in told[-1]["response"]["output"]] == ["message"]
+
+
+def test_what_was_cut_is_incomplete() -> None:
+    start = {"type": "message_start", "message": {"model": "real"}}
+    text = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "a"}}
+    call = {"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "c", "name": "f"}}
+    half = {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"a":'}}
+    stop = [{"type": "content_block_stop", "index": at} for at in range(2)]
+    end = [{"type": "message_delta", "delta": {"stop_reason": "max_tokens"}}, {"type": "message_stop"}]
+    told = run(joined(MessagesReader, "responses"), start, text, stop[0], *end)
+    done = [event["item"]["status"] for event in told if event["type"] == "response.output_item.done"]
+    assert (done, told[-1]["response"]["output"][0]["status"]) == (["incomplete"], "incomplete")
+    assert told[-1]["response"]["model"] == "real"
+    told = run(joined(MessagesReader, "responses"), start, text, stop[0], call, half, stop[1], *end)
+    assert [item["status"] for item in told[-1]["response"]["output"]] == ["completed", "incomplete"]
+    whole = [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}]
+    told = run(joined(MessagesReader, "responses"), start, text, stop[0], *whole)
+    assert told[-1]["response"]["output"][0]["status"] == "completed"

@@ -196,7 +196,7 @@ def test_gateway_errors_have_the_shape_of_the_format(format: str) -> None:
     text = json.dumps(body)
     assert "no such model" in text
     if format == "messages":
-        assert body == {"type": "error", "error": {"type": "invalid_request_error", "message": "no such model"}}
+        assert body == {"type": "error", "error": {"type": "not_found_error", "message": "no such model"}}
     elif format in ("completions", "responses", "embeddings"):
         assert body["error"]["code"] == "model_not_found"
         assert body["error"]["type"] == "invalid_request_error"

@@ -33,7 +33,9 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     if not choices:
         raise garbage("choices", "is empty")
     choice = a_dict(choices[0], "choices[0]")
-    message = a_dict(choice.get("message"), "choices[0].message")
+    # Google's endpoint leaves the message out when the limit was reached before the first word.
+    cut = choice.get("message") is None and isinstance(choice.get("finish_reason"), str)
+    message = {} if cut else a_dict(choice.get("message"), "choices[0].message")
     said = Said(
         id=told(body.get("id")),
         model=told(body.get("model")),

@@ -30,7 +30,12 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     message = a_dict(a_dict(body.get("output"), "output").get("message"), "output.message")
     if "content" not in message:
         raise garbage("output.message.content", "is missing")
-    said = Said(stop=read_stop("converse", body.get("stopReason")), usage=converse_usage(body.get("usage")))
+    tier = body.get("serviceTier")
+    said = Said(
+        stop=read_stop("converse", body.get("stopReason")),
+        usage=converse_usage(body.get("usage")),
+        service_tier=told(tier.get("type")) or None if isinstance(tier, dict) else None,
+    )
     for block in a_list(message["content"], "content"):
         part = _part(a_dict(block, "a content block"), said.length(), asked)
         if part is not None:

@@ -29,7 +29,7 @@ from headgate_engine.llm.translate.evidence import (
     messages_citation_of,
     messages_ran,
 )
-from headgate_engine.llm.translate.stops import read_stop, write_stop
+from headgate_engine.llm.translate.stops import TIERS_FOR_MESSAGES, read_stop, tier_of_messages, write_stop
 from headgate_engine.llm.translate.writers import messages_usage_of
 
 
@@ -44,7 +44,7 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         stop=read_stop("messages", body.get("stop_reason")),
         sequence=told(body.get("stop_sequence")) or None,
         usage=exclusive_usage(usage),
-        service_tier=told(usage.get("service_tier")) or None if isinstance(usage, dict) else None,
+        service_tier=tier_of_messages(usage.get("service_tier")) if isinstance(usage, dict) else None,
     )
     blocks = [a_dict(item, f"content[{at}]") for at, item in enumerate(a_list(body["content"], "content"))]
     results = {told(block.get("tool_use_id")): block for block in blocks if is_result(block.get("type"))}
@@ -96,6 +96,9 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
     stop = said.ended()
     if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
         stop = "filter"
+    usage = messages_usage_of(said.usage or UsageCounts())
+    if said.service_tier in TIERS_FOR_MESSAGES:
+        usage["service_tier"] = TIERS_FOR_MESSAGES[said.service_tier]
     return {
         "id": said.id or f"msg_{asked.ident}",
         "type": "message",
@@ -104,5 +107,5 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "content": content,
         "stop_reason": write_stop("messages", stop),
         "stop_sequence": said.sequence,
-        "usage": messages_usage_of(said.usage or UsageCounts()),
+        "usage": usage,
     }

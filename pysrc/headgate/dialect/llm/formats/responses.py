@@ -33,9 +33,7 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply. Raises UpstreamGarbage, also for a failed or unfinished response."""
     status = body.get("status", "completed")
     if status == "failed":
-        error = body.get("error")
-        message = told(error.get("message")) if isinstance(error, dict) else ""
-        raise UpstreamGarbage(message or "the provider's response failed")
+        raise UpstreamGarbage("the provider's response failed")
     if status not in ("completed", "incomplete"):
         raise garbage("status", f"is {status!r}")
     said = Said(
@@ -47,7 +45,9 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     if status == "incomplete":
         details = body.get("incomplete_details")
         said.stop = incomplete(told(details.get("reason")) if isinstance(details, dict) else "")
-    for position, item in enumerate(a_list(body.get("output"), "output")):
+    if not isinstance(body.get("output"), list):
+        raise garbage("output", "is not an array")
+    for position, item in enumerate(body["output"]):
         said.parts += _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
     return said
 
@@ -97,7 +97,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "object": "response",
         "created_at": said.created or asked.created,
         "status": status,
-        "model": asked.requested or said.model or asked.model,
+        "model": said.model or asked.requested or asked.model,
         "error": None,
         "incomplete_details": None,
         "output": _output(said, asked),
@@ -105,6 +105,9 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
     }
     if status == "incomplete":
         out["incomplete_details"] = {"reason": "content_filter" if stop == "filter" else "max_output_tokens"}
+        if out["output"] and "status" in out["output"][-1]:
+            # It is the last item that was cut.
+            out["output"][-1]["status"] = "incomplete"
     if said.service_tier is not None:
         out["service_tier"] = said.service_tier
     return out
