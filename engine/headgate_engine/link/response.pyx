@@ -4,12 +4,14 @@ from libc.stdint cimport int64_t, uint32_t
 
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_IS_HEAD, MessageHead, new_head
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.link.backend cimport Backend
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
 from headgate_engine.link.core cimport END_CLEAN, RequestCore
 from headgate_engine.link.grpc_status cimport grpc_reply, is_grpc
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport Step
+from headgate_engine.route.table cimport RouteRule, RouteTable
 
 import json
 import logging
@@ -152,11 +154,30 @@ cdef str refusal_text(Reply reply):
     return text[:MAX_TEXT] or EMPTY_TEXTS.get((reply.reason, reply.status)) or f"status {reply.status}"
 
 
+cdef Reply told_to_clients(RequestCore request, Reply reply):
+    """An answer of the gateway's own as clients of the backend read it; also where steps before the backend refuse."""
+    cdef Backend destination = request.destination
+    cdef MessageHead head = request.ctx.head
+    cdef RoutePlan route = request.route
+    cdef RouteRule rule
+    if destination is None:
+        if route is None and request.listener is not None:
+            rule = (<RouteTable>request.listener.routes).match_rule(
+                head.data + head.authority_off, head.authority_len, head)
+            route = None if rule is None else <RoutePlan>rule.target
+        if route is None or not route.backends:
+            return reply
+        destination = <Backend>(<BackendPlan>route.backends[0]).destination
+    return reply if destination is None else destination.own_answer(request.ctx, reply)
+
+
 cdef int send_reply(RequestCore request, Reply reply) except -1:
     if request.ctx.error is None and reply.status >= 400 and reply.reason != "DirectResponse":
         request.ctx.error = refusal_text(reply)
     if is_grpc(request.ctx.head):
         reply = grpc_reply(reply)
+    elif reply.status >= 400:
+        reply = told_to_clients(request, reply)
     request.ctx.reason = reply.reason
     return send_whole(request, head_of(reply.status, reply.headers), reply.body)
 

@@ -1,8 +1,8 @@
 """Requests for models, as a backend; see backend.pxd."""
 
-from headgate_engine.context.headers cimport HEAD_UPGRADE
+from headgate_engine.context.headers cimport HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend, RoutedRequest
+from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, TAKEN, Backend, RoutedRequest
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
@@ -14,6 +14,7 @@ from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
 
+import asyncio
 import logging
 
 from headgate_engine.llm.router import BODY_TOO_LONG
@@ -21,11 +22,32 @@ from headgate_engine.llm.router import BODY_TOO_LONG
 logger = logging.getLogger("headgate.forward")
 
 
+cdef class ListCall:
+    """A request for a list that waits for providers."""
+
+    cdef bint gone
+    cdef object task
+
+    def client_gone(self):
+        self.gone = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def client_writable(self):
+        """There is nothing to go on with."""
+
+
+cdef bytes request_path(RequestContext ctx):
+    cdef MessageHead head = ctx.head
+    return head.data[head.target_off:head.target_off + head.path_len]
+
+
 cdef class LlmBackend(Backend):
     """Sends requests to the providers of the models of `router`."""
 
-    def __init__(self, ModelRouter router not None):
+    def __init__(self, ModelRouter router not None, speak=None):
         self.router = router
+        self.speak = speak
         self.wants_body = True
         self.too_long = BODY_TOO_LONG
 
@@ -45,6 +67,8 @@ cdef class LlmBackend(Backend):
             ctx.trace.llm_body(ctx.body)
         choice = self.router.choose(ctx)
         if choice.reply is not None:
+            if choice.waits is not None:
+                return self._ask(request, choice.waits)
             ctx.reply = choice.reply
             return REPLY
         if first and request.retries is not None and request.retries.plan is not request.route.retry:
@@ -55,6 +79,34 @@ cdef class LlmBackend(Backend):
         request.forward_to(<Pool>choice.pool, choice.endpoint)
         # The provider's own steps (guards, credentials) see the client's format; they may suspend.
         return RUN_STEPS
+
+    cdef int _ask(self, RoutedRequest request, list sources) except -1:
+        """Asks providers for the models that patterns stand for, and answers then."""
+        cdef ListCall call = ListCall()
+        request.start_own_attempt()
+        request.call = call
+        call.task = request.worker.spawn("models of providers", self._list(request, call, sources))
+        return TAKEN
+
+    async def _list(self, RoutedRequest request, ListCall call, list sources):
+        cdef RequestContext ctx
+        cdef Reply reply
+        try:
+            await asyncio.gather(*(source.refresh() for source in sources))
+            ctx = request.ctx
+            if call.gone or ctx is None:
+                return
+            reply = self.router._models(ctx, request_path(ctx))
+            if reply.status >= 400:
+                reply = self.own_answer(ctx, reply)
+            request.answer_whole(reply.status, reply.headers, reply.body, reply.reason)
+        except Exception as error:  # task boundary: a 500 for this request
+            logger.exception("the models of providers cannot be listed")
+            if not call.gone:
+                request.answer_failed(f"models cannot be listed: {type(error).__name__}")
+        finally:
+            # The task holds the call.
+            call.task = None
 
     cdef int proceed(self, RoutedRequest request) except -1:
         """After the steps of the provider: translates the request, signs it and sends it."""
@@ -101,6 +153,17 @@ cdef class LlmBackend(Backend):
                 request.tunnel.inspector = call.guards.tunnel(request.tunnel)
         return 0
 
+    cdef Reply own_answer(self, RequestContext ctx, Reply reply):
+        cdef LlmCall call = <LlmCall>ctx.llm
+        if self.speak is None:
+            return reply
+        limit, remaining, reset = limit_told(ctx) if reply.status == 429 else (-1, -1, -1)
+        try:
+            return self.speak(self.router.format_of(ctx) if call is None else call.format, reply, limit, remaining, reset)
+        except Exception:  # task boundary: the answer as it is elsewhere
+            logger.exception("an answer cannot be told in the client's format")
+            return reply
+
     cdef int ended(self, RoutedRequest request) except -1:
         cdef RequestContext ctx = request.ctx
         if ctx.llm is not None:
@@ -108,3 +171,13 @@ cdef class LlmBackend(Backend):
             if ctx.token_buckets is not None:
                 settle_tokens(ctx)        # before the client can ask again
         return 0
+
+
+cdef tuple limit_told(RequestContext ctx):
+    """(limit, remaining, reset in seconds) of the rate limit that the response tells; -1 for what it does not."""
+    cdef dict found = {}
+    cdef bytes name, value
+    for name, value in ctx.response_headers or ():
+        if name.startswith(b"x-ratelimit-") and value.isdigit():
+            found[name[12:]] = int(value)
+    return found.get(b"limit", -1), found.get(b"remaining", -1), found.get(b"reset", -1)

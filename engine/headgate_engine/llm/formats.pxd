@@ -17,3 +17,7 @@ cdef bytes without(bytes query, bytes name)
 cdef bint wants_events(MessageHead head) except -1
 # The raw model of a path such as /v1beta/models/{m}:verb or /model/{m}/converse; None without one.
 cdef tuple model_span(bytes path)
+# A model's name as a segment of a path.
+cdef bytes quoted(str model)
+# The query with the model in place of the client's.
+cdef bytes with_model(bytes query, str model)

@@ -14,7 +14,7 @@ cdef extern from *:
     #endif
     """
 
-from urllib.parse import parse_qsl, unquote, unquote_to_bytes
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes
 
 # Realtime is in it because a WebSocket to that path can be nothing else.
 DEFAULT_ROUTES = {
@@ -133,3 +133,17 @@ cdef bytes without(bytes query, bytes name):
 
 cdef bint wants_events(MessageHead head) except -1:
     return dict(parse_qsl(head.query.lstrip("?"))).get("alt") == "sse"
+
+
+cdef bytes quoted(str model):
+    return quote(model, safe="").encode()
+
+
+cdef bytes with_model(bytes query, str model):
+    """The query with the model in place of the client's."""
+    found = []
+    for part in query[1:].split(b"&") if query else []:
+        if part.partition(b"=")[0] == b"model":
+            part = b"model=" + quoted(model)
+        found.append(part)
+    return b"?" + b"&".join(found) if found else query

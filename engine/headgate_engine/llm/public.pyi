@@ -5,6 +5,8 @@ from headgate_engine.route.conditions import ValuePredicate
 from headgate_engine.steps.authorization import AuthorizationStep
 
 MODEL_LIST_PATHS: tuple[str, ...]
+GATEWAY: str
+METHODS: tuple[tuple[str, str], ...]
 
 class HeaderMatches:
     """entries: lists of (name, 'exact' | 'regex', text); one entry must hold, and it holds when all in it do.
@@ -17,7 +19,10 @@ class HeaderMatches:
     def entries(self) -> tuple[tuple[ValuePredicate, ...], ...]: ...
 
 class PublicModel:
-    """pattern: a name, or with one `*` at its start or end, or `*`. matches, rules: None asks nothing."""
+    """pattern: a name, or with one `*` at its start or end, or `*`. matches, rules: None asks nothing.
+
+    source: knows the ids that a pattern stands for: `ids`, `due`, `refresh()`.
+    """
 
     def __init__(
         self,
@@ -26,7 +31,10 @@ class PublicModel:
         *,
         matches: HeaderMatches | None = ...,
         rules: AuthorizationStep | None = ...,
+        source: object | None = ...,
     ) -> None: ...
+    @property
+    def source(self) -> object | None: ...
     @property
     def pattern(self) -> str: ...
     @property

@@ -5,16 +5,22 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memset
 
 import json
+import time
+from urllib.parse import unquote
 
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, ValuePredicate, forget
 from headgate_engine.steps.authorization cimport AuthorizationStep
 
-MODEL_LIST_PATHS = ("/v1/models", "/models")
-cdef tuple model_list_paths = tuple(path.encode() for path in MODEL_LIST_PATHS)
+MODEL_LIST_PATHS = ("/v1/models", "/models", "/v1beta/models")
+# Owner of models that several providers serve.
+GATEWAY = "headgate"
+# Formats of Google's, and what it calls a method that takes one.
+METHODS = (("gemini", "generateContent"), ("gemini_count_tokens", "countTokens"))
 
 
 cdef class HeaderMatches:
@@ -71,7 +77,8 @@ cdef class PublicModel:
     """pattern: a name, or with one `*` at its start or end, or `*`. matches, rules: None asks nothing."""
 
     def __init__(self, str pattern, ModelEntry entry not None, *, HeaderMatches matches=None,
-                 AuthorizationStep rules=None):
+                 AuthorizationStep rules=None, source=None):
+        self.source = source
         self.pattern = pattern
         self.names = ModelPattern(pattern)
         self.entry = entry
@@ -119,38 +126,141 @@ cdef bint allowed(patterns, bytes model) except -1:
     return False
 
 
-cdef bytes model_listing(tuple models, names, int64_t created, RequestContext ctx):
-    """Public models that the request may use, then virtual models.
+cdef str owner_of(ModelEntry entry):
+    """The provider of a model, as logs and metrics call it; of several the gateway is the one who chooses."""
+    cdef set found = {(<LlmTarget>target).provider for group in entry.groups for target in (<LlmGroup>group).targets}
+    return found.pop().decode() if len(found) == 1 else GATEWAY
 
-    Patterns stand as such. With a key that may use some models alone, a pattern is narrowed to what the key's patterns
-    leave of it, and names that the key gives are listed one by one.
+
+cdef list methods_of(ModelEntry entry):
+    """What clients of Gemini's format may ask of a model."""
+    cdef LlmTarget target = <LlmTarget>(<LlmGroup>entry.groups[0]).targets[0]
+    cdef set formats = {name for family in target.families.values() for name in family}
+    return [method for name, method in METHODS if name in formats]
+
+
+cdef ModelEntry entry_of(VirtualEntry virtual):
+    """What stands for a virtual model: of several targets one without an owner."""
+    cdef list found = []
+    for one in virtual.entries:
+        found += [one] if isinstance(one, ModelEntry) else [(<PublicModel>model).entry for model in one]
+    return <ModelEntry>found[0] if len(found) == 1 else ModelEntry(
+        virtual.name, [group for entry in found for group in (<ModelEntry>entry).groups])
+
+
+cdef list known_ids(PublicModel model):
+    """The ids of its provider that a pattern stands for, as far as the provider has told them."""
+    return [] if model.source is None else [
+        name for name in model.source.ids if (<ModelPattern>model.names).fits(name.encode())]
+
+
+cdef dict models_for(tuple models, dict virtual, RequestContext ctx):
+    """name -> ModelEntry of public models that the request may use, then of virtual models. ctx None: whoever asks.
+
+    Patterns stand as what their provider has of them, or as such. With a key that may use some models alone, a pattern is
+    narrowed to what the key's patterns leave of it, and names that the key gives are listed one by one.
     """
     cdef PublicModel model
-    cdef list found = []
+    cdef dict found = {}
+    cdef list ids
     cdef str left
     patterns = None if ctx is None else ctx.allowed_models
     for model in models:
         if model.rules is not None and ctx is not None and not model.rules.permits(ctx):
             continue
+        ids = known_ids(model)
         if patterns is None:
-            found.append(model.pattern)
+            for name in ids or (model.pattern,):
+                found.setdefault(name, model.entry)
             continue
+        for name in ids:
+            if allowed(patterns, name.encode()):
+                found.setdefault(name, model.entry)
         for pattern in patterns:
             left = (<ModelPattern>model.names).meet(<ModelPattern>pattern)
-            if left is not None:
-                found.append(left)
-    found += [name.decode() for name in names if patterns is None or allowed(patterns, name)]
-    listed = [{"id": name, "object": "model", "created": created, "owned_by": "openai"}
-              for name in dict.fromkeys(found)]
-    return json.dumps({"data": listed, "object": "list"}, separators=(",", ":")).encode()
+            if left is not None and not (ids and "*" in left):
+                found.setdefault(left, model.entry)
+    for name, one in virtual.items():
+        if patterns is None or allowed(patterns, name):
+            found[name.decode()] = entry_of(<VirtualEntry>one)
+    return found
+
+
+cdef dict model_object(str shape, str name, ModelEntry entry, int64_t created):
+    if shape == "messages":
+        return {"type": "model", "id": name, "display_name": name,
+                "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(created))}
+    if shape == "gemini":
+        return {"name": f"models/{name}", "version": "", "displayName": name,
+                "supportedGenerationMethods": methods_of(entry)}
+    return {"id": name, "object": "model", "created": created, "owned_by": owner_of(entry)}
+
+
+cdef bytes compact(object value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+cdef bytes model_listing(str shape, dict found, int64_t created):
+    cdef list listed = [model_object(shape, name, <ModelEntry>entry, created) for name, entry in found.items()]
+    if shape == "messages":
+        names = list(found)
+        return compact({"data": listed, "has_more": False, "first_id": names[0] if names else None,
+                        "last_id": names[-1] if names else None})
+    return compact({"models": listed} if shape == "gemini" else {"data": listed, "object": "list"})
+
+
+cdef bytes model_shown(str shape, tuple models, dict found, str name, int64_t created, RequestContext ctx):
+    """The document of one model; None if the request may not use it, or its provider does not have it."""
+    cdef PublicModel model
+    cdef ModelEntry entry = found.get(name)
+    cdef bytes raw = name.encode()
+    if entry is None and "*" not in name and (ctx.allowed_models is None or allowed(ctx.allowed_models, raw)):
+        for model in models:
+            if "*" in model.pattern and (<ModelPattern>model.names).fits(raw) and not known_ids(model) and (
+                    model.rules is None or model.rules.permits(ctx)):
+                entry = model.entry
+                break
+    return None if entry is None else compact(model_object(shape, name, entry, created))
+
+
+cdef list sources_due(tuple models):
+    cdef list found = [(<PublicModel>model).source for model in models
+                       if (<PublicModel>model).source is not None and (<PublicModel>model).source.due]
+    return found if found else None
+
+
+cdef bytes shown_models(tuple models, dict virtual, bytes ready, int64_t created, RequestContext ctx, bytes path):
+    cdef str shape = list_format(ctx.head, path)
+    cdef str name = listed_model(path)
+    cdef dict found
+    if not name and shape == "completions" and ready is not None and ctx.allowed_models is None:
+        return ready
+    found = models_for(models, virtual, ctx)
+    return model_shown(shape, models, found, name, created, ctx) if name else model_listing(shape, found, created)
+
+
+cdef str listed_model(bytes path):
+    cdef Py_ssize_t at = path.find(b"/models/")
+    return unquote(path[at + 8:].decode("latin-1")) if at >= 0 else ""
+
+
+cdef str list_format(MessageHead head, bytes path):
+    if path.startswith((b"/v1beta", b"/v1alpha")) or head.get("x-goog-api-key") is not None:
+        return "gemini"
+    return "completions" if head.get("anthropic-version") is None else "messages"
 
 
 cdef bint is_model_list(bytes path) except -1:
-    cdef bytes prefix
-    cdef Py_ssize_t n
-    for prefix in model_list_paths:
-        n = len(prefix)
-        if len(path) >= n and memcmp(<const char*>path, <const char*>prefix, n) == 0 and (
-                len(path) == n or path[n] == 47):
-            return True
-    return False
+    cdef const char* p = path
+    cdef Py_ssize_t n = len(path)
+    cdef Py_ssize_t length
+    if n < 7 or p[0] != 47:
+        return False
+    if p[1] == 109:
+        length = 7 if memcmp(p, b"/models", 7) == 0 else 0
+    elif p[1] == 118:
+        length = 10 if n >= 10 and memcmp(p, b"/v1/models", 10) == 0 else (
+            14 if n >= 14 and memcmp(p, b"/v1beta/models", 14) == 0 else 0)
+    else:
+        return False
+    return length > 0 and (n == length or p[length] == 47)

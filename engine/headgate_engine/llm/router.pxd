@@ -20,6 +20,7 @@ cdef class LlmChoice:
     cdef object pool                     # link.pool.Pool
     cdef ResponseTap tap
     cdef EndpointState endpoint               # None: its health is not watched
+    cdef list waits                      # sources of model ids that have to be asked before the list is told; None: none
     cdef int spare                       # other targets that may be tried
 
 cdef class ModelRouter:
@@ -38,8 +39,10 @@ cdef class ModelRouter:
     cdef int64_t created                 # Unix time
     cdef ChatPeek peek
     cdef LlmChoice choose(self, RequestContext ctx)
+    # The format of a client whose request was not read, by its path and head.
+    cdef str format_of(self, RequestContext ctx)
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path)
-    cdef Reply _models(self, RequestContext ctx)
+    cdef Reply _models(self, RequestContext ctx, bytes path)
     cdef Reply _select(self, RequestContext ctx, LlmCall call)
     cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models)
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body)

@@ -14,11 +14,13 @@ from headgate_engine.llm.bodies cimport (
     edited, finally_edited, make_fit, short_limits, tell_request, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of
-from headgate_engine.llm.formats cimport RouteMap, model_span, wants_events, without
+from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.public cimport PublicModel, allowed, is_model_list, model_listing, permitted
+from headgate_engine.llm.public cimport (
+    PublicModel, allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models,
+    sources_due)
 from headgate_engine.llm.content_capture cimport CaptureOptions, count_of
 from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
@@ -45,6 +47,9 @@ RAW_PREDICT = frozenset((b":rawPredict", b":streamRawPredict"))
 # Formats whose paths name the model and say whether a stream is wanted.
 BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
 REASONS = {403: "Authorization", 404: "NotFound", 502: "UpstreamFailure"}
+
+
+cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
 
 
 def refusal(int status, str code, str message):
@@ -114,17 +119,17 @@ cdef class ModelRouter:
                 entries += [found] if isinstance(found, ModelEntry) else [model.entry for model in found]
         self.open_paths = any(target.rest is not None for entry in entries for group in entry.groups
                               for target in group.targets)
-        if not any(model.rules is not None for model in self.models):
-            self.model_list = model_listing(self.models, self.virtual, self.created, None)
+        if not any(model.rules is not None or model.source is not None for model in self.models):
+            self.model_list = model_listing("completions", models_for(self.models, self.virtual, None), self.created)
 
-    cdef Reply _models(self, RequestContext ctx):
-        """The model list, or that there is none."""
+    cdef Reply _models(self, RequestContext ctx, bytes path):
+        """The list of models or one of them, or that there is none."""
+        cdef str name = listed_model(path)
+        cdef bytes shown
         if self.sole_entry is not None:
             return NO_LIST
-        shown = self.model_list
-        if shown is None or ctx.allowed_models is not None:
-            shown = model_listing(self.models, self.virtual, self.created, ctx)
-        return Reply(200, shown, ((b"content-type", b"application/json"),), "DirectResponse")
+        shown = shown_models(self.models, self.virtual, self.model_list, self.created, ctx, path)
+        return not_found(name) if shown is None else Reply(200, shown, JSON_HEAD, "DirectResponse")
 
     cdef LlmChoice choose(self, RequestContext ctx):
         cdef LlmChoice choice = LlmChoice.__new__(LlmChoice)
@@ -134,8 +139,9 @@ cdef class ModelRouter:
         cdef MessageHead head = ctx.head
         if call is None:
             path = head.data[head.target_off:head.target_off + head.path_len]
-            if self.sole_entry is None and is_model_list(path) and model_span(path) is None:
-                choice.reply = self._models(ctx)
+            if self.sole_entry is None and is_model_list(path) and (model_span(path) is None or head.method == "GET"):
+                choice.reply = self._models(ctx, path)
+                choice.waits = sources_due(self.models)
                 return choice
             call = LlmCall.__new__(LlmCall)
             call.format = self.routes.named(path, len(path))
@@ -144,7 +150,7 @@ cdef class ModelRouter:
                 call.open_path = self.open_paths
                 call.unknown_path = not self.allows_unknown and not is_model_list(path)
             if call.format == "models":
-                choice.reply = self._models(ctx)
+                choice.reply = self._models(ctx, path)
                 return choice
             call.wanted = self.wanted
             choice.reply = self._read(ctx, call, path)
@@ -198,6 +204,14 @@ cdef class ModelRouter:
         choice.endpoint = target.endpoint
         choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
+
+    cdef str format_of(self, RequestContext ctx):
+        cdef MessageHead head = ctx.head
+        cdef bytes path = head.data[ctx.target_off:ctx.target_off + ctx.target_len].partition(b"?")[0]
+        cdef str named = self.routes.named(path, len(path))
+        if named is not None and named not in LOOSE and named != "models":
+            return named
+        return list_format(head, path)
 
     cdef bint _stays_loose(self, RequestContext ctx) except -1:
         """Whether the path that the provider gets names no format that guards read: a base URL adds to the client's."""
@@ -481,18 +495,3 @@ cdef Reply render(RequestContext ctx):
         ctx.replace_body(call.coded)
         ctx.head.add_field(b"content-encoding", 16, <bytes>call.coding, len(call.coding))
     return None
-
-
-cdef bytes quoted(str model):
-    from urllib.parse import quote
-    return quote(model, safe="").encode()
-
-
-cdef bytes with_model(bytes query, str model):
-    """The query with the model in place of the client's."""
-    found = []
-    for part in query[1:].split(b"&") if query else []:
-        if part.partition(b"=")[0] == b"model":
-            part = b"model=" + quoted(model)
-        found.append(part)
-    return b"?" + b"&".join(found) if found else query

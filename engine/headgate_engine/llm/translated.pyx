@@ -52,6 +52,9 @@ cdef class TranslatedTap(ResponseTap):
         head.drop_id(H_CONTENT_ENCODING)
         head.drop_id(H_CONTENT_TYPE)
         head.drop_id(H_CONTENT_LENGTH)
+        if head.status == 429:
+            for name, value in self.work.limits(head):
+                head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         if 200 <= head.status < 300 and events:
             self.streaming = True
             self.stream = self.work.stream(self.call.translation_state, head)

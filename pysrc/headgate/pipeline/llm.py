@@ -11,6 +11,8 @@ from typing import Final
 from headgate.backend.llm import copilot
 from headgate.backend.llm.credentials import brings_key
 from headgate.backend.llm.format_routes import format_routes_of
+from headgate.backend.llm.model_ids import model_ids
+from headgate.backend.llm.own_errors import speak
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
@@ -87,7 +89,7 @@ class LlmCompiler:
         router.log_payload = self._log_payload
         router.wanted = self._env.wanted
         router.max_body = self._env.max_body
-        return LlmBackend(router)
+        return LlmBackend(router, speak)
 
     def _public(self, model: LlmModel) -> PublicModel:
         return PublicModel(
@@ -95,6 +97,7 @@ class LlmCompiler:
             self._entry(model.pattern, ((model,),)),
             matches=self._matches(model),
             rules=self._rules(model),
+            source=model_ids(model, self._env),
         )
 
     def _rules(self, model: LlmModel) -> AuthorizationStep | None:

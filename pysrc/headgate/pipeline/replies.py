@@ -129,6 +129,11 @@ REASONS: dict[str, str] = {
     "Internal": "every other answer of the gateway's own, `csrf` and `backendAuth` among them",
 }
 TEXT_PLAIN = (b"content-type", b"text/plain")
+# Says of a limit on tokens of models that it is one.
+TOKENS_LIMITED = Reply(
+    RATE_LIMITED.status, RATE_LIMITED.body.encode(), (TEXT_PLAIN, (b"x-ratelimit-resource", b"tokens")),
+    RATE_LIMITED.reason,
+)  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -150,6 +155,7 @@ def page() -> str:
         "",
         "Made from the tables in `headgate.pipeline.replies`. Bodies are plain text or JSON. To gRPC calls",
         "the same failure is status 200 with `grpc-status` and `grpc-message`. Response policies apply to these too.",
+        "On paths of models they are the [error object of the client's format](llm.md#errors) with the same text.",
         "",
         "| status | body | `reason` label | cause |",
         "|---|---|---|---|",

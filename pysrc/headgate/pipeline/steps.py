@@ -43,6 +43,7 @@ from headgate.pipeline.replies import (
     NO_PREFIX,
     RATE_LIMITED,
     REPLIES,
+    TOKENS_LIMITED,
     reply_of,
 )
 from headgate.policy.environment import Environment
@@ -211,7 +212,7 @@ def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
         return ()
     from headgate.backend.llm.long_bodies import counting_step
 
-    return (counting_step(), PromptTokenStep(reply_of(RATE_LIMITED)))
+    return (counting_step(), PromptTokenStep(TOKENS_LIMITED))
 
 
 def long_translation(model: LlmModel, env: Environment, phase: str) -> Found:
@@ -255,7 +256,7 @@ def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase
         buckets = tuple(
             (one.key.encode(), one.max_tokens, one.tokens_per_fill, one.fill_interval_ns) for one in entries
         )
-        return kind(env.segment, buckets, refused)
+        return kind(env.segment, buckets, TOKENS_LIMITED if kind is TokenLimitStep else refused)
 
     found: list[Step] = []
     always = [limit for limit in limits if not limit.conditional]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
-from headgate.dialect.llm import faults, pairs
+from headgate.dialect.llm import faults, pairs, rate_limits
 from headgate.dialect.llm.contract import (
     Headers,
     Options,
@@ -143,6 +143,10 @@ class Translation:
         """Return a 502 in the client's format, with its status."""
         text = f"failed to process LLM response: {message}"
         return 502, pairs.gateway_error(self.pair.client, 502, "upstream_error", text)
+
+    def limits(self, head: Headers) -> rate_limits.Fields:
+        """Return the fields of a provider's rate limits in the client's format, for a response with status 429."""
+        return rate_limits.carried(self.pair.client, self.pair.upstream, head.get)
 
     def failed(self, status: int, kind: str, code: str | None, message: str) -> tuple[int, bytes]:
         """Return the error with which a stream began, with its status. `kind`, `code`: in the provider's words."""

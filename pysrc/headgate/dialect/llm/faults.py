@@ -40,6 +40,8 @@ GOOGLE_BY_STATUS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
+GOOGLE_FORMATS = frozenset(("gemini", "gemini_count_tokens"))
+RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 # Members in which errors without an object say what is wrong, and members of such bodies.
 MESSAGES = ("message", "Message", "detail", "error_description")
 BARE_ERROR = frozenset((*MESSAGES, "error", "code", "status", "type", "__type", "success"))
@@ -162,9 +164,13 @@ WRITERS: dict[str, Callable[[int, LlmFault], Json]] = {
 }
 
 
-def write(format: str, status: int, fault: LlmFault) -> bytes:
-    """Return the body of an error for a client of this format."""
-    return dump_json(WRITERS.get(format, _openai)(status, fault))
+def write(format: str, status: int, fault: LlmFault, wait_s: int = 0) -> bytes:
+    """Return the body of an error for a client of this format. `wait_s`: until it may ask again, 0: not told."""
+    found = WRITERS.get(format, _openai)(status, fault)
+    if wait_s and format in GOOGLE_FORMATS:
+        # Google's clients look here instead of at `retry-after`.
+        found["error"]["details"] = [{"@type": RETRY_INFO, "retryDelay": f"{wait_s}s"}]
+    return dump_json(found)
 
 
 def stream_event(format: str, fault: LlmFault) -> bytes:
