@@ -12,6 +12,7 @@ from headgate.config.load import Reading
 from headgate.config.pieces import Cut, best_cut, mark, split_item
 from headgate.config.rest import Rest, rest_of
 from headgate.config.routes import RouteSpec
+from headgate.config.targeted import Unused
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.read import read_document
 from headgate.errors import ConfigErrors
@@ -60,9 +61,9 @@ class Layout(NamedTuple):
 class KnownText:
     """What stays of a reading. `routes`: for each item of the cut the route that it is, None where it is none.
 
-    `outer`: the notes about everything that is no listed route; `unused`: the warnings about policies, for those that
-    nobody uses; `counts`: how many parts have an expression; `keys`: of all routes; `rest`: of listeners by key, their
-    routes that stand in no list; `rest_digest`: of all but the ports; `written`: what stands beside the routes.
+    `outer`: the notes about everything that is no listed route; `unused`: what to say of policies that nobody uses;
+    `counts`: how many parts have an expression; `keys`: of all routes; `rest`: of listeners by key, their routes that
+    stand in no list; `rest_digest`: of all but the ports; `written`: what stands beside the routes.
     """
 
     text: Cut
@@ -70,7 +71,7 @@ class KnownText:
     layout: Layout
     gateway: Gateway
     outer: Notes
-    unused: Mapping[str, str]
+    unused: Mapping[str, Unused]
     counts: Counter[tuple[str, str]]
     keys: set[str]
     rest: dict[str, tuple[Route, ...]]

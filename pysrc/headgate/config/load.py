@@ -166,8 +166,10 @@ def _look_further(context: Context, record: Record) -> None:
     told.errors += [one for one in found.errors if one.problem in SURE and one.path not in around]
 
 
-def interpret(text: str, context: Context, watched: tuple[str, ...]) -> Reading:
-    """Return what a text says; LoadErrors. `watched`: the file that it stands in, if it does."""
+def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial: bool = False) -> Reading:
+    """Return what a text says; LoadErrors. `watched`: the file that it stands in, if it does. `partial`: routes are
+    left out, so that a policy which reaches none may reach one all the same.
+    """
     report = context.report
     try:
         root, anchored = read_document(text, report.file, context.environ)
@@ -182,8 +184,10 @@ def interpret(text: str, context: Context, watched: tuple[str, ...]) -> Reading:
     standalone = Standalone(context, record)
     gateway = standalone.gateway()
     notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
-    warnings, named = all_notes(context.notes, notes, standalone.targeted.about_unused())
+    warnings, named, refused = all_notes(context.notes, notes, standalone.targeted.about_unused())
     files = (*watched, *(path for path in named if path not in watched))
+    if not partial and not report.errors:
+        standalone.targeted.refuse(refused)
     if report.errors:
         raise LoadErrors(report, files)
     loaded = Loaded(gateway, files, tuple(warnings), blank=not text.strip())

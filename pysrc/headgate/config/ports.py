@@ -14,22 +14,34 @@ from headgate.ir.listener import Protocol
 from headgate.ir.tls import ServerTls
 
 DEFAULT: Final = "default"
+# The one gateway of a file, as namespace and name.
+GATEWAY: Final = f"{DEFAULT}/{DEFAULT}"
 
 
 @dataclass(slots=True)
 class OpenListener:
-    """A listener whose routes are still being collected. `routes` holds what `standalone` will build."""
+    """A listener whose routes are still being collected. `routes` holds what `standalone` will build.
+
+    All listeners of a file belong to the gateway `default/default`. `section`: the entry of `gateways` that it stands
+    in, "" where it stands elsewhere. `own`: its name within the section.
+    """
 
     key: str
-    gateway: str
-    namespace: str
     name: str
     port: int
     record: Record
+    section: str = ""
+    own: str = ""
     protocol: Protocol = "HTTP"
     hostname: str | None = None
     tls: ServerTls | None = None
     routes: list[Any] = field(default_factory=list)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which a policy may target it: its own, that of its section, and both."""
+        both = (self.section, f"{self.section}/{self.own}") if self.section else ()
+        return frozenset((self.name, *both))
 
 
 class Ports:
@@ -66,7 +78,7 @@ class Ports:
             message = f"gateway listeners on port {port} cannot differ in their TLS versions"
             self.context.fault(Problem.CONFLICT, listener.record, "tls", message)
         for other in others:
-            if other.name == listener.name and other.namespace == listener.namespace:
+            if other.key == listener.key:
                 message = f"two listeners on port {port} are named {listener.name!r}"
                 self.context.fault(Problem.CONFLICT, listener.record, "name", message)
             elif other.hostname == listener.hostname:
@@ -97,7 +109,7 @@ class Ports:
         return listener
 
     def open_gateways(self, gateways: dict[str, Record]) -> None:
-        """Open the ports of `gateways`."""
+        """Open the ports of `gateways`: `gateways.<x>` is the listener `<x>`, or has listeners of its own."""
         for name, record in gateways.items():
             self.gateways[name] = []
             if not name or "/" in name:
@@ -119,16 +131,16 @@ class Ports:
                     self.context.fault(Problem.CONFLICT, record, key, message)
         listeners = entries or [record]
         for index, entry in enumerate(listeners):
-            own = entry.get("name") if entries else None
-            listener = own if own is not None else f"listener{index}"
+            given = entry.get("name") if entries else None
+            own = given if given is not None else f"listener{index}"
             opened = self.open(
                 OpenListener(
-                    key=f"default/{name}.{listener}",
-                    gateway=name,
-                    namespace=DEFAULT,
-                    name=listener,
+                    key=f"{GATEWAY}.{name}/{own}" if entries else f"{GATEWAY}.{name}",
+                    name=own if entries else name,
                     port=port,
                     record=entry,
+                    section=name,
+                    own=own,
                 )
             )
             if opened is not None:
@@ -140,9 +152,7 @@ class Ports:
             return []
         found = self.open(
             OpenListener(
-                key=f"default/{name}.{name}",
-                gateway=name,
-                namespace=DEFAULT,
+                key=f"{GATEWAY}:{port}.{name}",
                 name=name,
                 port=port,
                 record=Record(
@@ -165,7 +175,7 @@ class Ports:
         for ref in refs:
             gateway, slash, name = ref.partition("/")
             listeners = self.gateways.get(gateway)
-            chosen = [one for one in listeners or [] if not slash or one.name == name]
+            chosen = [one for one in listeners or [] if not slash or one.own == name]
             if listeners is None or (slash and listeners and not chosen):
                 self.context.fault(Problem.REFERENCE, record, "gateways", f"unknown gateway reference {ref}")
             elif not chosen and not self.context.report.errors:

@@ -258,7 +258,7 @@ class _Change:
         text, lines, indexes = self._short_text()
         outer = self._context
         context = Context(Report(outer.report.file), outer.environ, outer.folder, indexes=indexes)
-        reading = interpret(text, context, watched)
+        reading = interpret(text, context, watched, partial=True)
         standalone = reading.standalone
         if reading.anchored or standalone.routes.ambiguous or len(standalone.listed) != len(indexes):
             raise Doubt
@@ -336,7 +336,10 @@ class _Change:
             written=rest_of(standalone) if self.rest_changed else known.written,
         )  # fmt: skip
         notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
-        return gateway, *all_notes(outer, notes, unused)
+        warnings, files, refused = all_notes(outer, notes, unused)
+        if refused:
+            raise Doubt
+        return gateway, warnings, files
 
     def _long(self, reading: Reading) -> dict[str, Any]:
         """Return named backends and targeted policies, those of before where they are equal."""

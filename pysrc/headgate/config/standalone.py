@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from headgate.config.backends import Backends
 from headgate.config.check import Record
@@ -15,7 +15,7 @@ from headgate.config.policy_values import BackendOptions, gateway_policies
 from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
-from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, merge_gateway
+from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
@@ -125,8 +125,6 @@ class Standalone:
         namespace = record.get("namespace") or DEFAULT
         listener = OpenListener(
             key=f"{namespace}/{DEFAULT}:{port}.{name}",
-            gateway=DEFAULT,
-            namespace=DEFAULT,
             name=name,
             port=port,
             record=record,
@@ -226,7 +224,7 @@ class Standalone:
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:
-        place = ListenerPlace(listener.gateway, listener.namespace, listener.name, listener.port)
+        place = ListenerPlace(DEFAULT, DEFAULT, listener.names, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
         routes = tuple(self._route(spec, above, listener.key) for spec in listener.routes)
@@ -238,8 +236,8 @@ class Standalone:
                 self.context.warnings.append(f"ui: {told}: whoever reaches it reads what it shows")
         return Listener(
             key=listener.key,
-            gateway_name=listener.gateway,
-            gateway_namespace=listener.namespace,
+            gateway_name=DEFAULT,
+            gateway_namespace=DEFAULT,
             name=listener.name,
             protocol=listener.protocol,
             hostname=listener.hostname,
@@ -270,8 +268,16 @@ def whole_digest(binds: tuple[Bind, ...], rest: str) -> str:
     return digest(binds, rest)
 
 
-def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Return all warnings and all files that are named; `unused`: what to warn of where nobody uses a policy."""
+class AllNotes(NamedTuple):
+    """All warnings, all files that are named, and by path why a policy is refused whose target matches nothing."""
+
+    warnings: list[str]
+    files: list[str]
+    refused: dict[str, str]
+
+
+def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, Unused]) -> AllNotes:
+    """Return the notes of all parts; `unused`: what to say of policies that nobody uses, by path."""
     used = set(outer.used)
     warnings, watched = dict.fromkeys(outer.warnings), dict(outer.watched)
     found: dict[str, None] = {}
@@ -282,6 +288,7 @@ def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, str]) 
             found.update(dict.fromkeys(notes.warnings))
         if notes.watched:
             watched.update(notes.watched)
-    warnings.update({text: None for path, text in unused.items() if path not in used})
+    left = {path: one for path, one in unused.items() if path not in used}
+    warnings.update({f"{path}: {one.message}": None for path, one in left.items() if not one.refused})
     warnings.update(found)
-    return list(warnings), list(watched)
+    return AllNotes(list(warnings), list(watched), {path: one.message for path, one in left.items() if one.refused})

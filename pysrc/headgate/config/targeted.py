@@ -3,6 +3,9 @@
 Weakest to strongest: gateway, gateway on a port, listener, route, route rule, and what is written on the
 route. The strongest level that sets a kind wins it whole. One kind differs: a local rate limit on a gateway
 or listener is a ceiling over all its routes, so it holds beside the route's own.
+
+All listeners of a file belong to the gateway `default/default`. A policy that protects something is refused where its
+target matches nothing: nobody would notice that it holds nowhere. Other policies are warned of.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from headgate.config.policy_values import (
     route_backend_options,
     route_policies,
 )
+from headgate.config.ports import GATEWAY
 from headgate.config.shape.route import GATEWAY_PHASE
 from headgate.document.lazy_dataclass import dataclass
+from headgate.document.nodes import DocumentNode
 from headgate.errors import Problem
 from headgate.ir.policies import (
     NO_GATEWAY_POLICIES,
@@ -38,6 +43,12 @@ BACKEND_KINDS: Final = frozenset((
     "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
     "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
 ))  # fmt: skip
+# Policies without which more is allowed than was meant.
+PROTECTING: Final = frozenset((
+    "jwtAuth", "basicAuth", "apiKey", "oidc", "mcpAuthentication", "extAuthz", "authorization", "mcpAuthorization",
+    "csrf", "cors", "localRateLimit", "remoteRateLimit", "mcpGuardrails",
+))  # fmt: skip
+GUARDS: Final = "promptGuard"
 EXACTLY_ONE: Final = "'policies' must contain exactly 1 policy"
 
 
@@ -54,11 +65,11 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ListenerPlace:
-    """The listener a route is merged for."""
+    """The listener a route is merged for. `listeners`: the names that it goes by."""
 
     gateway: str
     namespace: str
-    listener: str
+    listeners: frozenset[str]
     port: int
 
 
@@ -83,7 +94,7 @@ class _Policy:
         target = self.target
         if (target["gatewayName"], target["gatewayNamespace"]) != (place.gateway, place.namespace):
             return False
-        if "listenerName" in target and target["listenerName"] != place.listener:
+        if "listenerName" in target and target["listenerName"] not in place.listeners:
             return False
         return "port" not in target or target["port"] == place.port
 
@@ -102,6 +113,13 @@ class _BackendPolicy:
     what: str
     target: dict[str, Any]
     options: BackendOptions
+
+
+class Unused(NamedTuple):
+    """What to say of a policy where its target matches nothing, and whether the configuration is refused then."""
+
+    message: str
+    refused: bool
 
 
 class TargetedPolicies:
@@ -228,13 +246,39 @@ class TargetedPolicies:
         self.context.notes.used.update(one.record.path for one in found)
         return sorted((one.layer for one in found), key=lambda layer: layer.level)
 
-    def about_unused(self) -> dict[str, str]:
-        """Return what to warn of, by its path, where a policy reaches nothing: a mistyped name would go unseen."""
-        listeners = dict.fromkeys(
-            (one.record.path for one in self.found), "the target matches no listener and no route"
-        )
-        backends = dict.fromkeys((one.record.path for one in self.of_backends), "no route uses the target")
-        return {path: f"{path}: {what}" for path, what in (listeners | backends).items()}
+    def about_unused(self) -> dict[str, Unused]:
+        """Return by path what to say of each policy if its target matches nothing."""
+        found = {one.record.path: _unused(one.record, _unmatched(one)) for one in self.found}
+        return found | {one.record.path: _unused(one.record, "no route uses the target") for one in self.of_backends}
+
+    def refuse(self, unused: dict[str, str]) -> None:
+        """Report an error for each of these policies. `unused`: the reasons by path."""
+        records = [one.record for one in self.found] + [one.record for one in self.of_backends]
+        for record in records:
+            if record.path in unused:
+                self.context.fault(Problem.REFERENCE, record, "target", unused[record.path])
+
+
+def _unmatched(policy: _Policy) -> str:
+    if policy.level >= Level.ROUTE:
+        return "the target matches no route"
+    wanted = f"{policy.target['gatewayNamespace']}/{policy.target['gatewayName']}"
+    if wanted == GATEWAY:
+        return f"the target matches no listener of the gateway {GATEWAY}"
+    told = f"there is no gateway {wanted}: all listeners belong to {GATEWAY}"
+    return f"{told}, and gateways.<x> is its listener <x> (listenerName)"
+
+
+def _unused(record: Record, message: str) -> Unused:
+    written = record["policy"].node.value
+    return Unused(message, any(_protects(kind, entry.node) for kind, entry in written.items()))
+
+
+def _protects(kind: str, node: DocumentNode) -> bool:
+    """Tell whether more is allowed without a policy than with it."""
+    if kind == "ai":
+        return isinstance(node.value, dict) and GUARDS in node.value
+    return kind in PROTECTING and node.value is not None
 
 
 def _level(kind: str, target: dict[str, str | int]) -> Level:

@@ -27,7 +27,7 @@ def test_ports_models_and_mcp_endpoints_of_the_sections() -> None:
         llm: {gateways: default, models: [{name: gpt, provider: openai}, {name: "*", provider: openai}]}
         """)
     place = {"bind": "bind/3000", "port": 3000, "tls": False, "host": "localhost"}
-    assert kinds["ports"] == [{"listener": "default/default.listener0", **place, "path": "/"}]
+    assert kinds["ports"] == [{"listener": "default/default.default", **place, "path": "/"}]
     assert kinds["models"] == [
         {"route": "internal/llm:request", **place, "path": "/v1/chat/completions", "models": ["gpt", "*"]}
     ]

@@ -106,7 +106,7 @@ routes:
     policies: {ai: {defaults: {c: backend}}}
 policies:
 - name: {name: p, namespace: default}
-  target: {gateway: {gatewayName: g, gatewayNamespace: default}}
+  target: {gateway: {gatewayName: default, gatewayNamespace: default}}
   policy: {ai: {overrides: {d: gateway}, finalTransformations: {e: "1"}}}
 - name: {name: q, namespace: default}
   target: {route: {name: r, namespace: default}}

@@ -70,7 +70,7 @@ def test_shapes_of_binds_listeners_and_routes(dumped: dict[str, Any]) -> None:
     assert {key: bind[key] for key in ("key", "address", "protocol", "tunnelProtocol", "mode")} == {
         "key": "bind/3000", "address": "[::]:3000", "protocol": "http", "tunnelProtocol": "direct", "mode": "standard",
     }  # fmt: skip
-    listener = bind["listeners"]["default/default.listener0"]
+    listener = bind["listeners"]["default/default.default"]
     assert (listener["gatewayName"], listener["hostname"], listener["protocol"]) == ("default", "", "HTTP")
     route = listener["routes"]["default/a"]
     assert route["matches"] == [

@@ -399,3 +399,22 @@ def test_what_concerns_other_routes_is_read_as_a_whole(tmp_path: Path, change: o
     found = outcome(lambda: reader.load(ENVIRON))
     assert reader.whole == 2
     assert found == outcome(lambda: load(reader.source, environ=ENVIRON))
+
+
+def test_protection_whose_route_leaves_is_refused_and_otherwise_only_changes_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    policy = "policies:\n- {name: {name: p, namespace: n}, target: {route: {name: a0, namespace: default}}, policy: {csrf: {}}}\n"
+
+    def write(*names: str) -> None:
+        routes = "".join(f"- name: {name}\n  policies: {{directResponse: {{status: 200, body: x}}}}\n" for name in names)
+        path.write_text(f"{HEAD}routes:\n{routes}{policy}")
+
+    reader = SourceReader(FileSource(str(path)))
+    write("a0", "a1", "a2", "a3", "a4")
+    reader.load(ENVIRON)
+    write("a0", "a1", "a2", "a3", "b4")
+    found = reader.load(ENVIRON).gateway.binds[0].listeners[0].routes
+    assert ([route.name for route in found if route.policies.csrf], reader.whole) == (["a0"], 1)
+    write("b0", "a1", "a2", "a3", "b4")
+    with pytest.raises(LoadErrors, match="the target matches no route"):
+        reader.load(ENVIRON)

@@ -98,8 +98,8 @@ def test_routes_without_gateways_attach_to_the_default_gateway(loaded: Load) -> 
         f"gateways: {{default: {{port: 1}}, b: {{port: 2}}}}\nroutes: [{ROUTE}, {{gateways: b}}]"
     )
     assert attached(gateway) == {
-        "default/default.listener0": ["default/r"],
-        "default/b.listener0": ["default/route1"],
+        "default/default.default": ["default/r"],
+        "default/default.b": ["default/route1"],
     }
 
 
@@ -109,9 +109,9 @@ def test_a_route_can_name_several_gateways_and_single_listeners(loaded: Load) ->
         "routes: [{gateways: [a/y, b, b]}]"
     )
     assert attached(loaded(text)) == {
-        "default/a.x": [],
-        "default/a.y": ["default/route0"],
-        "default/b.listener0": ["default/route0"],
+        "default/default.a/x": [],
+        "default/default.a/y": ["default/route0"],
+        "default/default.b": ["default/route0"],
     }
 
 

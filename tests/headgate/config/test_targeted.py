@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from headgate.config.load import TextSource, load
+from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
 
 HEAD = "gateways: {a: {port: 1, listeners: [{name: x}]}, b: {port: 2}}\n"
-GATEWAY = "gateway: {gatewayName: a, gatewayNamespace: default"
+GATEWAY = "gateway: {gatewayName: default, gatewayNamespace: default"
 ROUTE = "route: {name: r, namespace: default"
 
 
@@ -55,7 +56,7 @@ def test_what_is_written_on_the_route_wins_over_everything(loaded: Callable[...,
 
 
 def test_a_policy_reaches_only_its_gateway(loaded: Callable[..., Gateway]) -> None:
-    text = HEAD + "routes: [{name: r, gateways: [a, b]}]\npolicies:\n" + policy(0, GATEWAY, timeout(1))
+    text = HEAD + "routes: [{name: r, gateways: [a, b]}]\npolicies:\n" + policy(0, f"{GATEWAY}, listenerName: a", timeout(1))
     first, second = routes(loaded(text))
     assert first.policies.timeout is not None
     assert second.policies.timeout is None
@@ -113,9 +114,84 @@ def test_names_of_policies_are_unique(faults: Callable[..., list[str]]) -> None:
     assert faults(text) == ["policies[1].name: policy 'n/p0' is declared twice (3)"]
 
 
-def test_a_policy_that_reaches_nothing_is_warned_about() -> None:
-    found = load(TextSource("policies:\n" + policy(0, ROUTE, timeout(1))), environ={})
-    assert found.warnings == ("policies[0]: the target matches no listener and no route",)
+PLACES = """
+gateways: {default: {port: 1}, edge: {port: 2}, many: {port: 3, listeners: [{name: a, hostname: a.test}, {name: b}]}}
+binds: [{port: 4, listeners: [{name: bound, routes: [{name: s}]}]}]
+llm: {port: 5, models: []}
+mcp: {port: 6, targets: [{name: t, mcp: {host: "h:2"}}]}
+routes: [{name: r, gateways: [default, edge, many]}]
+policies:
+"""
+# A target, and the listeners whose routes it reaches.
+REACHED = [
+    ("", ["default", "edge", "a", "b", "bound", "llm", "mcp"]),
+    (", listenerName: default", ["default"]),
+    (", listenerName: edge", ["edge"]),
+    (", listenerName: many", ["a", "b"]),
+    (", listenerName: a", ["a"]),
+    (", listenerName: many/a", ["a"]),
+    (", listenerName: bound", ["bound"]),
+    (", listenerName: llm", ["llm"]),
+    (", listenerName: mcp", ["mcp"]),
+    (", port: 3", ["a", "b"]),
+]
+
+
+@pytest.mark.parametrize(("target", "listeners"), REACHED)
+def test_every_listener_is_one_of_the_default_gateway(
+    target: str, listeners: list[str], loaded: Callable[..., Gateway]
+) -> None:
+    found = [one for bind in loaded(PLACES + policy(0, GATEWAY + target, timeout(1))).binds for one in bind.listeners]
+    assert [one.name for one in found if all(route.policies.timeout for route in one.routes)] == listeners
+    assert {(one.gateway_namespace, one.gateway_name) for one in found} == {("default", "default")}
+    assert len({one.key for one in found}) == 7
+
+
+NOWHERE = [
+    (f"{GATEWAY}, listenerName: nope", "the target matches no listener of the gateway default/default"),
+    (f"{GATEWAY}, port: 9", "the target matches no listener of the gateway default/default"),
+    ("gateway: {gatewayName: edge, gatewayNamespace: default", "there is no gateway default/edge: all listeners belong to "
+     "default/default, and gateways.<x> is its listener <x> (listenerName)"),
+    ("route: {name: q, namespace: default", "the target matches no route"),
+    ("route: {name: r, namespace: other", "the target matches no route"),
+    ("route: {name: r, namespace: default, ruleName: x", "the target matches no route"),
+]
+PROTECTING = [
+    "jwtAuth: {issuer: i, jwks: {url: 'http://keys.test/jwks'}}", "basicAuth: {htpasswd: 'a:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M='}",
+    "apiKey: {keys: [{key: k}]}", "authorization: {rules: ['true']}", "csrf: {}", "cors: {allowOrigins: ['https://a.test']}",
+    "localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1s}]", "mcpAuthorization: {rules: ['true']}",
+    "ai: {promptGuard: {request: [{regex: {action: reject, rules: [{pattern: x}]}}]}}",
+]  # fmt: skip
+OTHERS = [timeout(1), "requestHeaderModifier: {set: {a: b}}", "urlRewrite: {authority: {full: h}}", "buffer: {request: {}}",
+          "retry: {attempts: 1, codes: [503]}", "backendAuth: {key: k}", "ai: {defaults: {x: 1}}"]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "told"), NOWHERE)
+def test_a_policy_that_reaches_nothing_is_warned_about(target: str, told: str) -> None:
+    found = load(TextSource(PLACES + policy(0, target, timeout(1))), environ={})
+    assert found.warnings == (f"policies[0]: {told}",)
+
+
+@pytest.mark.parametrize(("target", "told"), NOWHERE)
+def test_protection_that_reaches_nothing_is_refused(target: str, told: str, faults: Callable[..., list[str]]) -> None:
+    assert faults(PLACES + policy(0, target, "csrf: {}")) == [f"policies[0].target: {told} (8)"]
+
+
+@pytest.mark.parametrize(("body", "refused"), [(one, True) for one in PROTECTING] + [(one, False) for one in OTHERS])
+def test_the_kind_decides_between_an_error_and_a_warning(body: str, refused: bool, loaded: Callable[..., Gateway]) -> None:
+    loaded(PLACES + policy(0, ROUTE, body))
+    text = PLACES + policy(0, "route: {name: q, namespace: default", body)
+    if not refused:
+        assert load(TextSource(text), environ={}).warnings == ("policies[0]: the target matches no route",)
+        return
+    with pytest.raises(ConfigErrors, match=r"^policies\[0\].target: the target matches no route \(--config:8\)$"):
+        load(TextSource(text), environ={})
+
+
+def test_the_phase_of_the_gateway_reaches_nothing_either(faults: Callable[..., list[str]]) -> None:
+    name, target = "name: {name: p, namespace: n}", f"target: {{{GATEWAY}, listenerName: nope}}}}"
+    entry = f"- {{{name}, {target}, phase: gateway, policy: {{cors: {{allowOrigins: []}}}}}}"
+    assert faults(PLACES + entry) == ["policies[0].target: the target matches no listener of the gateway default/default (8)"]
 
 
 BACKENDS = """
@@ -169,6 +245,9 @@ def test_a_policy_of_backends_has_to_be_one(faults: Callable[..., list[str]]) ->
     assert any("not supported yet" in line and "listenerSet" in line for line in faults(text))
 
 
-def test_a_target_that_no_route_uses_is_told() -> None:
-    text = BACKENDS % ("", "", "") + policy(0, "backend: {backend: {name: two, namespace: ''}", key("x"))
-    assert load(TextSource(text)).warnings == ("policies[0]: no route uses the target",)
+def test_a_target_that_no_route_uses_is_told(faults: Callable[..., list[str]]) -> None:
+    target = "backend: {backend: {name: two, namespace: ''}"
+    text = BACKENDS % ("", "", "")
+    assert load(TextSource(text + policy(0, target, key("x")))).warnings == ("policies[0]: no route uses the target",)
+    found = faults(text + policy(0, target, "authorization: {rules: ['true']}"))
+    assert found == ["policies[0].target: no route uses the target (12)"]

@@ -40,16 +40,16 @@ def access(listener: Listener) -> list[str]:
         ("gateways: {default: {port: 1}}\nui: {}", ["default"]),
         ("gateways: {default: {port: 1}, a: {port: 2}, b: {port: 3}}\nui: {gateways: [a, b]}", ["a", "b"]),
         ("gateways: {a: {port: 1}}\nui: {}", []),
-        ("gateways: {a: {port: 1, listeners: [{name: x, hostname: x.test}, {name: y}]}}\nui: {gateways: a/y}", ["a"]),
+        ("gateways: {a: {port: 1, listeners: [{name: x, hostname: x.test}, {name: y}]}}\nui: {gateways: a/y}", ["y"]),
     ],
 )
 def test_it_attaches_as_other_sections_do(loaded: Load, text: str, where: list[str]) -> None:
-    found = [one.gateway_name for bind in loaded(text).binds for one in bind.listeners if access(one)]
+    found = [one.name for bind in loaded(text).binds for one in bind.listeners if access(one)]
     assert found == where
 
 
 def test_the_paths_it_claims(loaded: Load) -> None:
-    found = listeners(loaded("gateways: {default: {port: 1}}\nui: {}"))["listener0"].routes[0]
+    found = listeners(loaded("gateways: {default: {port: 1}}\nui: {}"))["default"].routes[0]
     assert (found.namespace, found.name) == ("internal", "ui")
     assert [(one.path.kind, one.path.value) for one in found.matches] == [
         ("exact", "/"), ("prefix", "/ui"), ("prefix", "/api/runtime"), ("prefix", "/api/config"), ("prefix", "/api/cel"),
@@ -59,7 +59,7 @@ def test_the_paths_it_claims(loaded: Load) -> None:
 
 def test_a_login_brings_its_way_back(loaded: Load) -> None:
     text = f"gateways: {{default: {{port: 1}}}}\nui: {{policies: {{{OIDC}}}}}"
-    found = listeners(loaded(text, {"OIDC_COOKIE_SECRET": "5a" * 32}))["listener0"]
+    found = listeners(loaded(text, {"OIDC_COOKIE_SECRET": "5a" * 32}))["default"]
     assert (found.routes[0].matches[-1].path.kind, found.routes[0].matches[-1].path.value) == ("exact", "/after/login")
     assert access(found) == ["login"]
 
@@ -88,12 +88,12 @@ def test_who_gets_there(loaded: Load, policies: str, listener: str, expected: st
 def test_a_certificate_fixes_the_name(loaded: Load, certificates: Any) -> None:
     files = f"cert: {certificates.folder}/a.crt, key: {certificates.folder}/a.key"
     text = f"gateways: {{default: {{port: 1, tls: {{{files}}}}}}}\nui: {{}}"
-    assert access(listeners(loaded(text))["listener0"]) == ["named"]
+    assert access(listeners(loaded(text))["default"]) == ["named"]
 
 
 def test_listeners_of_one_section_differ(loaded: Load) -> None:
     text = f"gateways: {{a: {{port: 1, {BASIC}}}, b: {{port: 2}}}}\nui: {{gateways: [a, b]}}"
-    assert {one.gateway_name: access(one) for bind in loaded(text).binds for one in bind.listeners} == {
+    assert {one.name: access(one) for bind in loaded(text).binds for one in bind.listeners} == {
         "a": ["login"], "b": ["open"],
     }  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_listeners_of_one_section_differ(loaded: Load) -> None:
 def test_a_page_for_everybody_is_warned_of() -> None:
     text = f"gateways: {{a: {{port: 1, {BASIC}}}, b: {{port: 2}}}}\nui: {{gateways: [a, b]}}"
     assert load(TextSource(text, "c")).warnings == (
-        "ui: the admin page at default/b.listener0 asks for no credential: whoever reaches it reads what it shows",
+        "ui: the admin page at default/default.b asks for no credential: whoever reaches it reads what it shows",
     )
 
 
@@ -129,7 +129,7 @@ def test_external_authorization_is_refused_until_it_is_built(faults: Faults) -> 
 def test_the_dump_shows_it(loaded: Load) -> None:
     gateway = loaded(f"gateways: {{default: {{port: 1}}}}\nui: {{policies: {{{KEY}}}}}")
     found = dump(gateway, Runtime(generation=1, workers=1))
-    route = found["binds"][0]["listeners"]["default/default.listener0"]["routes"]["internal/ui"]
+    route = found["binds"][0]["listeners"]["default/default.default"]["routes"]["internal/ui"]
     assert route["backends"] == [{"weight": 1, "backend": "/internal/ui"}]
     assert [list(one) for one in route["inlinePolicies"]] == [["apiKey"]]
     assert {"backend": {"internal": {"name": "internal/ui", "namespace": "", "target": "admin"}}, "inlinePolicies": []} in found["backends"]
