@@ -42,6 +42,9 @@ llm:
   - name: short-only
     provider: {reference: main}
     authorization: {rules: ['llmRequest.messages.size() < 2']}
+  - name: short-body
+    provider: {reference: main}
+    authorization: {rules: ['json(request.body).messages.size() < 2']}
   - {name: inside, visibility: internal, provider: {reference: main}, authorization: {rules: ['request.headers["x-team"] == "red"']}}
   - name: vip
     visibility: internal
@@ -130,6 +133,8 @@ def test_a_model_that_the_rules_refuse_is_passed_over(rig: Rig) -> None:
     assert rig.model_for("closed") == "model_authorization_denied"
     assert rig.model_for("short-only") == "short-only"
     assert rig.model_for("short-only", messages=MESSAGES * 2) == "model_authorization_denied"
+    assert rig.model_for("short-body") == "short-body"
+    assert rig.model_for("short-body", messages=MESSAGES * 2) == "model_authorization_denied"
 
 
 def test_targets_of_failover_keep_their_rules(rig: Rig) -> None:

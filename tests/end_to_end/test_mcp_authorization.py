@@ -24,6 +24,7 @@ RULES = """
       - {allow: 'mcp.resource.name.startsWith("note://a/")'}
       - {deny: 'has(mcp.tool) && mcp.tool.name == "exit"'}
       - {require: 'request.headers["x-team"] == "red"'}
+      - {require: 'json(request.body).jsonrpc == "2.0"'}
 """.replace("JWKS", JWKS).lstrip("\n")
 ADMIN = {"authorization": f"Bearer {token(groups=['admin'], exp=4_000_000_000)}"}
 

@@ -167,7 +167,7 @@ config:
   metrics: {fields: {add: {'a b': '1', status: '2', __x: '3', y: nope}}}
 """)
     for message in (
-        "undeclared reference to 'respons'", "a body in the access log", "accessLog.add.b", "nosuch",
+        "undeclared reference to 'respons'", "request.body cannot be used in the log", "accessLog.add.b", "nosuch",
         "'frontendPolicies.accessLog' is set as well", "'a b' is no label", "there is a label 'status' already",
         "'__x' is no label", "undeclared reference to 'nope'",
     ):  # fmt: skip

@@ -288,7 +288,7 @@ def _json_of(value):
     try:
         # Decode first: given bytes, loads() would accept UTF-16 as well.
         text = value.decode("utf-8") if type(value) is bytes else str(value)
-        return from_json(_json.loads(text, parse_constant=_no_number))
+        return from_json(_json.loads(text, parse_constant=_no_number, parse_float=_finite))
     except (ValueError, RecursionError):
         raise EvaluationError("invalid JSON") from None
 
@@ -304,6 +304,13 @@ def _json_field(value, name):
 
 def _no_number(name):
     raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text):
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text} is out of range")
+    return value
 
 
 def _jsonable(value):

@@ -22,5 +22,9 @@ cdef class Program:
     cpdef int test(self, RequestContext ctx) except -2
     # The value as a header field value, None after an error or if it cannot be one.
     cpdef bytes header_value(self, RequestContext ctx)
+    # Why a condition is neither true nor false, None if it is one of these. Costs an evaluation.
+    cdef str why_unknown(self, RequestContext ctx)
 
 cdef bytes field_text(object value)
+# The text of an expression for a log line.
+cdef str shown(Program program)

@@ -38,6 +38,8 @@ class Program:
         """Return 1 for true, 0 for false, -1 for an error or a value that is not a bool."""
     def header_value(self, ctx: RequestContext) -> bytes | None:
         """Return the value as a header field value, None after an error or if it cannot be one."""
+    def misfit(self, ctx: RequestContext, why: str) -> None:
+        """Say that the value does not fit where it is used, as a failure is told."""
     def evaluate_with(self, bindings: dict[str, Any]) -> Any:
         """Return the value for names bound to values, without a request. Raises EvaluationError."""
     def bench(self, ctx: RequestContext, times: int) -> int:

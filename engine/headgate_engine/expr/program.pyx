@@ -10,10 +10,15 @@ from headgate_engine.expr.values cimport Redacted, Uint
 
 from headgate_engine.expr.answers import AT_THE_END
 from headgate_engine.expr.functions import double_text
-from headgate_engine.expr.values import EvaluationError, NoSuchKey
+from headgate_engine.expr.values import EvaluationError, NoSuchKey, cel_type
 
 logger = logging.getLogger("headgate.expr")
 MAX_SHOWN = 120           # characters of an expression in a log line
+
+
+cdef str shown(Program program):
+    """Return the text of an expression for a log line."""
+    return program.text if len(program.text) <= MAX_SHOWN else program.text[:MAX_SHOWN] + "..."
 
 
 cdef int tell(Program program, RequestContext ctx, error) except -1:
@@ -21,7 +26,7 @@ cdef int tell(Program program, RequestContext ctx, error) except -1:
 
     An absent key is common in conditions and in fields of the log, so it is left to the debug log and the trace.
     """
-    cdef str text = program.text if len(program.text) <= MAX_SHOWN else program.text[:MAX_SHOWN] + "..."
+    cdef str text = shown(program)
     if logger.isEnabledFor(logging.DEBUG):
         logger.debug("expression failed", extra={"expression": text, "error": str(error)})
     if ctx is not None and ctx.error is None and not ctx.finished_ns and not isinstance(error, NoSuchKey):
@@ -109,6 +114,8 @@ cdef class Program:
             tell(self, ctx, "nested too deeply")
             found = -1
         if found == UNKNOWN:
+            if logger.isEnabledFor(logging.DEBUG):
+                tell(self, ctx, NoSuchKey(f"no such key: {frame.missing}"))
             found = -1
         if found < 0:
             self.failed()
@@ -126,14 +133,36 @@ cdef class Program:
         if type(value) is bool:
             return 1 if value else 0
         self.failed()
+        tell(self, ctx, "a condition is no bool")
         return -1
 
     cpdef bytes header_value(self, RequestContext ctx):
+        cdef bytes found
         try:
             value = self.evaluate(ctx)
         except EvaluationError:
             return None
-        return field_text(value)
+        found = field_text(value)
+        if found is None and value is not None:
+            self.misfit(ctx, f"a {cel_type(value).name} is no value of a header field")
+        return found
+
+    def misfit(self, RequestContext ctx, str why):
+        """Say that the value does not fit where it is used, as a failure is told."""
+        self.failed()
+        tell(self, ctx, why)
+
+    cdef str why_unknown(self, RequestContext ctx):
+        cdef EvaluationFrame frame = self._new_frame()
+        frame.ctx = ctx
+        frame.budget = BUDGET
+        try:
+            value = self.root.eval(frame)
+        except EvaluationError as error:
+            return str(error)
+        except RecursionError:
+            return "nested too deeply"
+        return None if type(value) is bool else "a condition is no bool"
 
     # -- Python face -------------------------------------------------------------------------------------------------
     def __reduce__(self):

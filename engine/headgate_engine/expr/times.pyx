@@ -24,7 +24,8 @@ def parse_duration(text):
     for whole, fraction, unit in _PART.findall(text):
         total += int(whole or "0") * UNIT_NS[unit]
         if fraction:
-            total += int(fraction) * UNIT_NS[unit] // 10 ** len(fraction)
+            # A power of two C integers would be a double.
+            total += int(fraction) * UNIT_NS[unit] // int("1" + "0" * len(fraction))
     return Duration(-total if text.startswith("-") else total)
 
 

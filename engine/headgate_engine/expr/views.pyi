@@ -54,6 +54,9 @@ class VariableReader(ExpressionNode):
     @property
     def name(self) -> str: ...
 
+class NullableReader(VariableReader):
+    """A field of a variable that is null while the variable has a value and the field has none."""
+
 class Gathered(ExpressionNode):
     """A variable as a whole: a map of its fields that have a value."""
 

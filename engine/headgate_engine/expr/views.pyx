@@ -262,6 +262,25 @@ cdef class VariableReader(ExpressionNode):
         return found
 
 
+cdef class NullableReader(VariableReader):
+    """A field of a variable that is null while the variable has a value and the field has none."""
+
+    cdef object probe(self, EvaluationFrame frame):
+        found = VariableReader.probe(self, frame)
+        return None if found is ABSENT and frame.ctx is not None and has_variable(frame.ctx, self.name) else found
+
+
+cdef bint has_variable(RequestContext ctx, str name) except -1:
+    """Return whether the variable of a field has a value. Most have one in every request."""
+    if name.startswith("llm."):
+        return ctx.llm is not None
+    if name.startswith("response."):
+        return ctx.response is not None or ctx.status > 0
+    if name.startswith("mcp."):
+        return ctx.dynamic is not None and ctx.dynamic.get("mcp") is not None
+    return True
+
+
 cdef class Gathered(ExpressionNode):
     """A variable as a whole: a map of its fields that have a value, null if none has.
 
@@ -403,13 +422,20 @@ def _response_headers(RequestContext ctx):
 
 def _response_body(RequestContext ctx):
     if ctx.response_body is None:
+        if ctx.response is None:
+            return ABSENT
         raise EvaluationError("the response body was not read, or is too large")
     return ctx.response_body
 
 
+def _nothing(RequestContext ctx):
+    """Read what no request has here: client certificates, workloads and CONNECT tunnels are not built."""
+    return ABSENT
+
+
 def _gateway(RequestContext ctx):
     plan = <ListenerPlan>ctx.listener
-    return {} if plan is None else {"name": plan.gateway, "namespace": plan.gateway_namespace}
+    return ABSENT if plan is None else {"name": plan.gateway, "namespace": plan.gateway_namespace}
 
 
 def _bind(RequestContext ctx):
@@ -419,13 +445,13 @@ def _bind(RequestContext ctx):
 
 def _listener(RequestContext ctx):
     plan = <ListenerPlan>ctx.listener
-    return {} if plan is None else {"name": plan.name}
+    return ABSENT if plan is None else {"name": plan.name}
 
 
 def _route(RequestContext ctx):
     plan = <RoutePlan>ctx.route
     if plan is None:
-        return {}
+        return ABSENT
     found = {"name": plan.name, "namespace": plan.namespace, "kind": "HTTPRoute"}
     if plan.rule_name:
         found["rule"] = plan.rule_name
@@ -523,7 +549,7 @@ def field_of_variable(variable, field):
 
 def _setting(*names):
     value = next((os.environ[name] for name in names if name in os.environ), "")
-    return lambda ctx: value
+    return lambda ctx: value or ABSENT
 
 
 # Dotted name to reader. Names that are neither here nor in headgate.expr.variables are compile errors.
@@ -557,6 +583,15 @@ READERS = {
     "source.port": _port,
     "source.rawAddress": _address,
     "source.rawPort": _port,
+    "source.identity": _nothing,
+    "source.spiffeId": _nothing,
+    "source.subjectAltNames": _nothing,
+    "source.issuer": _nothing,
+    "source.subject": _nothing,
+    "source.subjectCn": _nothing,
+    "source.certificate": _nothing,
+    "source.unverifiedWorkload": _nothing,
+    "source.connectHeaders": _nothing,
     "destination.address": _local_address,
     "destination.port": _local_port,
     "destination.hostname": _server_name,

@@ -172,8 +172,12 @@ cdef Reply told_to_clients(RequestCore request, Reply reply):
 
 
 cdef int send_reply(RequestCore request, Reply reply) except -1:
-    if request.ctx.error is None and reply.status >= 400 and reply.reason != "DirectResponse":
-        request.ctx.error = refusal_text(reply)
+    cdef str error = request.ctx.error
+    if reply.status >= 400 and reply.reason != "DirectResponse":
+        if error is None:
+            request.ctx.error = refusal_text(reply)
+        elif error.startswith("expression `"):
+            request.ctx.error = f"{refusal_text(reply)}: {error}"
     if is_grpc(request.ctx.head):
         reply = grpc_reply(reply)
     elif reply.status >= 400:

@@ -7,14 +7,18 @@ in several ways has to be allowed in each of them.
 from headgate_engine.context.headers cimport HEAD_SEVERAL_READINGS
 from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.expr.program cimport Program
+from headgate_engine.expr.program cimport Program, shown
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 
 
 cdef class AuthorizationStep(Step):
-    """deny, require, allow: programs. refused: the reply to requests that are not allowed."""
+    """deny, require, allow: programs. refused: the reply to requests that are not allowed.
 
-    def __init__(self, deny, require, allow, Reply refused):
+    tells: a refusal for a rule that could not be evaluated says so in the access log.
+    """
+
+    def __init__(self, deny, require, allow, Reply refused, *, bint tells=False):
+        self.tells = tells
         self.name = "authorization"
         self.deny = tuple(deny)
         self.require = tuple(require)
@@ -58,5 +62,16 @@ cdef class AuthorizationStep(Step):
     cdef int run(self, RequestContext ctx) except -1:
         if self.permits(ctx):
             return CONTINUE
+        if self.tells and ctx.error is None:
+            ctx.error = self.failure(ctx)
         ctx.reply = self.refused
         return RESPOND
+
+    cdef str failure(self, RequestContext ctx):
+        cdef str why
+        for group in (self.deny, self.require, self.allow):
+            for program in group:
+                why = (<Program>program).why_unknown(ctx)
+                if why is not None:
+                    return f"expression `{shown(<Program>program)}`: {why}"
+        return None

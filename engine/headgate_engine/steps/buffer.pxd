@@ -10,3 +10,6 @@ cdef class BufferStep(Step):
     cdef readonly bint fail_open
     cdef Reply too_large
     cdef int refuse(self, RequestContext ctx) except -1
+
+cdef class ReadBodyStep(Step):
+    cdef readonly int64_t max_bytes

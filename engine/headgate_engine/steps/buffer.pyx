@@ -1,4 +1,4 @@
-"""`buffer.request`: reads whole request bodies up to a limit."""
+"""`buffer.request`: reads whole request bodies up to a limit. And reads bodies for expressions."""
 
 from libc.stdint cimport int64_t
 
@@ -40,3 +40,22 @@ cdef class BufferStep(Step):
             return CONTINUE
         ctx.reply = self.too_large
         return RESPOND
+
+
+cdef class ReadBodyStep(Step):
+    """Reads a request body, or the first max_bytes of it, for expressions that are evaluated behind this step."""
+
+    def __init__(self, int64_t max_bytes):
+        if max_bytes < 0:
+            raise ValueError("the limit is negative")
+        self.name = "requestBody"
+        self.max_bytes = max_bytes
+
+    cdef int run(self, RequestContext ctx) except -1:
+        if ctx.body_state == BODY_UNREAD:
+            if ctx.head.flags & HEAD_UPGRADE or ctx.head.content_length <= 0 and not ctx.head.flags & HEAD_CHUNKED:
+                return CONTINUE
+        elif ctx.body_state != BODY_PREFIX or ctx.body_limit >= self.max_bytes:
+            return CONTINUE
+        ctx.body_limit = self.max_bytes
+        return WAIT_BODY

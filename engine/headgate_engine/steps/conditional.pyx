@@ -1,7 +1,7 @@
 """Policies with conditions, and direct responses with expressions."""
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.expr.program cimport Program
+from headgate_engine.expr.program cimport Program, shown
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 
 from headgate_engine.expr.functions import json_text
@@ -49,7 +49,9 @@ cdef class ComputedReplyStep(Step):
                     body = value.encode("utf-8", "surrogateescape")
                 else:
                     body = value if type(value) is bytes else json_text(value).encode()
-            except EvaluationError:
+            except EvaluationError as error:
+                if ctx.error is None:
+                    ctx.error = f"expression `{shown(self.expression)}`: {error}"
                 ctx.reply = self.failed
                 return RESPOND
         for name, program in self.headers:

@@ -4,8 +4,6 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport Step
 
-from libc.stdint cimport int64_t
-
 cdef class TransformStep(Step):
     cdef bint response
     cdef tuple metadata            # (key, Program)
@@ -13,7 +11,5 @@ cdef class TransformStep(Step):
     cdef tuple added, replaced     # (name, Program)
     cdef tuple removed             # names
     cdef object body               # Program or None
-    cdef bint reads_body
-    cdef int64_t max_body
     cdef int apply(self, RequestContext ctx, MessageHead head) except -1
     cdef int put(self, RequestContext ctx, MessageHead head, bytes name, bytes value, bint keep) except -1

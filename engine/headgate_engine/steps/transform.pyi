@@ -12,8 +12,8 @@ UNCHANGED: tuple[bytes, ...]
 class TransformStep(Step):
     """The request or the response half of the policy.
 
-    metadata, added, replaced: pairs of name and Program. replace, body: a Program. max_body: bytes of a request body
-    that expressions may read. Raises ValueError for names that cannot be changed.
+    metadata, added, replaced: pairs of name and Program. replace, body: a Program. Raises ValueError for names that
+    cannot be changed.
     """
 
     def __init__(
@@ -26,5 +26,4 @@ class TransformStep(Step):
         replaced: Iterable[tuple[str, Program]] = (),
         removed: Iterable[str] = (),
         body: Program | None = None,
-        max_body: int = 0,
     ) -> None: ...

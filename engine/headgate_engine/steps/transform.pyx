@@ -3,13 +3,11 @@
 An expression that fails, or has an invalid value, changes nothing; a log field has the error.
 """
 
-from headgate_engine.context.headers cimport HEAD_CHUNKED, SPAN_DROPPED, MessageHead
-from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext
+from headgate_engine.context.headers cimport SPAN_DROPPED, MessageHead
+from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program, field_text
-from headgate_engine.plan.step cimport CONTINUE, WAIT_BODY, Step
+from headgate_engine.plan.step cimport CONTINUE, Step
 from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of
-
-from libc.stdint cimport int64_t
 
 from headgate_engine.context.field_names import REQUEST_FRAMING, encoded
 from headgate_engine.expr.functions import json_text
@@ -48,12 +46,11 @@ def _removable(str name, bint response):
 cdef class TransformStep(Step):
     """The request or the response half of the policy.
 
-    metadata, added, replaced: pairs of name and Program. replace, body: a Program. max_body: bytes of a request body
-    that expressions may read. Raises ValueError for names that cannot be changed.
+    metadata, added, replaced: pairs of name and Program. replace, body: a Program. Raises ValueError for names that cannot
+    be changed.
     """
 
-    def __init__(self, bint response, *, metadata=(), replace=None, added=(), replaced=(), removed=(), body=None,
-                 int64_t max_body=0):
+    def __init__(self, bint response, *, metadata=(), replace=None, added=(), replaced=(), removed=(), body=None):
         self.name = "transformations"
         self.response = response
         self.metadata = tuple(metadata)
@@ -62,21 +59,10 @@ cdef class TransformStep(Step):
         self.replaced = tuple((_name(name, response), program) for name, program in replaced)
         self.removed = tuple(_removable(name, response) for name in removed)
         self.body = body
-        self.max_body = max_body
-        programs = [program for _, program in (*self.metadata, *self.added, *self.replaced)] + [replace, body]
-        # While a configuration is validated, the programs are None.
-        self.reads_body = any((<Program>program).needs_request_body for program in programs if program is not None)
 
     cdef int run(self, RequestContext ctx) except -1:
         if self.response:
             return self.apply(ctx, ctx.response)
-        if self.reads_body:
-            if ctx.body_state == BODY_UNREAD and (ctx.head.content_length > 0 or ctx.head.flags & HEAD_CHUNKED):
-                ctx.body_limit = self.max_body
-                return WAIT_BODY
-            if ctx.body_state == BODY_PREFIX and ctx.body_limit < self.max_body:
-                ctx.body_limit = self.max_body
-                return WAIT_BODY
         return self.apply(ctx, ctx.head)
 
     cdef int apply(self, RequestContext ctx, MessageHead head) except -1:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from headgate.expr.compile import compile_expression
 from headgate.expr.custom import CustomFunctions
 from headgate.expr.faults import ExpressionError
-from headgate.expr.variables import VARIABLES
+from headgate.expr.variables import ANY, VARIABLES
 from headgate.trace.state import plain
 from headgate_engine.expr.functions import FUNCTIONS, from_json
 from headgate_engine.expr.values import EvaluationError
@@ -35,8 +35,8 @@ def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[s
         return 400, _answer(error="`expression` must be a text and `data` an object")
     try:
         # First compile as the configuration does, to check names and types; then with the variables as bindings.
-        compile_expression(expression, "log", functions)
-        program = compile_expression(expression, "log", functions, open_names=True)
+        compile_expression(expression, ANY, functions)
+        program = compile_expression(expression, ANY, functions, open_names=True)
         bindings = {name: _value(name, value) for name, value in data.items()}
     except (ExpressionError, BadData) as error:
         return 400, _answer(error=str(error))

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -65,7 +66,8 @@ class Context:
     """`folder` is where relative paths start: that of the configuration file, else the working directory.
     `functions`: those of `config.customFunctions`. `directory`: set before policies are read. `notes`: those of the
     part that is being read. `indexes`: of items that are read without the others of their list. `contents`: of the
-    files that were read, None of one that was not there.
+    files that were read, None of one that was not there. `phase`: of expressions of policies that are being read.
+    `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
     """
 
     report: Report
@@ -76,6 +78,17 @@ class Context:
     directory: Directory | None = None
     indexes: Mapping[tuple[int, int], int] = field(default_factory=dict)
     contents: dict[str, bytes | None] = field(default_factory=dict)
+    phase: str = "route"
+    has_all_functions: bool = True
+
+    @contextmanager
+    def reading(self, phase: str) -> Iterator[None]:
+        """Read policies whose expressions are of a phase (see headgate.expr.variables)."""
+        outer, self.phase = self.phase, phase
+        try:
+            yield
+        finally:
+            self.phase = outer
 
     @property
     def warnings(self) -> list[str]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import check, check_map
 from headgate.errors import Problem
-from headgate.expr.faults import ExpressionError
 from headgate.ir.frontend import AccessLog, Frontend
-
-BODIES: Final = frozenset(("request.body", "request.bodyPrefix", "response.body", "response.bodyPrefix"))
 
 
 def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
@@ -41,17 +36,12 @@ def _access_log(context: Context, record: Record, logging: Record | None) -> Acc
     chosen = entry or old
     place, filter_ = (logging, old_filter) if entry is None else (entry, entry.get("filter"))
     if filter_ is not None and place is not None:
-        _log_expression(context, place, "filter", filter_)
+        check(context, place, "filter", filter_, "log")
     if chosen is None:
         return AccessLog(filter=filter_)
     add = check_map(context, chosen, "add", "log")
-    for key, text in add:
-        _no_body(context, chosen, f"add.{key}", text)
     database = chosen.get("database")
     stored = check_map(context, database, "add", "log") if database is not None else ()
-    for key, text in stored:
-        assert database is not None
-        _no_body(context, database, f"add.{key}", text)
     return AccessLog(
         remove=tuple(chosen.get("remove") or ()),
         add=add,
@@ -59,20 +49,3 @@ def _access_log(context: Context, record: Record, logging: Record | None) -> Acc
         database_add=stored,
         database_full=database is not None and database.get("llm") == "full",
     )
-
-
-def _log_expression(context: Context, record: Record, key: str, text: str) -> None:
-    if check(context, record, key, text, "log"):
-        _no_body(context, record, key, text)
-
-
-def _no_body(context: Context, record: Record, key: str, text: str) -> None:
-    """Report an error for an expression that reads a body, because bodies are not kept until the end of the request."""
-    from headgate.expr.compile import compile_expression  # see headgate.expr.faults
-
-    try:
-        variables = compile_expression(text, "log", context.functions).variables
-    except ExpressionError:
-        return
-    if BODIES & variables:
-        context.fault(Problem.UNSUPPORTED, record, key.partition(".")[0], " (a body in the access log)")

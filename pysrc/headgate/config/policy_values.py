@@ -52,12 +52,14 @@ def route_policies(context: Context, record: Record | None, owner: str) -> Route
     """Return the route policies that one level sets; `owner` is its identity, for its buckets."""
     if record is None or not record.values:
         return NO_ROUTE_POLICIES
-    return RoutePolicies(**table.read(context, record, owner))
+    with context.reading("route"):
+        return RoutePolicies(**table.read(context, record, owner))
 
 
 def gateway_policies(context: Context, record: Record, owner: str) -> GatewayPolicies:
     """Return the policies of the gateway phase among the entries of a gateway or listener."""
-    found = table.read(context, record, owner, table.GATEWAY_KINDS)
+    with context.reading("gateway"):
+        found = table.read(context, record, owner, table.GATEWAY_KINDS)
     return GatewayPolicies(**found) if found else NO_GATEWAY_POLICIES
 
 
@@ -129,6 +131,11 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
     """Return the backend policies of one level, written as a `policies` map."""
     if record is None or not record.values:
         return NO_OPTIONS
+    with context.reading("backend"):
+        return _backend_options(context, record)
+
+
+def _backend_options(context: Context, record: Record) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
     ai = record.get("ai")

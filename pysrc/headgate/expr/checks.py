@@ -58,6 +58,11 @@ class ExpressionFault(ValueError):
         meta = tree.meta
         at = "1:1" if meta.empty else f"{meta.line}:{meta.column}"
         super().__init__(f"{at}: {message}")
+        self.message = message
+
+
+class UnknownFunction(ExpressionFault):
+    """There is no function or method of that name."""
 
 
 def _overload(tree: Tree[Token], name: str, *kinds: str) -> ExpressionFault:

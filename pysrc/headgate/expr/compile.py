@@ -12,14 +12,16 @@ from typing import Any, Final
 from lark import Token, Tree
 
 from headgate.expr import checks, macros
-from headgate.expr.checks import ExpressionFault
+from headgate.expr.checks import ExpressionFault, UnknownFunction
 from headgate.expr.custom import CustomFunctions
 from headgate.expr.faults import ExpressionError
-from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, METHOD_NAMES, NAMESPACES
+from headgate.expr.functions import FUNCTIONS, GLOBAL_MACROS, GLOBAL_NAMES, METHOD_MACROS, NAMESPACES
 from headgate.expr.grammar import MAX_DEPTH, RESERVED, SyntaxFault, parse
 from headgate.expr.literals import integer, octets, string, unsigned
-from headgate.expr.scope import NameScope, Typed, near
-from headgate.expr.variables import DYN, PHASES
+from headgate.expr.scope import NameScope, Typed
+from headgate.expr.suggestions import meant, near
+from headgate.expr.syntax import PASSED, STEPS, Part, arguments, chain, field_name, inner
+from headgate.expr.variables import ANY, DYN, PHASES
 from headgate_engine.expr.marks import OPEN
 from headgate_engine.expr.nodes import (
     And,
@@ -58,7 +60,6 @@ TYPE_NAMES: Final = {
 }  # fmt: skip
 # Functions that are never folded, because their result differs from call to call, or because they always fail.
 IMPURE: Final = frozenset(("random", "uuid", "fail"))
-Part = Tree[Token]
 
 
 def compile_expression(
@@ -89,10 +90,15 @@ def _compiled(text: str, scope: NameScope, functions: CustomFunctions | None) ->
     try:
         found = compiler.part(parse(text), 0)
     except (SyntaxFault, ExpressionFault) as error:
-        raise ExpressionError(str(error)) from None
+        raise ExpressionError(str(error), unknown_function=isinstance(error, UnknownFunction)) from None
     except RecursionError:
         raise ExpressionError("nested too deeply") from None
     return Program(text, found.node, scope.slots, scope.read)
+
+
+def check_functions(functions: CustomFunctions) -> None:
+    """Compile custom functions, whether called or not. Raises ValueError with the line and the reason."""
+    macros.check_functions(ExpressionCompiler(NameScope(ANY), functions))
 
 
 class ExpressionCompiler:
@@ -261,22 +267,25 @@ class ExpressionCompiler:
             # A shape keeps field names behind a bracket. If a mark stands here all the same (`a[ "b"]`), the program
             # depends on the constant.
             self.scope.constants_read |= OPEN in key.node.value
-            found = self.scope.field(holder, key.node.value)
-            if isinstance(found, Typed):
+            found = self._field(step, holder, key.node.value)
+            if found is not None:
                 return found
         return Typed(Index(holder.node, key.node))
 
     def _select(self, holder: Typed, step: Part) -> Typed:
         name = field_name(step.children[1])
         checks.selectable(step, holder, name)
-        if holder.path:
-            found = self.scope.field(holder, name)
-            if isinstance(found, str):
-                if not self.scope.tolerant:
-                    raise ExpressionFault(step, found)
-                found = Typed(Select(Const(None), name))
+        found = self._field(step, holder, name) if holder.path else None
+        return Typed(Select(holder.node, name)) if found is None else found
+
+    def _field(self, step: Part, holder: Typed, name: str) -> Typed | None:
+        """Return the part for a field of a variable; None if a macro handles that there is no such field."""
+        found = self.scope.field(holder, name)
+        if isinstance(found, Typed):
             return found
-        return Typed(Select(holder.node, name))
+        if not self.scope.tolerant:
+            raise ExpressionFault(step, found)
+        return Typed(Select(Const(None), name))
 
     # -- calls -----------------------------------------------------------------------------------------------------
     def _method(self, holder: Typed, step: Part, depth: int) -> Typed:
@@ -288,7 +297,7 @@ class ExpressionCompiler:
             return macros.custom(self, step, name, holder, given, depth)
         known = FUNCTIONS.get((name, True))
         if known is None:
-            raise ExpressionFault(step, f"unknown method {name!r}{near(name, METHOD_NAMES)}")
+            raise UnknownFunction(step, f"unknown method {name!r}{meant(name, holder.kind)}")
         function, least, most = known
         checks.count(step, name, len(given), least, most)
         before = self.scope.bound_reads if holder.steady else -1
@@ -308,7 +317,7 @@ class ExpressionCompiler:
             return macros.custom(self, tree, name, None, given, depth)
         known = FUNCTIONS.get((name, False))
         if known is None:
-            raise ExpressionFault(tree, f"unknown function {name!r}{near(name, GLOBAL_NAMES)}")
+            raise UnknownFunction(tree, f"unknown function {name!r}{meant(name)}")
         function, least, most = known
         checks.count(tree, name, len(given), least, most)
         before = self.scope.bound_reads
@@ -342,9 +351,10 @@ class ExpressionCompiler:
         if name not in self.scope.locals and name in TYPE_NAMES:
             return Typed(Const(TypeValue(TYPE_NAMES[name])), "type")
         found = self.scope.root(name)
+        if isinstance(found, str):
+            raise ExpressionFault(tree, found)
         if found is None:
-            known = frozenset((*self.scope.locals, *macros.known_names()))
-            raise ExpressionFault(tree, f"undeclared reference to {name!r}{near(name, known)}")
+            raise ExpressionFault(tree, f"undeclared reference to {name!r}{near(name, self.scope.names())}")
         return found
 
     def _dot_ident(self, tree: Part, depth: int) -> Typed:
@@ -396,23 +406,15 @@ class ExpressionCompiler:
             raise ExpressionFault(tree, "has() wants a field, as in has(a.b)")
         self.scope.tolerant += 1
         holder = self.part(inner(step, 0), depth)
-        self.scope.tolerant -= 1
         name = field_name(step.children[1])
         checks.selectable(step, holder, name)
-        if holder.path:
-            found = self.scope.field(holder, name)
-            if isinstance(found, str):
-                raise ExpressionFault(step, found)
-            return Typed(Present(found.node), "bool")
-        return Typed(Has(holder.node, name), "bool")
+        found = self.scope.field(holder, name, raw=True) if holder.path else Typed(Has(holder.node, name))
+        self.scope.tolerant -= 1
+        if isinstance(found, str):
+            raise ExpressionFault(step, found)
+        return Typed(Present(found.node) if holder.path else found.node, "bool")
 
 
-PASSED: Final = frozenset(
-    ("expr", "conditionalor", "conditionaland", "relation", "addition", "multiplication", "unary", "primary")
-)
-STEPS: Final = frozenset(
-    ("member_dot", "member_dot_arg", "member_index", "member_object", "member_maybe_dot", "member_maybe_index")
-)
 LITERALS: Final[dict[str, Callable[[str], tuple[Any, str]]]] = {
     "INT_LIT": lambda text: (integer(text), "int"),
     "UINT_LIT": lambda text: (unsigned(text), "uint"),
@@ -423,34 +425,6 @@ LITERALS: Final[dict[str, Callable[[str], tuple[Any, str]]]] = {
     "BOOL_LIT": lambda text: (text == "true", "bool"),
     "NULL_LIT": lambda _text: (None, "null"),
 }
-
-
-def inner(tree: Part, position: int) -> Part:
-    """Return the child of a rule at a position. The child must be a rule, not a token."""
-    found = tree.children[position]
-    assert isinstance(found, Tree)
-    return found
-
-
-def chain(tree: Part) -> list[Part]:
-    """Return the operands of a left-recursive rule, from left to right."""
-    found: list[Part] = []
-    rule = tree.data
-    while tree.data == rule and len(tree.children) == 2:
-        found.append(inner(tree, 1))
-        tree = inner(tree, 0)
-    found.append(tree)
-    return found[::-1]
-
-
-def arguments(tree: Part, start: int) -> list[Part]:
-    """Return the arguments of a call. `start` is the index of the child that holds the argument list, if any."""
-    return [one for one in inner(tree, start).children if isinstance(one, Tree)] if len(tree.children) > start else []
-
-
-def field_name(token: object) -> str:
-    """Return a field's name without the backquotes that it may have."""
-    return str(token).strip("`")
 
 
 def folded(found: Typed) -> Typed:

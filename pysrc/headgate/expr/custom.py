@@ -1,8 +1,8 @@
 """Custom functions of the configuration (`config.customFunctions`).
 
 The syntax is `name(a, b) { <expression> }`; `#` starts a comment. Functions may call each other in any order, but no
-function may call itself, directly or through others.
-If it is called as a method, `this` is the receiver.
+function may call itself, directly or through others. If it is called as a method, `this` is the receiver. A last
+parameter `...rest` is the list of all further arguments.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One function: the names of its parameters and the tree of its body."""
+    """One function: the names of its parameters and the tree of its body. `rest`: the parameter for further arguments.
+
+    `line`: where it stands in the text.
+    """
 
     parameters: tuple[str, ...]
     body: Tree[Token]
+    rest: str = ""
+    line: int = 0
 
 
 CustomFunctions = dict[str, Definition]
@@ -51,18 +56,26 @@ def parse_functions(text: str) -> CustomFunctions:
             raise ValueError(f"line {line}: the body of {name!r} does not end")
         if name in found or name in GLOBAL_NAMES or name in METHOD_NAMES or name in RESERVED:
             raise ValueError(f"line {line}: {name!r} is defined already")
-        parameters = tuple(one.strip() for one in head[2].split(",")) if head[2].strip() else ()
-        if len(set(parameters)) < len(parameters) or not all(_NAME.fullmatch(one) for one in parameters):
+        parameters, rest = _parameters(head[2])
+        names = (*parameters, rest) if rest else parameters
+        if len(set(names)) < len(names) or not all(_NAME.fullmatch(one) for one in names) or "this" in names:
             raise ValueError(f"line {line}: bad parameters of {name!r}")
         try:
             body = parse(plain[head.end() : stop])
         except SyntaxFault as error:
             raise ValueError(f"line {line}: in {name!r}: {error}") from None
-        found[name] = Definition(parameters, body)
+        found[name] = Definition(parameters, body, rest, line)
         lines[name] = line
         at = stop + 1
     _check_calls(found, lines)
     return found
+
+
+def _parameters(text: str) -> tuple[tuple[str, ...], str]:
+    """Return the parameters of a head, and the one for further arguments, if there is one."""
+    names = [one.strip() for one in text.split(",")] if text.strip() else []
+    rest = names.pop() if names and names[-1].startswith("...") and names[-1] != "..." else ""
+    return tuple(names), rest.removeprefix("...").strip()
 
 
 def _check_calls(functions: CustomFunctions, lines: dict[str, int]) -> None:

@@ -4,4 +4,11 @@ from __future__ import annotations
 
 
 class ExpressionError(ValueError):
-    """An expression is not valid. The text has the line, the column and the reason."""
+    """An expression is not valid. The text has the line, the column and the reason.
+
+    `unknown_function`: it calls a function that does not exist.
+    """
+
+    def __init__(self, text: str, *, unknown_function: bool = False) -> None:
+        super().__init__(text)
+        self.unknown_function = unknown_function

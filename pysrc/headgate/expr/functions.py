@@ -27,6 +27,18 @@ def _split(value: Any, *arguments: Any) -> Any:
 
 FUNCTIONS_OF_TEXT: Final = texts.FUNCTIONS
 FUNCTIONS["split", True] = (_split, 0, 2)
+# Functions that may be called either way: `contains(a, b)` is `a.contains(b)`, `'1'.int()` is `int('1')`.
+EITHER_WAY: Final = (
+    "size", "contains", "startsWith", "endsWith", "matches", "string", "bytes", "double", "int", "uint", "bool",
+    "duration", "timestamp", *(name for name, _ in times.FUNCTIONS),
+)  # fmt: skip
+for _name in EITHER_WAY:
+    if (_name, True) in FUNCTIONS:
+        _function, _least, _most = FUNCTIONS[_name, True]
+        FUNCTIONS.setdefault((_name, False), (_function, _least + 1, _most + 1))
+    else:
+        _function, _least, _most = FUNCTIONS[_name, False]
+        FUNCTIONS[_name, True] = (_function, _least - 1, _most - 1)
 # First parts of dotted function names: in `base64.encode(x)`, `base64` is not a variable.
 NAMESPACES: Final = frozenset(name.partition(".")[0] for name, _ in FUNCTIONS if "." in name) | {"cel"}
 # Macros that test the items of a list or map, with their names in the engine.

@@ -13,19 +13,15 @@ from headgate.expr.functions import QUANTIFIERS
 from headgate.expr.scope import NameScope, Typed
 from headgate.expr.variables import DYN, VARIABLES
 from headgate_engine.expr.comprehensions import Comprehension, CustomCall, HoistScope, OptionalMap, With
-from headgate_engine.expr.nodes import Coalesce, Default, OptionalOr
+from headgate_engine.expr.nodes import Coalesce, Default, MakeList, OptionalOr
 from headgate_engine.expr.views import Gathered
 
 if TYPE_CHECKING:
     from headgate.expr.compile import ExpressionCompiler
 
 Part = Tree[Token]
+MOST_ARGUMENTS: Final = 64
 RESULT_KINDS: Final = {"all": "bool", "exists": "bool", "existsOne": "bool", "filter": "list", "map": "list"}
-
-
-def known_names() -> tuple[str, ...]:
-    """Return the names of the variables."""
-    return tuple(VARIABLES)
 
 
 def _name(tree: Part, argument: Part) -> str:
@@ -145,8 +141,8 @@ def function(compiler: ExpressionCompiler, tree: Part, name: str, given: list[Pa
         return compiler.has(tree, given[0], depth)
     if name == "variables":
         checks.count(tree, name, len(given), 0, 0)
-        parts = {one: scope.root(one) for one in VARIABLES}
-        return Typed(Gathered({one: part.node for one, part in parts.items() if part is not None}), "map")
+        parts = {one: scope.root(one) for one, variable in VARIABLES.items() if scope.phase in variable.phases}
+        return Typed(Gathered({one: part.node for one, part in parts.items() if isinstance(part, Typed)}), "map")
     if name == "cel.bind":
         checks.count(tree, name, len(given), 3, 3)
         value = compiler.part(given[1], depth)
@@ -173,14 +169,35 @@ def custom(
     assert compiler.functions is not None
     definition = compiler.functions[name]
     parts = [compiler.part(one, depth) for one in given]
-    checks.count(tree, name, len(parts), len(definition.parameters), len(definition.parameters))
-    names = (*definition.parameters, "this") if holder is not None else definition.parameters
+    fixed = len(definition.parameters)
+    checks.count(tree, name, len(parts), fixed, MOST_ARGUMENTS if definition.rest else fixed)
+    names, values = [*definition.parameters], [part.node for part in parts[:fixed]]
+    if definition.rest:
+        names.append(definition.rest)
+        values.append(MakeList(tuple(part.node for part in parts[fixed:])))
+    if holder is not None:
+        names.append("this")
+        values.append(holder.node)
     outside = compiler.scope.locals
     compiler.scope.locals = {}
     try:
         with _Bound(compiler.scope, *names) as slots:
             body = compiler.part(definition.body, depth + 1)
+    except ExpressionFault as error:
+        # The place of the call: that within the function means nothing here.
+        raise ExpressionFault(tree, f"in {name}(): {error.message}") from None
     finally:
         compiler.scope.locals = outside
-    values = (*parts, holder) if holder is not None else tuple(parts)
-    return Typed(CustomCall(tuple(slots), tuple(part.node for part in values), body.node), body.kind)
+    return Typed(CustomCall(tuple(slots), tuple(values), body.node), body.kind)
+
+
+def check_functions(compiler: ExpressionCompiler) -> None:
+    """Compile each custom function for itself. Raises ValueError with the line of the function and the reason."""
+    for name, definition in (compiler.functions or {}).items():
+        names = (*definition.parameters, *((definition.rest,) if definition.rest else ()), "this")
+        try:
+            with _Bound(compiler.scope, *names):
+                compiler.part(definition.body, 0)
+        except (ExpressionFault, RecursionError) as error:
+            told = str(error) if isinstance(error, ExpressionFault) else "nested too deeply"
+            raise ValueError(f"line {definition.line}: in {name!r}: {told}") from None

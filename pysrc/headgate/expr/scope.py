@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from headgate.expr.variables import DYN, VARIABLES
+from headgate.expr.suggestions import near
+from headgate.expr.variables import DYN, VARIABLES, Variable, outside
 from headgate_engine.expr.answers import BY_NAME
 from headgate_engine.expr.comprehensions import Hoisted
 from headgate_engine.expr.nodes import Binding, Const, ExpressionNode, Local, Select
@@ -15,6 +15,7 @@ from headgate_engine.expr.views import (
     ClaimsVariable,
     Gathered,
     HeaderField,
+    NullableReader,
     RequestMethod,
     RequestPath,
     VariableReader,
@@ -48,10 +49,11 @@ class Typed:
 class NameScope:
     """The names of one expression. With `open_names` (tests only), unknown names become bindings instead of faults.
 
-    `slots` counts the bound names, `read` collects the variables that are read. While `tolerant` is above 0, unknown
-    names are accepted, because a macro handles their absence. `constants_read` is True if the program depends on the
-    value of a constant, not only on its type. `hoisted` has the slots of parts that are evaluated once per evaluation
-    of the outermost macro, by their names; None outside of macros. `bound_reads` counts reads of bound names.
+    `slots` counts the bound names, `read` collects the variables that are read. While `tolerant` is above 0,
+    unknown names and variables of other phases are accepted, because a macro handles their absence.
+    `constants_read` is True if the program depends on the value of a constant, not only on its type. `hoisted` has
+    the slots of parts that are evaluated once per evaluation of the outermost macro, by their names; None outside
+    of macros. `bound_reads` counts reads of bound names.
     """
 
     phase: str
@@ -70,8 +72,11 @@ class NameScope:
         self.slots += 1
         return slot, Typed(Local(slot), kind)
 
-    def root(self, name: str) -> Typed | None:
-        """Return the part for a name without dots, None if the name is unknown."""
+    def root(self, name: str) -> Typed | str | None:
+        """Return the part for a name without dots, or an error message for a variable of other phases.
+
+        None: the name is unknown.
+        """
         if name in self.locals:
             self.bound_reads += 1
             return self.locals[name]
@@ -80,15 +85,23 @@ class NameScope:
         variable = VARIABLES.get(name)
         if variable is None:
             return Typed(Binding(name)) if self.tolerant else None
-        self.read.add(name)
         if self.phase not in variable.phases:
-            return Typed(Const(None), DYN, name)
+            return Typed(Const(None), DYN, name) if self.tolerant else outside(name, variable.phases, self.phase)
+        self.read.add(name)
         if variable.fields is None:
             return Typed(_reader(name), DYN, name)
-        return Typed(self._whole(name, variable.fields), DYN, name)
+        return Typed(self._whole(name, variable), DYN, name)
 
-    def field(self, holder: Typed, name: str) -> Typed | str:
-        """Return the part for a field of a variable, or an error message if the variable has no such field."""
+    def names(self) -> frozenset[str]:
+        """Return the names that may be used here."""
+        variables = (name for name, variable in VARIABLES.items() if self.phase in variable.phases)
+        return frozenset((*self.locals, *variables))
+
+    def field(self, holder: Typed, name: str, *, raw: bool = False) -> Typed | str:
+        """Return the part for a field of a variable, or an error message if the variable has no such field here.
+
+        With `raw`, a field without a value is absent and not null, as has() wants it.
+        """
         path = f"{holder.path}.{name}"
         variable = VARIABLES.get(holder.path)
         if holder.path.endswith(".headers"):
@@ -96,12 +109,16 @@ class NameScope:
         if variable is None or (variable.fields is None and path not in READERS):
             return Typed(Select(holder.node, name))
         if variable.fields is not None and name not in variable.fields:
-            return f"{holder.path} has no field {name!r}{near(name, variable.fields)}"
-        self.read.add(path)
+            known = {field: kind for field, kind in variable.fields.items() if self.phase in variable.phases_of(field)}
+            return f"{holder.path} has no field {name!r}{near(name, known)}"
         kind = DYN if variable.fields is None else variable.fields[name]
-        if self.phase not in variable.phases:
-            return Typed(Select(Const(None), name), kind)
-        return Typed(self.once(path, _reader(path)), kind, path)
+        phases = variable.phases_of(name)
+        if self.phase not in phases:
+            return Typed(Select(Const(None), name), kind) if self.tolerant else outside(path, phases, self.phase)
+        self.read.add(path)
+        if raw or name not in variable.nullable:
+            return Typed(self.once(path, _reader(path)), kind, path)
+        return Typed(self.once(f"{path}?", NullableReader(path, READERS[path])), kind, path)
 
     def once(self, name: str, node: ExpressionNode) -> ExpressionNode:
         """Return a node that evaluates `node` once per evaluation of the outermost macro, or `node` outside of macros.
@@ -115,9 +132,9 @@ class NameScope:
             self.slots += 1
         return Hoisted(self.hoisted[name], node)
 
-    def _whole(self, name: str, fields: Mapping[str, str]) -> ExpressionNode:
+    def _whole(self, name: str, variable: Variable) -> ExpressionNode:
         """Return a node that gives a variable with known fields as one map of the fields that have a value."""
-        paths = [f"{name}.{one}" for one in fields]
+        paths = [f"{name}.{one}" for one in variable.fields or () if self.phase in variable.phases_of(one)]
         # Fields that need the body are left out: reading the whole variable must not cause the body to be buffered.
         names = [one for one in paths if (one in READERS or one in FAST) and "body" not in one and one not in BY_NAME]
         return Gathered({path.rpartition(".")[2]: _reader(path) for path in names})
@@ -128,12 +145,3 @@ def _reader(path: str) -> ExpressionNode:
         return FAST[path]()
     read = READERS.get(path)
     return Select(Const(None), path.rpartition(".")[2]) if read is None else VariableReader(path, read)
-
-
-def near(name: str, known: Mapping[str, object] | frozenset[str]) -> str:
-    """Return the hint `, did you mean ...?` if a known name is similar, otherwise ""."""
-    import difflib  # for what is wrong alone
-
-    close = difflib.get_close_matches(name, list(known), 1)
-    return f", did you mean {close[0]!r}?" if close else ""
-

@@ -375,7 +375,7 @@ class PlanCompiler:
         members = [self._member(owner, key, place, capacity) for key, place, capacity in places]
         policies = entry.policies
         health = None if policies.health is None else compile_health(policies.health, retry, self._environment)
-        affinity = None if policies.affinity is None else self._environment.program(policies.affinity, "route")
+        affinity = None if policies.affinity is None else self._environment.program(policies.affinity, "backend")
         return EndpointSet(members, health, affinity)
 
     def _member(self, owner: str, key: str, place: Endpoint, capacity: int = 1) -> EndpointState:

@@ -173,6 +173,8 @@ DEPARTURE: Final = Phase(
     ),
 )
 PHASES: Final = (GATEWAY, ROUTE, BACKEND, PROVIDER, DEPARTURE)
+# Phases of expressions, some of which are evaluated behind the phase.
+EXPRESSED: Final = frozenset(("gateway", "route", "backend"))
 
 _HEADERS: Final = ("response_headers", "response_steps", steps.response_headers)
 _CHANGES: Final = ("transformations", "response_transforms", steps.response_transformations)
@@ -190,12 +192,24 @@ RESPONSE: Final[tuple[ResponseEntry, ...]] = (
 def request_steps(phase: str, policies: object, env: Environment) -> tuple[Step, ...]:
     """Return the steps of a phase for `policies`: GatewayPolicies, RoutePolicies or BackendPolicies; for the provider
     phase an LlmModel. Raises ValueError where a policy cannot be compiled.
+
+    In front of a policy whose expressions read the request body stands a step that reads it. What is evaluated when the
+    answer has come finds the body read at the end of the phase.
     """
     found: list[Step] = []
+    if phase in EXPRESSED:
+        env.phase = phase
     for field, steps_of in _STEPS[phase]:
         value = getattr(policies, field) if field else policies
         if value:
-            found += steps_of(value, env, phase)
+            env.reads_body = False
+            made = tuple(steps_of(value, env, phase))
+            if env.reads_body:
+                found.append(steps.body_reader(policies, env))
+            found += made
+    if phase in EXPRESSED and steps.later_reads_body(policies, env):
+        found.append(steps.body_reader(policies, env))
+    env.reads_body = False
     return tuple(found)
 
 
@@ -234,6 +248,11 @@ _CONFIGURED: Final = tuple((entry.field, entry.configure) for entry in ROUTE.ent
 def page() -> str:
     """Return docs/pipeline.md."""
     lines = ["# What happens to a request, in which order", "", "Made from the tables in `headgate.pipeline.phases`."]
+    lines += [
+        "A policy with an expression that reads `request.body` waits for the body first, up to the limit of",
+        "the route's `buffer` or `frontendPolicies.http.maxBufferSize`; of a longer body only",
+        "`request.bodyPrefix` has a value.",
+    ]
     for phase in PHASES:
         lines += ["", f"## {phase.name} phase, once per {phase.per}", "", "| | | |", "|---|---|---|"]
         lines += [

@@ -50,7 +50,7 @@ from headgate.policy.environment import Environment
 from headgate.policy.retry import compile_retry
 from headgate_engine.plan.plans import ResponseHold, RoutePlan
 from headgate_engine.plan.step import Step
-from headgate_engine.steps.buffer import BufferStep
+from headgate_engine.steps.buffer import BufferStep, ReadBodyStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTokenStep, TokenLimitStep
@@ -231,6 +231,32 @@ def provider_key(model: LlmModel, env: Environment, phase: str) -> Found:
     from headgate.backend.llm.credentials import after_auth
 
     return after_auth(model.provider)
+
+
+# -- bodies that expressions read -------------------------------------------------------------------------------------
+def body_reader(policies: object, env: Environment) -> Step:
+    """Return the step that reads the request body: up to the route's own limit, else that of the gateway."""
+    own = policies.buffer if isinstance(policies, RoutePolicies) else None
+    limit = None if own is None or own.request is None else own.request.max_bytes
+    return ReadBodyStep(env.max_body if limit is None else limit)
+
+
+def later_reads_body(policies: object, env: Environment) -> bool:
+    """Return whether an expression that is evaluated behind the steps of a phase reads the request body."""
+    assert isinstance(policies, GatewayPolicies | BackendPolicies)
+    env.reads_body = False
+    if policies.transformations:
+        from headgate.policy import transformation
+
+        transformation.reads_response(policies.transformations, env)
+    if isinstance(policies, RoutePolicies) and policies.retry is not None:
+        compile_retry(policies.retry, env)
+    if isinstance(policies, BackendPolicies):
+        if policies.health is not None and policies.health.unhealthy is not None:
+            env.program(policies.health.unhealthy, "answer")
+        if policies.affinity is not None:
+            env.program(policies.affinity, "backend")
+    return env.reads_body
 
 
 # -- settings of a route's plan ----------------------------------------------------------------------------------------

@@ -13,4 +13,4 @@ def compile_authorization(rules: Authorization, env: Environment, refused: Reply
     deny, require, allow = (
         [env.program(text, phase) for text in texts] for texts in (rules.deny, rules.require, rules.allow)
     )
-    return AuthorizationStep(deny, require, allow, refused)
+    return AuthorizationStep(deny, require, allow, refused, tells=True)

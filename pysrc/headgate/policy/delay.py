@@ -9,7 +9,7 @@ from headgate.ir.policy.delay import Delay
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
-from headgate_engine.expr.values import Duration, EvaluationError, Uint
+from headgate_engine.expr.values import Duration, EvaluationError, Uint, cel_type
 from headgate_engine.plan.step import AsyncStep
 
 # Longer than any client waits; the deadline of the request expires first.
@@ -41,4 +41,5 @@ def _seconds(program: Program, ctx: RequestContext) -> float:
         value = value.value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return min(value / 1000, MAX_SECONDS)
+    program.misfit(ctx, f"a {cel_type(value).name} is neither a duration nor a number of milliseconds")
     return 0.0

@@ -38,7 +38,8 @@ class Environment:
     coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all workers and replicas
     share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses that expressions
     compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`: precompiled
-    expressions by text and phase.
+    expressions by text and phase. `reads_body`: set when an expression is asked for that reads the request body.
+    `phase`: of the expressions of the policies that are being compiled.
     """
 
     segment: Segment
@@ -52,6 +53,8 @@ class Environment:
     wanted: CaptureOptions = field(default_factory=CaptureOptions)
     claims: RouteClaims = field(default_factory=RouteClaims)
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
+    reads_body: bool = False
+    phase: str = "route"
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     _failures: dict[str, Counter] = field(default_factory=dict)
 
@@ -75,6 +78,7 @@ class Environment:
             self.wanted.note(found.variables)
         if not found.variables <= self.claims.variables:
             self.claims.variables |= found.variables
+        self.reads_body |= found.needs_request_body
         return found
 
     def forget_programs(self) -> Generator[None, None, None]:

@@ -18,7 +18,7 @@ def compile_health(
 
     `limited`: a response with status 429 counts as a failure.
     """
-    unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "response")
+    unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "answer")
     backoff = retry.backoff_ms / MS_PER_S if retry is not None and retry.backoff_ms else None
     eviction = health.eviction
     if eviction is None:

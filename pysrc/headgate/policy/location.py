@@ -12,5 +12,5 @@ def compile_location(location: Location, env: Environment) -> CredentialLocation
     """Return the engine object that finds, removes and sets a credential in a request."""
     if location.kind == "query":
         hide_parameter(location.name)
-    program = env.program(location.expression, "route") if location.kind == "expression" else None
+    program = env.program(location.expression, env.phase) if location.kind == "expression" else None
     return CredentialLocation(location.kind, location.name, location.prefix, program)

@@ -21,7 +21,7 @@ def compile_retry(retry: RetryPolicy, env: Environment) -> RetryPlan:
         retry.attempts,
         retry.codes,
         backoff_ns=retry.backoff_ms * NS_PER_MS,
-        condition=None if retry.condition is None else env.program(retry.condition, "response"),
+        condition=None if retry.condition is None else env.program(retry.condition, "answer"),
         precondition=None if retry.precondition is None else env.program(retry.precondition, "route"),
         budget=compile_budget(retry.budget),
     )

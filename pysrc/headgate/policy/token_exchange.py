@@ -250,7 +250,7 @@ def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
     endpoint, exchanger = TokenEndpointClient(policy.endpoint, env), Exchanger(policy.cache, env)
     source, target = compile_location(policy.subject, env), compile_location(policy.location, env)
     actor_place = None if policy.actor is None else compile_location(policy.actor, env)
-    programs = [(name, env.program(text, "route")) for name, text in policy.params]
+    programs = [(name, env.program(text, "backend")) for name, text in policy.params]
 
     def form(subject: bytes, actor: bytes | None, params: Form) -> Form:
         if policy.grant == "jwtBearer":

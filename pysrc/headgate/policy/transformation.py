@@ -25,7 +25,6 @@ def _half(half: Transform, env: Environment, phase: str) -> TransformStep:
         replaced=_programs(half.set, env, phase),
         removed=half.remove,
         body=None if half.body is None else env.program(half.body, phase),
-        max_body=env.max_body,
     )
 
 
@@ -66,9 +65,8 @@ def _response_programs(entries: tuple[Transformation, ...], env: Environment) ->
 
 def reads_response(entries: tuple[Transformation, ...], env: Environment) -> bool:
     """Return True if the response body must be buffered because an entry reads or replaces it."""
-    if any(entry.response is not None and entry.response.body is not None for entry in entries):
-        return True
-    return any(program.needs_response_body for program in _response_programs(entries, env))
+    reading = [program.needs_response_body for program in _response_programs(entries, env)]
+    return any(reading) or any(entry.response is not None and entry.response.body is not None for entry in entries)
 
 
 def reads_usage(entries: tuple[Transformation, ...], env: Environment) -> bool:

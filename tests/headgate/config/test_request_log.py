@@ -52,6 +52,6 @@ def test_fields_for_the_database_alone(loaded: Callable[..., Gateway], faults: C
     assert not log.database_full
     assert loaded(text.replace("metadata", "full")).frontend.access_log.database_full
     [fault] = faults(text.replace("request.path", "request.body"))
-    assert fault.startswith("not supported yet: frontendPolicies.accessLog.database.add")
+    assert fault.startswith("frontendPolicies.accessLog.database.add.a: 1:1: request.body cannot be used in the log")
     without = load(TextSource(text.replace("{database: {url: 'sqlite:a'}}", "{}")))
     assert without.warnings == ("frontendPolicies.accessLog.database: there is no config.database to write to",)

@@ -13,11 +13,12 @@ from compile_rig import Rig, rig
 from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies
-from headgate.pipeline import phases
+from headgate.pipeline import phases, steps
 from headgate.pipeline.phases import PHASES, RESPONSE, Phase, PhaseEntry, page, request_steps, set_response
 from headgate_engine.link.backend import HOST
 from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step import PythonStep, Step
+from headgate_engine.steps.buffer import ReadBodyStep
 
 __all__ = ["rig"]
 
@@ -63,7 +64,9 @@ def order(phase: Phase, patch: pytest.MonkeyPatch) -> list[str]:
     """Return which policies a plan runs, in order, when its table is `phase`."""
     made = phase._replace(entries=tuple(marked(entry) for entry in phase.entries))
     patch.setattr(phases, "_STEPS", phases._rows(tuple(made if one.name == phase.name else one for one in PHASES)))
-    return [step.name for step in request_steps(phase.name, everything(phase), None)]  # type: ignore[arg-type]
+    patch.setattr(steps, "later_reads_body", lambda policies, env: False)
+    env = SimpleNamespace(phase="", reads_body=False)
+    return [step.name for step in request_steps(phase.name, everything(phase), env)]  # type: ignore[arg-type]
 
 
 def swaps() -> Iterator[tuple[str, int, int]]:
@@ -115,6 +118,48 @@ def test_the_steps_of_a_real_route_stand_in_that_order(rig: Rig) -> None:
     names = [step.name for step in route.plan.request_steps]
     assert [name for name in ORDER["route"] if name in names] == names
     assert len(names) >= 11
+
+
+READING = """
+frontendPolicies: {http: {maxBufferSize: 77}}
+routes:
+- name: a
+  policies: {%s}
+  backends: [{host: "127.0.0.1:1", policies: {%s}}]
+"""
+# Policies of a route and of its backend, and the steps of both phases.
+READERS = [
+    ("authorization: {rules: ['request.path == \"/\"']}", "", ["authorization"], []),
+    ("authorization: {rules: ['request.body == b\"\"']}", "", ["requestBody", "authorization"], []),
+    ("apiKey: {keys: [{key: k}], location: {expression: 'string(request.bodyPrefix)'}}, csrf: {}", "",
+     ["requestBody", "apiKey", "csrf"], []),
+    ("csrf: {}, delay: {duration: 'request.body == b\"\" ? 1 : 2'}", "", ["csrf", "requestBody", "delay"], []),
+    ("csrf: {}, transformations: {response: {set: {a: 'string(request.body)'}}}", "", ["csrf", "requestBody"], []),
+    ("retry: {attempts: 1, codes: [503], condition: 'request.body == b\"\"'}", "", ["requestBody"], []),
+    ("retry: {attempts: 1, codes: [503], precondition: 'request.body == b\"\"'}", "", ["requestBody"], []),
+    ("", "authorization: {rules: ['request.body == b\"\"']}", [], ["requestBody", "authorization"]),
+    ("", "health: {unhealthyExpression: 'request.body == b\"\"'}", [], ["requestBody"]),
+    ("", "sessionAffinity: {source: 'string(request.body)'}", [], ["requestBody"]),
+]
+
+
+@pytest.mark.parametrize(("route", "backend", "early", "late"), READERS)
+def test_a_policy_that_reads_the_body_gets_it(
+    route: str, backend: str, early: list[str], late: list[str], rig: Rig
+) -> None:
+    (listener,) = rig.run(READING % (route, backend)).listeners.values()
+    (found,) = listener.routes.values()
+    made = [*found.plan.request_steps, *found.plan.backends[0].request_steps]
+    assert [step.name for step in found.plan.request_steps if step.name != "transformations"] == early
+    assert [step.name for step in found.plan.backends[0].request_steps] == late
+    assert all(step.max_bytes == 77 for step in made if isinstance(step, ReadBodyStep))
+
+
+def test_the_limit_is_that_of_the_route(rig: Rig) -> None:
+    policies = "buffer: {request: {maxBytes: 9}}, delay: {duration: 'request.body == b\"\" ? 1 : 2'}"
+    (listener,) = rig.run(READING % (policies, "")).listeners.values()
+    (found,) = listener.routes.values()
+    assert [step.max_bytes for step in found.plan.request_steps if isinstance(step, ReadBodyStep)] == [9]
 
 
 def slots(plan: ListenerPlan | RoutePlan | BackendPlan) -> list[tuple[str, list[str]]]:

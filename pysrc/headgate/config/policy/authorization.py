@@ -10,15 +10,15 @@ from headgate.config.policy.expression import check
 from headgate.ir.policy.authorization import Authorization
 
 
-def parse(context: Context, record: Record, phase: str = "route") -> Authorization:
-    """Return the rules; a plain text allows."""
+def parse(context: Context, record: Record, phase: str = "") -> Authorization:
+    """Return the rules; a plain text allows. `phase`: of their expressions, if it is not that of the level."""
     found: dict[str, list[str]] = {"allow": [], "deny": [], "require": []}
     for index, rule in enumerate(record.get("rules") or ()):
         if isinstance(rule, Record):
             for kind, texts in found.items():
-                if kind in rule and check(context, rule, kind, rule[kind], phase):
+                if kind in rule and check(context, rule, kind, rule[kind], phase or context.phase):
                     texts.append(rule[kind])
-        elif check(context, Record(record.node, f"{record.path}.rules[{index}]", {}), "", rule, phase):
+        elif check(context, Record(record.node, f"{record.path}.rules[{index}]", {}), "", rule, phase or context.phase):
             found["allow"].append(rule)
     return Authorization(**{kind: tuple(texts) for kind, texts in found.items()})
 

@@ -81,7 +81,7 @@ def _role(context: Context, record: Record) -> AwsRole:
     _fits(context, record, "roleArn", ROLE, "not the ARN of a role")
     session, expression = record.get("sessionName"), None
     if isinstance(session, Record):
-        expression, session = checked(context, session, "expression", "route"), None
+        expression, session = checked(context, session, "expression", "backend"), None
     elif session is not None:
         _fits(context, record, "sessionName", SESSION, "a session name has 2 to 64 letters, digits and _=,.@-")
     tags = []
@@ -93,7 +93,7 @@ def _role(context: Context, record: Record) -> AwsRole:
             context.fault(Problem.CONFLICT, tag, "", "a tag has one of 'value' and 'expression'")
         if value is not None and len(value) > MAX_TAG_VALUE:
             context.fault(Problem.VALUE, tag, "value", f"the value of a tag has {MAX_TAG_VALUE} characters at most")
-        text = checked(context, tag, "expression", "route") if tag.get("expression") is not None else None
+        text = checked(context, tag, "expression", "backend") if tag.get("expression") is not None else None
         tags.append(AwsTag(key=key, value=value or "", expression=text))
     names = [tag.key for tag in tags]
     if len(set(names)) < len(names):

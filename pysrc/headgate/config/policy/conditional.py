@@ -15,7 +15,7 @@ def conditions(context: Context, record: Record) -> list[tuple[Record, str | Non
     entries = record.records("conditional")
     found = []
     for index, entry in enumerate(entries):
-        condition = checked(context, entry, "condition", "route")
+        condition = checked(context, entry, "condition", context.phase)
         if condition is None and index < len(entries) - 1 and "condition" not in entry:
             message = "only the last entry may be without a condition"
             context.fault(Problem.VALUE, entry, "", message)

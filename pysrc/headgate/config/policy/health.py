@@ -16,7 +16,7 @@ def parse(context: Context, record: Record) -> Health:
     """Return `health`."""
     eviction = record.get("eviction")
     return Health(
-        unhealthy=checked(context, record, "unhealthyExpression", "response"),
+        unhealthy=checked(context, record, "unhealthyExpression", "answer"),
         eviction=None if eviction is None else _eviction(context, eviction),
     )
 
@@ -42,7 +42,7 @@ def _eviction(context: Context, record: Record) -> Eviction:
 
 def parse_affinity(context: Context, record: Record) -> str | None:
     """Return the expression of `sessionAffinity`."""
-    return checked(context, record, "source", "route")
+    return checked(context, record, "source", "backend")
 
 
 def dump(health: Health) -> dict[str, Any]:

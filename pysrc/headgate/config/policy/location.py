@@ -21,7 +21,7 @@ def parse(context: Context, record: Record | None, default: Location) -> Locatio
         return Location(kind="query", name=query["name"], prefix="")
     if cookie is not None:
         return Location(kind="cookie", name=cookie["name"], prefix="")
-    text = checked(context, record, "expression", "route")
+    text = checked(context, record, "expression", context.phase)
     return default if text is None else Location(kind="expression", name="", prefix="", expression=text)
 
 

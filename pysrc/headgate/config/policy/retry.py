@@ -25,7 +25,7 @@ def parse(context: Context, record: Record) -> RetryPolicy:
         codes=codes,
         backoff_ms=record.get("backoff") or 0,
         precondition=checked(context, record, "precondition", "route"),
-        condition=checked(context, record, "condition", "response"),
+        condition=checked(context, record, "condition", "answer"),
         budget=_budget(record.get("budget")),
     )
 

@@ -52,7 +52,7 @@ def _exchange(context: Context, record: Record) -> TokenExchange | None:
     for name in record.get("additionalParams") or ():
         if name in RESERVED:
             context.fault(Problem.VALUE, record, "additionalParams", f"{name!r} is set by the gateway")
-    params = check_map(context, record, "additionalParams", "route")
+    params = check_map(context, record, "additionalParams", "backend")
     subject = record.get("subjectToken") or Record(record.node, record.path, {})
     if endpoint is None:
         return None

@@ -21,7 +21,7 @@ def parse(context: Context, record: Record) -> tuple[Transformation, ...]:
     """Return the entries: one without a condition, or those of the form with conditions."""
     return tuple(
         Transformation(
-            request=_half(context, entry.get("request"), "route"),
+            request=_half(context, entry.get("request"), context.phase),
             response=_half(context, entry.get("response"), "response"),
             condition=condition,
         )

@@ -115,9 +115,9 @@ def _session(auth: AwsAuth, env: Environment, store: CredentialStore) -> Obtain:
     """Return the function that obtains the keys of a role session that depends on the request."""
     role = auth.role
     assert role is not None
-    name = None if role.expression is None else env.program(role.expression, "route")
+    name = None if role.expression is None else env.program(role.expression, "backend")
     tags = [
-        (tag.key, tag.value, None if tag.expression is None else env.program(tag.expression, "route"))
+        (tag.key, tag.value, None if tag.expression is None else env.program(tag.expression, "backend"))
         for tag in role.tags
     ]
 
