@@ -25,6 +25,7 @@ OF_A_FOLDER = {
     "tests/headgate/dialect/llm/test_hostile.py": "translations of broken and hostile documents",
     "tests/headgate/dialect/llm/test_oracles.py": "translations against the vendors' own types",
     "tests/headgate/dialect/llm/test_requests.py": "requests of one format in the words of another",
+    "tests/headgate/config/test_messages.py": "what is told of spoiled configurations, whatever reads them",
 }
 TESTS = sorted(path for folder, _, _ in MIRRORS for path in folder.rglob("test_*.py"))
 

@@ -163,6 +163,7 @@ def _look_further(context: Context, record: Record) -> None:
     known = {error.path for error in told.errors}
     around = {path[:end] for path in known for end in range(len(path) + 1) if path[end : end + 1] in ("", ".", "[")}
     found, context.report = context.report, told
+    told.first |= found.first
     told.errors += [one for one in found.errors if one.problem in SURE and one.path not in around]
 
 

@@ -62,12 +62,17 @@ class Standalone:
         record = self.section("config")
         if not record.get("customFunctions"):
             return
-        from headgate.expr.custom import parsed_functions  # see headgate.expr.faults
+        from headgate.expr.compile import check_functions  # see headgate.expr.faults
+        from headgate.expr.custom import parsed_functions
 
         try:
-            self.context.functions = parsed_functions(record.get("customFunctions", ""))
+            functions = parsed_functions(record.get("customFunctions", ""))
+            check_functions(functions)
+            self.context.functions = functions
         except ValueError as error:
             self.context.fault(Problem.VALUE, record, "customFunctions", str(error))
+            self.context.report.first.add(f"{record.path}.customFunctions")
+            self.context.has_all_functions = False
 
     def section(self, key: str) -> Record:
         return self.root.get(key) or Record(self.root.node, key, {})

@@ -77,11 +77,15 @@ def _is_plain(key: str) -> bool:
 
 @dataclass(slots=True)
 class Report:
-    """Collects the faults of one document, up to `limit`, so that all of them are reported together."""
+    """Collects the faults of one document, up to `limit`, so that all of them are reported together.
+
+    `first`: paths whose faults others may come of.
+    """
 
     file: str
     errors: list[ConfigError] = field(default_factory=list)
     limit: int = 200
+    first: set[str] = field(default_factory=set)
 
     def add(self, problem: Problem, path: str, message: str, at: DocumentNode | MapEntry | None = None) -> None:
         """Add a fault at the position of `at`. Faults beyond `limit` are dropped."""
@@ -99,6 +103,6 @@ class Report:
         return any(error.problem is not Problem.UNSUPPORTED for error in self.errors)
 
     def in_order(self) -> tuple[ConfigError, ...]:
-        """Return the faults without duplicates, in the order of the document."""
+        """Return the faults without duplicates, in the order of the document, those of which others may come first."""
         unique = dict.fromkeys(self.errors)
-        return tuple(sorted(unique, key=lambda error: (error.line, error.column)))
+        return tuple(sorted(unique, key=lambda error: (error.path not in self.first, error.line, error.column)))

@@ -25,7 +25,9 @@ def check(context: Context, record: Record, key: str, text: str, phase: str) -> 
     try:
         EXPRESSIONS.check(text, phase, context.functions)
     except ExpressionError as error:
-        context.fault(Problem.VALUE, record, key, str(error))
+        # A function that could not be read was told where it stands.
+        if context.has_all_functions or not error.unknown_function:
+            context.fault(Problem.VALUE, record, key, str(error))
         return False
     context.notes.expressions[text, phase] = None
     return True
