@@ -56,6 +56,8 @@ def read_public_authorities_once() -> None:
 
 
 read_public_authorities_once()
+# Programs of Node are started by the dozen, and keep compiled code here.
+os.environ.setdefault("NODE_COMPILE_CACHE", str(Path(__file__).parents[1] / "build" / "node-compiled"))
 # A server of a test that is kept from accepting has room for those who come: with the default of five, the kernel lets more
 # than those wait for a second or three until it looks again.
 socketserver.TCPServer.request_queue_size = 256

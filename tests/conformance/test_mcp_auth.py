@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.conformance import COMPILED, NODE, SUITE
+from tests.end_to_end.conformance import NODE, SUITE
 from tests.end_to_end.conftest import free_port
 from tests.end_to_end.mcp_oauth_flows_rig import KINDS, OWN_CLIENT, started
 from tests.end_to_end.mcp_oauth_rig import PROVIDER, ROOT, consent
@@ -54,7 +54,7 @@ def run(url: str, client_id: str, port: int, revision: str, folder: Path) -> dic
     """Return the statuses of the checks of each scenario."""
     command = [str(NODE), str(SUITE), "authorization", "--url", url, "--client-id", client_id, "--resource", url,
                "-p", str(port), "--spec-version", revision, "-o", str(folder)]  # fmt: skip
-    suite = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **COMPILED})
+    suite = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert suite.stdout is not None
     lines: list[str] = []
     ender = threading.Timer(120, suite.kill)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,8 +18,6 @@ MODULES = ROOT / "build" / "conformance" / "node_modules"
 NODE = MODULES / "node" / "bin" / "node"
 SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 RESULTS = ROOT / "docs" / "conformance.md"
-# Node keeps compiled code here: each run of the suite is a process of its own.
-COMPILED = {"NODE_COMPILE_CACHE": str(MODULES.parent / "compiled")}
 VERSION = "0.2.0-alpha.12"
 OLD = ("2025-03-26", "2025-06-18", "2025-11-25")
 NEW = "2026-07-28"
@@ -67,7 +64,6 @@ class Way:
 
 HTTP = "mcp: {host: \"127.0.0.1:{server}\"}"
 COMMAND = [sys.executable, "-m", "tests.peers.conformant"]
-SAMPLE = f'  - name: other\n    stdio: {{cmd: {json.dumps(sys.executable)}, args: ["-m", "headgate.sample.mcp_server"]}}\n'
 
 
 def stdio(*words: str) -> str:
@@ -121,7 +117,6 @@ def run(url: str, revision: str, folder: Path, scenario: str | None = None) -> C
         text=True,
         timeout=500,
         check=False,
-        env={**os.environ, **COMPILED},
     )
     found: Checks = {}
     for path in folder.iterdir():

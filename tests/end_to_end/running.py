@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -177,7 +178,7 @@ class Gateway:
 
     def rested(self) -> bool:
         """Whether it has."""
-        return f":{self.port}\n" in self.log() and "configuration reloaded" in self.log()
+        return re.search(rf":{self.port}\b", self.log()) is not None and "configuration reloaded" in self.log()
 
     def wake(self, text: str) -> None:
         """Serve another configuration on ports of its own."""

@@ -15,6 +15,8 @@ from tests.headgate.admin.metrics_protobuf_rig import families
 
 from headgate.admin import metrics_protobuf
 
+pytestmark = pytest.mark.warm
+
 CONFIG = """
 gateways:
   default: {port: {port}}
@@ -33,6 +35,7 @@ def admin(running, path: str, method: str = "GET", **options: object) -> tuple[i
     return running.fetch(f"http://127.0.0.1:{running.admin}{path}", method, **options)
 
 
+@pytest.mark.cold
 def test_the_dump_shows_the_configuration_and_every_worker(running) -> None:
     document = json.loads(admin(running, "/config_dump")[1])
     bind = document["binds"][0]
@@ -48,39 +51,43 @@ def test_two_dumps_of_one_state_are_the_same_but_for_the_workers_numbers(running
     assert json.dumps(first) == json.dumps(second)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status", "text"),
-    [
-        ("GET", "/logging", 200, "current log level is info\n"),
-        ("POST", "/logging", 200, "current log level is info\n"),
-        (
-            "POST",
-            "/logging?level=headgate.downstream=debug,warn",
-            200,
-            "current log level is headgate.downstream=debug,warn\n",
-        ),
-        ("POST", "/logging?level=loud", 400, "Invalid level provided: loud\n"),
-        ("POST", "/logging?level=module", 400, "Invalid level provided"),
-        ("POST", "/logging?reset", 200, "current log level is info\n"),
-        ("DELETE", "/logging", 405, ""),
-        ("GET", "/quitquitquit", 405, ""),
-        ("POST", "/config_dump", 405, ""),
-        ("GET", "/nothing", 404, ""),
-        ("GET", "/", 200, "<!doctype html>"),
-    ],
-)
-def test_endpoints(running, method: str, path: str, status: int, text: str) -> None:
-    found, body = admin(running, path, method)
-    assert found == status
-    assert body.startswith(text)
+# In this order: levels stay until they are reset.
+ENDPOINTS = [
+    ("GET", "/logging", 200, "current log level is info\n"),
+    ("POST", "/logging", 200, "current log level is info\n"),
+    (
+        "POST",
+        "/logging?level=headgate.downstream=debug,warn",
+        200,
+        "current log level is headgate.downstream=debug,warn\n",
+    ),
+    ("POST", "/logging?level=loud", 400, "Invalid level provided: loud\n"),
+    ("POST", "/logging?level=module", 400, "Invalid level provided"),
+    ("POST", "/logging?reset", 200, "current log level is info\n"),
+    ("DELETE", "/logging", 405, ""),
+    ("GET", "/quitquitquit", 405, ""),
+    ("POST", "/config_dump", 405, ""),
+    ("GET", "/nothing", 404, ""),
+    ("GET", "/", 200, "<!doctype html>"),
+]
 
 
+@pytest.mark.cold
+def test_endpoints(running) -> None:
+    for method, path, status, text in ENDPOINTS:
+        found, body = admin(running, path, method)
+        assert found == status, path
+        assert body.startswith(text), path
+
+
+@pytest.mark.cold
 def test_a_log_level_reaches_the_workers(running) -> None:
     admin(running, "/logging?level=headgate.downstream=debug", "POST")
     subprocess.run(["curl", "-s", "--http0.9", "-H", "host:", running.url], capture_output=True, check=False)
     running.wait_log("request refused")
 
 
+@pytest.mark.cold
 def test_request_lines_obey_the_level(running) -> None:
     admin(running, "/logging?level=request=warn", "POST")
     running.fetch(f"{running.url}/unlogged")
@@ -111,6 +118,7 @@ def test_readiness_answers_get_only(running) -> None:
     assert running.fetch(f"{url}/other")[0] == 404
 
 
+@pytest.mark.cold
 def test_metrics_are_well_formed(running) -> None:
     running.fetch(running.url)
     status, page = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")
@@ -178,6 +186,7 @@ def test_pages_of_other_sites_are_kept_out(running, fields: dict[str, str], stat
     assert admin(running, "/logging")[1] == f"current log level is {expected}\n"
 
 
+@pytest.mark.cold
 def test_levels_add_up_and_reset(running) -> None:
     def level(query: str) -> set[str]:
         status, text = admin(running, f"/logging?{query}", "POST")

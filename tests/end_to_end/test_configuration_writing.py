@@ -10,6 +10,8 @@ import pytest
 from tests.end_to_end.conftest import Gateway, free_port
 from tests.end_to_end.page_rig import ask_admin, call
 
+pytestmark = pytest.mark.warm
+
 JSON = {"content-type": "application/json"}
 TEXT = """
 # what answers
@@ -68,6 +70,7 @@ def test_a_text_is_written_with_its_comments(running: Gateway) -> None:
     assert get(running, "/api/config/text")[0]["revision"] == answer["revision"]
 
 
+@pytest.mark.cold
 def test_what_does_not_load_changes_nothing(running: Gateway) -> None:
     before = running.path.read_text()
     document, _ = get(running)
@@ -122,6 +125,7 @@ def test_read_only_means_that(gateway: Callable[..., Gateway], settings: str, en
     assert found.path.read_text() == before
 
 
+@pytest.mark.cold
 def test_an_admin_server_that_others_reach_is_warned_of(gateway: Callable[..., Gateway]) -> None:
     word = "whoever reaches the admin server can write the configuration"
     for settings, told in (("", True), ("storage: {mode: readOnly}", False)):
@@ -138,6 +142,7 @@ def test_other_sites_cannot_write(running: Gateway, path: str) -> None:
     assert running.path.read_text() == before
 
 
+@pytest.mark.cold
 def test_a_folder_that_cannot_be_written_is_told(running: Gateway) -> None:
     # Root writes everywhere: a name that is a folder stands in for a file system without room or rights.
     running.path.with_name("config.yaml.bak").mkdir()

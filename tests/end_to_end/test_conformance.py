@@ -11,12 +11,12 @@ import contextlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.end_to_end import conformance
-from tests.end_to_end.conformance import COMMAND, NODE, RESULTS, ROOT, SAMPLE, SUITE, WAYS, Checks, Way
+from tests.end_to_end.conformance import COMMAND, NODE, RESULTS, ROOT, SUITE, WAYS, Checks, Way
 from tests.end_to_end.running import Key, Pool
 
 pytestmark = [
@@ -44,21 +44,22 @@ def server(log: Path, *words: str) -> Iterator[int]:
             process.terminate()
 
 
-def config(way: Way, port: int) -> str:
+def config(way: Way, port: int, other: int) -> str:
     assert way.target is not None
     target = way.target.replace("{server}", str(port))
     more = way.more + "  dnsRebindingProtection: true\n"
-    second = SAMPLE if way.name == "several" else ""
+    second = f'  - name: other\n    mcp: {{host: "127.0.0.1:{other}"}}\n' if way.name == "several" else ""
     return f"gateways:\n  default: {{port: {{port}}}}\nmcp:\n{more}  targets:\n  - name: one\n    {target}\n{second}"
 
 
 class Runs:
     """Runs of the suite, several at once; each run has a server of its own."""
 
-    def __init__(self, resting: Pool, folder: Path) -> None:
+    def __init__(self, resting: Pool, folder: Path, other: int) -> None:
         self.results: dict[tuple[str, str], Checks] = {}
         self._resting = resting
         self._folder = folder
+        self._other = other     # the port of a server beside the one that is looked at
         self._taking = threading.Lock()
 
     def all(self, wanted: list[tuple[Way, str]]) -> None:
@@ -82,7 +83,7 @@ class Runs:
             return
         key: Key = (way.workers, "{}", "")
         with self._taking:
-            running = self._resting.take(config(way, port), key)
+            running = self._resting.take(config(way, port, self._other), key)
         try:
             yield running.url
         finally:
@@ -105,7 +106,10 @@ class Runs:
 
 @pytest.fixture(scope="module")
 def results(
-    request: pytest.FixtureRequest, resting: Pool, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    resting: Pool,
+    lasting_sample: Callable[..., int],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[tuple[str, str], Checks]:
     """What the suite says of every run that the selected tests look at."""
     wanted: list[tuple[Way, str]] = []
@@ -113,7 +117,7 @@ def results(
         if item.path == Path(__file__):
             call = getattr(item, "callspec", None)
             wanted += RUNS if call is None else [(call.params["way"], call.params["revision"])]
-    runs = Runs(resting, tmp_path_factory.mktemp("conformance"))
+    runs = Runs(resting, tmp_path_factory.mktemp("conformance"), lasting_sample("mcp_server", "--http", "127.0.0.1:0"))
     runs.all([pair for pair in RUNS if pair in wanted])
     return runs.results
 

@@ -18,6 +18,8 @@ import pytest
 import yaml
 from tests.end_to_end.gwctl_rig import DIRECT, gwctl
 
+pytestmark = pytest.mark.warm
+
 
 def error(*arguments: str) -> str:
     done = gwctl(*arguments, env={**os.environ, "KUBECONFIG": "/nowhere/kubeconfig"})
@@ -59,6 +61,7 @@ def test_the_table_of_backends(running: Any) -> None:
                          "health": "1.00", "requests": 4, "latencyMs": 250.0}  # fmt: skip
 
 
+@pytest.mark.cold
 def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None:
     port = ("--local", "-p", str(running.admin))
     assert gwctl("proxy", "log", *port).stdout == "current log level is info\n"

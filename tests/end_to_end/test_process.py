@@ -185,7 +185,7 @@ class Load:
 def test_a_hundred_reloads_and_a_drain_under_load_lose_no_request(gateway, sample) -> None:
     text = PROXY.replace("BACKEND", str(sample("http_service")))
     running = gateway(text.replace("NUMBER", "0"), workers=2)
-    load = Load(running.port, 8, pause=0.01)
+    load = Load(running.port, 8, pause=0.03)
     for number in range(1, 101):
         running.write(text.replace("NUMBER", str(number)))
         # Asked for rather than watched: a hundred debounce times would test patience.
