@@ -46,6 +46,10 @@ MAX_DECODED = 64 * 1024 * 1024
 # Decoded at a time, and of one piece of a stream at most: a few bytes can stand for gigabytes.
 DECODED_STEP = 65536
 MAX_STEPS = 128
+# Of one piece of a whole answer: so many bytes, and so many for each of its own. What swells more is not counted: the loop
+# has others to serve.
+DECODED_FREE = 2 * 1024 * 1024
+DECODED_RATIO = 32
 # Bytes kept of the end of what is too long: usage and what stands behind it.
 TAIL = 16384
 CUT = "the provider's stream ended before the answer was complete"
@@ -116,6 +120,7 @@ cdef class NativeTap(ResponseTap):
 
     cdef int _decode(self, bytes data, ByteBuffer out) except -1:
         cdef int steps = 0
+        cdef Py_ssize_t most = min(MAX_DECODED, self.decoded + DECODED_FREE + DECODED_RATIO * len(data))
         try:
             self.decoder.feed(data)
             while self.fault is None:
@@ -125,7 +130,7 @@ cdef class NativeTap(ResponseTap):
                 self.decoded += len(data)
                 self._feed(data, len(data), out)
                 steps += 1
-                if steps > MAX_STEPS if self.streaming else self.decoded > MAX_DECODED:
+                if steps > MAX_STEPS if self.streaming else self.decoded > most:
                     break
             if self.streaming and self.fault is None:
                 self._break(SWELLS, out)

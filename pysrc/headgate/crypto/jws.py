@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any, Final
 
 from headgate.crypto.jwks import KeySet
@@ -11,6 +12,8 @@ from headgate.document.lazy_dataclass import dataclass
 
 MAX_TOKEN: Final = 16 * 1024
 MAX_DEPTH: Final = 16
+# Three parts in the alphabet of base64url, without padding (RFC 7515 section 2): one token has one spelling.
+_COMPACT: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 LEEWAY_SECONDS: Final = 60
 ALGORITHMS: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
@@ -46,7 +49,7 @@ def header_of(token: bytes) -> dict[str, Any]:
     if len(token) > MAX_TOKEN:
         raise TokenError("the token is too long")
     parts = token.split(b".")
-    if len(parts) != 3:
+    if _COMPACT.fullmatch(token) is None:
         raise TokenError("the token is malformed")
     header = _json(parts[0])
     algorithm = header.get("alg")

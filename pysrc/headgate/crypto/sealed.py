@@ -48,6 +48,8 @@ class Sealer:
         raw = text.encode("ascii", "replace") if isinstance(text, str) else text
         try:
             whole = base64.b64decode(raw + b"=" * (-len(raw) % 4), altchars=b"-_", validate=True)
+            if base64.urlsafe_b64encode(whole).rstrip(b"=") != raw:
+                return None  # another spelling of the same bytes
             return self._cipher.decrypt(whole[:NONCE_BYTES], whole[NONCE_BYTES:], self._purpose)
         except (ValueError, InvalidTag):
             return None

@@ -146,7 +146,7 @@ def test_claims(change: dict[str, Any], fault: str) -> None:
         verify(token, keys(public("RS256")), CHECKS, 1e9)
 
 
-@pytest.mark.parametrize("text", ["", "a", "a.b", "a.b.c.d", "....", "e30.e30.", "W10.e30.x", "=.=.="])
+@pytest.mark.parametrize("text", ["", "a", "a.b", "a.b.c.d", "....", "e30.e30.", "W10.e30.x", "=.=.=", "e30=.e30.x", "e30.e30=.x", "e30.e30.x=", "e30.e30.+", "e30.e30./", "e30.e30. x"])
 def test_what_is_no_token(text: str) -> None:
     with pytest.raises(TokenError):
         header_of(text.encode())

@@ -43,3 +43,13 @@ def test_a_text_is_for_one_purpose_and_one_key() -> None:
     text = Sealer(KEY, "a").seal(b"x")
     assert Sealer(KEY, "b").open(text) is None
     assert Sealer(bytes(32), "a").open(text) is None
+
+
+def test_one_content_has_one_spelling() -> None:
+    """Other spellings of the same bytes (padding, the other alphabet, idle bits) do not open."""
+    sealer = Sealer(KEY, "a")
+    text = next(one for one in iter(lambda: sealer.seal(b"12345"), "") if "-" in one or "_" in one)
+    assert sealer.open(text) == b"12345"
+    last = sorted(SAFE)
+    others = {text + "=", text + "==", text.replace("-", "+").replace("_", "/"), *(text[:-1] + char for char in last)} - {text}
+    assert {sealer.open(one) for one in others} == {None}
