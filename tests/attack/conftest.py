@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,43 @@ from tests.end_to_end.running import Gateway
 def is_long() -> bool:
     """Whether this is `make attack`: more of everything, with figures."""
     return os.environ.get("HEADGATE_ATTACK") == "long"
+
+
+FIGURES = Path(__file__).resolve().parents[2] / "ci" / "attack-figures.md"
+FIGURES_HEAD = """# Figures of the attacks
+
+Written by `make attack`. What a bystander waits for, with a connection of its own, while others attack; how much more memory the one worker
+takes at most; what comes of faults. The figures are of one machine and one run, whose load is not known: they show orders of magnitude.
+"""
+
+
+class Figures:
+    """What was measured, by class and name."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[tuple[str, str, dict[str, str]]]] = {}
+
+    def add(self, kind: str, name: str, what: str, measured: dict[str, str]) -> None:
+        """Keep a row; all rows of a class have the same columns."""
+        self.rows.setdefault(kind, []).append((name, what, measured))
+
+    def page(self) -> str:
+        """Return the rows in Markdown."""
+        lines = [FIGURES_HEAD, f"Python {platform.python_version()}, {os.cpu_count()} processors, Linux {platform.release()}."]
+        for kind, rows in self.rows.items():
+            columns = ["attack", "what", *rows[0][2]]
+            lines += ["", f"## {kind.capitalize()}", "", f"| {' | '.join(columns)} |", "|" + "---|" * len(columns)]
+            lines += [f"| {' | '.join([name, what, *measured.values()])} |" for name, what, measured in rows]
+        return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="session")
+def figures() -> Iterator[Figures]:
+    """Keeps figures; the long form writes them down."""
+    found = Figures()
+    yield found
+    if is_long() and found.rows:
+        FIGURES.write_text(found.page())
 
 
 @pytest.fixture(scope="session")
