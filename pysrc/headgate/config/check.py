@@ -96,7 +96,7 @@ class Checker:
 
     def check(self, shape: Shape, node: DocumentNode, path: str) -> Any:
         """Return the value of `node`, or BAD after reporting the reason."""
-        return CHECKS[type(shape)](self, shape, node, path)
+        return CHECKS[type(shape)](self, shape, node, path)  # as in object(), which most values come from
 
     def wrong_type(self, node: DocumentNode, path: str, wanted: str) -> object:
         self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}", node)
@@ -209,9 +209,20 @@ class Checker:
         values: dict[str, Any] = {}
         fields = shape.fields
         before = len(self.report.errors)
+        # The names of fields are plain words.
+        prefix = f"{path}." if path else ""
         for key, entry in entries.items():
             name = key
             spec = fields.get(key)
+            if spec is not None and not spec.later:
+                node_of = entry.node
+                if node_of.value is None and spec.nullable:
+                    continue
+                of = spec.shape
+                value = CHECKS[type(of)](self, of, node_of, prefix + key)
+                if value is not BAD:
+                    values[key] = value
+                continue
             if spec is None:
                 name = shape.aliases.get(key, "")
                 if not name:
@@ -226,7 +237,8 @@ class Checker:
             value = self.field(spec, entry, child(path, key))
             if value is not BAD:
                 values[name] = value
-        self.rules(shape, entries, node, path)
+        if shape.ruled:
+            self.rules(shape, entries, node, path)
         if len(self.report.errors) > before and _has_holes(shape, values):
             return BAD
         return Record(node, path, values)

@@ -102,9 +102,14 @@ class Context:
 
     def noted(self, read: Callable[..., Result], *arguments: Any) -> tuple[Result, Notes]:
         """Call `read` with the arguments. Return its result and its notes, which are not added to the current part."""
-        outer, self.notes = self.notes, Notes()
+        notes = Notes()
+        return self.noting(notes, read, *arguments), notes
+
+    def noting(self, notes: Notes, read: Callable[..., Result], *arguments: Any) -> Result:
+        """Call `read` with the arguments, and add to these notes instead of those of the current part."""
+        outer, self.notes = self.notes, notes
         try:
-            return read(*arguments), self.notes
+            return read(*arguments)
         finally:
             self.notes = outer
 

@@ -164,9 +164,7 @@ class Routes:
         """Return the route for a listener with the policy layers `above`."""
         if spec.listed is None:
             return self._build(spec, above)
-        route, notes = self.context.noted(self._build, spec, above)
-        spec.listed.notes.add(notes)
-        return route
+        return self.context.noting(spec.listed.notes, self._build, spec, above)
 
     def _build(self, spec: RouteSpec, above: list[Layer]) -> Route:
         if not above and spec.plain is not None:

@@ -35,7 +35,9 @@ def check(context: Context, record: Record, key: str, text: str, phase: str) -> 
 
 def check_map(context: Context, record: Record, key: str, phase: str) -> tuple[tuple[str, str], ...]:
     """Return the pairs of name and expression in the map at `key`; what is wrong with one is reported at its name."""
-    entries = record.get(key) or {}
+    entries = record.get(key)
+    if not entries:
+        return ()
     node = record.at(key)
     inner = Record(node.node if isinstance(node, MapEntry) else record.node, f"{record.path}.{key}", {})
     for name, text in entries.items():

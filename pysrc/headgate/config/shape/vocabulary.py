@@ -97,7 +97,8 @@ class ObjectField:
 class Object:
     """A closed map. Of the keys in `one_of` exactly one must be there (at most one when `one_of_optional`);
     of those in `any_of` at least one; of each pair in `apart` at most one. `aliases` maps other
-    spellings of keys, `removed` keys of old to what took their place. `needed`: the keys of required fields.
+    spellings of keys, `removed` keys of old to what took their place. `needed`: the keys of required fields; `ruled`:
+    which keys there are is not all the same.
     """
 
     name: str
@@ -109,9 +110,12 @@ class Object:
     aliases: Mapping[str, str] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
     needed: tuple[str, ...] = field(init=False, compare=False)
+    ruled: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "needed", tuple(key for key, one in self.fields.items() if one.required))
+        needed = tuple(key for key, one in self.fields.items() if one.required)
+        object.__setattr__(self, "needed", needed)
+        object.__setattr__(self, "ruled", bool(needed or self.one_of or self.any_of or self.apart))
 
 
 @dataclass(frozen=True, slots=True)
