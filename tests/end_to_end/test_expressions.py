@@ -15,6 +15,7 @@ import pytest
 from tests.end_to_end.asking import Answer
 from tests.end_to_end.llm_rig import served
 from tests.end_to_end.running import PATIENCE, free_port
+from tests.end_to_end.tracing import Watch, row
 
 LARGEST = 65_536
 # A route by its path, with a policy that reads the request body.
@@ -212,6 +213,13 @@ def test_a_failing_expression_says_which_and_why(rig: Rig, fields: dict[str, str
         assert any(reason in line and ("x-n" in line or "x-json" in line) for line in told), told
 
 
+def test_the_trace_says_which_and_why(rig: Rig) -> None:
+    watch = Watch(rig.running)
+    rig.send("fails", **{"x-n": "1", "x-m": "0"})
+    told = [event["message"] for event in watch.wait() if row(event) == "cel"]
+    assert [(one["expr"], one["result"]) for one in told][:1] == [(RULE, {"error": "divide by zero"})]
+
+
 def test_values_that_do_not_fit_are_told_and_change_nothing(rig: Rig) -> None:
     start = len(rig.running.log())
     answer = rig.send("odd", "kept")
@@ -220,8 +228,8 @@ def test_values_that_do_not_fit_are_told_and_change_nothing(rig: Rig) -> None:
     wait_for(lambda: "http.path=/odd" in rig.running.log()[start:], lambda: rig.running.log()[start:])
     told = rig.running.log()[start:]
     for expression, reason in (
-        ("size(request.path)", "a condition is no bool"), ("[1, 2]", "a list is no value of a header field"), ("long", "neither a duration"),
-        ('int(\\"x\\")', "not an integer"), ("json", "invalid JSON"),
+        ("size(request.path)", "a condition is no bool"), ("[1, 2]", "a list is no value of a header field"), ('expression="\\"...', "neither a duration"),
+        ("int(", "not an integer"), ("json(", "invalid JSON"),
     ):
         assert any(expression in line and reason in line for line in told.splitlines() if "expression failed" in line), (expression, told)
     assert "error=" in next(line for line in told.splitlines() if "http.path=/odd" in line)

@@ -45,5 +45,11 @@ class Program:
     def bench(self, ctx: RequestContext, times: int) -> int:
         """Evaluate the expression `times` times in C, for bench/micro. Return the last result."""
 
+def without_literals(text: str) -> str:
+    """Return the text of an expression with `...` for the content of strings, but for names of members (`a["b"]`).
+
+    What a string holds may be a secret.
+    """
+
 def as_field(value: Any) -> bytes | None:
     """Return a string, number or bool as an RFC 9110 field value, None for other types and for control characters."""

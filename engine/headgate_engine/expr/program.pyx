@@ -16,9 +16,36 @@ logger = logging.getLogger("headgate.expr")
 MAX_SHOWN = 120           # characters of an expression in a log line
 
 
+def without_literals(str text not None):
+    """Return the text of an expression with `...` for the content of strings, but for names of members (`a["b"]`).
+
+    What a string holds may be a secret.
+    """
+    cdef Py_ssize_t at = 0, end
+    parts = []
+    while at < len(text):
+        quote = text[at]
+        if quote != '"' and quote != "'":
+            parts.append(quote)
+            at += 1
+            continue
+        if text.startswith(quote * 3, at):
+            quote *= 3
+        raw = at > 0 and text[at - 1] in "rR" or at > 1 and text[at - 1] in "bB" and text[at - 2] in "rR"
+        end = at + len(quote)
+        while end < len(text) and not text.startswith(quote, end):
+            end += 2 if text[end] == "\\" and not raw else 1
+        end = min(end + <Py_ssize_t>len(quote), <Py_ssize_t>len(text))
+        member = at > 1 and text[at - 1] == "[" and (text[at - 2].isalnum() or text[at - 2] in "_)]")
+        parts.append(text[at:end] if member else f"{quote}...{quote}")
+        at = end
+    return "".join(parts)
+
+
 cdef str shown(Program program):
     """Return the text of an expression for a log line."""
-    return program.text if len(program.text) <= MAX_SHOWN else program.text[:MAX_SHOWN] + "..."
+    cdef str text = without_literals(program.text)
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "..."
 
 
 cdef int tell(Program program, RequestContext ctx, error) except -1:
@@ -26,11 +53,10 @@ cdef int tell(Program program, RequestContext ctx, error) except -1:
 
     An absent key is common in conditions and in fields of the log, so it is left to the debug log and the trace.
     """
-    cdef str text = shown(program)
     if logger.isEnabledFor(logging.DEBUG):
-        logger.debug("expression failed", extra={"expression": text, "error": str(error)})
+        logger.debug("expression failed", extra={"expression": shown(program), "error": str(error)})
     if ctx is not None and ctx.error is None and not ctx.finished_ns and not isinstance(error, NoSuchKey):
-        ctx.error = f"expression `{text}`: {error}"
+        ctx.error = f"expression `{shown(program)}`: {error}"
     return 0
 
 

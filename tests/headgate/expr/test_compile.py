@@ -10,7 +10,7 @@ from headgate.expr.compile import MAX_CHARS, ExpressionError, check_functions, c
 from headgate.expr.custom import parse_functions
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import RequestContext, make_context
-from headgate_engine.expr.program import as_field
+from headgate_engine.expr.program import as_field, without_literals
 from headgate_engine.expr.values import EvaluationError, Redacted, Uint
 
 REFUSED = [
@@ -216,6 +216,15 @@ BOMBS = [
 def test_no_expression_takes_a_worker_s_time_or_memory(text: str) -> None:
     with pytest.raises(EvaluationError, match=r"too (many|long)"):
         compile_expression(text).evaluate(context(jwt={"x": list(range(1000))}))
+
+
+@pytest.mark.parametrize(("text", "shown"), [
+    ('request.headers["x-n"] == "secret"', 'request.headers["x-n"] == "..."'),
+    ("a.b['c']['d'] in ['s', 't']", "a.b['c']['d'] in ['...', '...']"), ("r'\\' + 's'", "r'...' + '...'"),
+    (r"'a\'b' + c", "'...' + c"), ('"""a"b""" + "d"', '"""...""" + "..."'), (r"b'x' == rb'\'", "b'...' == rb'...'"),
+    ("f(x)['k'] && g()[\"l\"]", "f(x)['k'] && g()[\"l\"]"), ("'open", "'...'"), ("''", "'...'"), ("1 + 2", "1 + 2")])
+def test_logs_show_expressions_without_what_their_strings_hold(text: str, shown: str) -> None:
+    assert without_literals(text) == shown
 
 
 def test_long_chains_and_deep_brackets_are_no_trouble() -> None:
