@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from headgate.config.context import Notes
@@ -93,10 +94,8 @@ def known_text(text: str, reading: Reading) -> KnownText | None:
     rest = _rest(gateway, routes)
     if rest is None:
         return None
-    counts = Counter(context.notes.expressions.keys())
-    for route in routes:
-        if route is not None:
-            counts.update(route.expressions)
+    of_routes = (route.expressions for route in routes if route is not None)
+    counts = Counter(chain(context.notes.expressions, chain.from_iterable(of_routes)))
     return KnownText(
         text=found,
         routes=routes,

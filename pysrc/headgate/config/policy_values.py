@@ -124,7 +124,9 @@ class BackendOptions:
 
 NO_OPTIONS: Final = BackendOptions()
 # Policies of a route that belong to its backends.
-OF_BACKENDS: Final = ("backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai")
+OF_BACKENDS: Final = frozenset((
+    "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
+))  # fmt: skip
 
 
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
@@ -163,7 +165,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
 
 def route_backend_options(context: Context, record: Record | None) -> BackendOptions:
     """Return the backend policies among the policies of a route; header changes there are the route's own."""
-    kept = {} if record is None else {key: record[key] for key in OF_BACKENDS if key in record}
-    if record is None or not kept:
+    if record is None or OF_BACKENDS.isdisjoint(record.values):
         return NO_OPTIONS
+    kept = {key: value for key, value in record.values.items() if key in OF_BACKENDS}
     return backend_options(context, Record(record.node, record.path, kept))

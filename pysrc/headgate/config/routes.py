@@ -15,11 +15,7 @@ from headgate.ir.backend import RouteBackend, uses_models
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
 from headgate.ir.route import Route
 
-_PATH_KINDS: tuple[tuple[str, PathKind], ...] = (
-    ("exact", "exact"),
-    ("pathPrefix", "prefix"),
-    ("regex", "regex"),
-)
+_PATH_KINDS: dict[str, PathKind] = {"exact": "exact", "pathPrefix": "prefix", "regex": "regex"}
 
 
 def values(records: list[Record]) -> tuple[ValueMatch, ...]:
@@ -37,7 +33,8 @@ def _match(record: Record) -> Match:
     path = ANY_PATH
     entry = record.get("path")
     if entry is not None:
-        path = next(PathMatch(kind=kind, value=entry[key]) for key, kind in _PATH_KINDS if key in entry)
+        key, value = next(iter(entry.values.items()))  # the shape of the file wants one, and no more
+        path = PathMatch(kind=_PATH_KINDS[key], value=value)
     return Match(
         path=path,
         method=record.get("method"),

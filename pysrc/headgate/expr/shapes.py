@@ -153,7 +153,7 @@ class Expressions:
             return None
         key = (marked, phase)
         try:
-            texts = [string(token) for token in tokens]
+            texts = [string(token) if "\\" in token else token[1:-1] for token in tokens]
             if key not in self._shapes:
                 if len(self._shapes) >= MAX_SHAPES:
                     self._shapes.clear()

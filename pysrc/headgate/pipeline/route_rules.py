@@ -20,8 +20,8 @@ def route_rules(route: Route, target: Any, frontend: Frontend) -> tuple[RouteRul
             path_kind=match.path.kind,
             path=_path(match, frontend),
             method=match.method,
-            headers=tuple((item.name, item.kind, item.value) for item in match.headers),
-            query=tuple((item.name, item.kind, item.value) for item in match.query),
+            headers=tuple([(item.name, item.kind, item.value) for item in match.headers]),
+            query=tuple([(item.name, item.kind, item.value) for item in match.query]),
             target=target,
         )
         for match in route.matches
