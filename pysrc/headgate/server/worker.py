@@ -11,6 +11,8 @@ import resource
 import socket
 import ssl
 import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -63,6 +65,8 @@ logger = logging.getLogger("headgate.worker")
 # How long a thread that imports modules may keep the loop from going on, each time that the loop has let go of the
 # interpreter: several times a turn, around its system calls.
 IMPORT_SECONDS: Final = 0.0005
+# How long that thread rests before each module.
+PAUSE_SECONDS: Final = 0.001
 
 
 @dataclass(slots=True)
@@ -362,9 +366,33 @@ async def import_beside(modules: tuple[str, ...]) -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(IMPORT_SECONDS)
     try:
-        await asyncio.to_thread(import_all, missing)
+        await asyncio.to_thread(_import_with_pauses, missing)
     finally:
         sys.setswitchinterval(interval)
+
+
+class ImportPauses:
+    """A finder of modules (`sys.meta_path`) that has the thread which made it sleep before each one.
+
+    In the meantime the loop ends a turn without contention for the interpreter.
+    """
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+
+    def find_spec(self, fullname: str, path: object, target: object = None, /) -> None:
+        """Find nothing: the finders behind this one do."""
+        if threading.get_ident() == self._thread:
+            time.sleep(PAUSE_SECONDS)
+
+
+def _import_with_pauses(modules: tuple[str, ...]) -> None:
+    pauses = ImportPauses()
+    sys.meta_path.insert(0, pauses)
+    try:
+        import_all(modules)
+    finally:
+        sys.meta_path.remove(pauses)
 
 
 def request_lines_wanted() -> bool:
