@@ -16,7 +16,7 @@ routes:
 - {name: web, policies: {directResponse: {status: 200, body: ok}}}
 """
 ALLOWED = "http://localhost:5173"
-SETTINGS = f"adminAllowedOrigins: ['{ALLOWED}', 'https://OPS.test:443']"
+SETTINGS = f"adminAllowedOrigins: ['{ALLOWED}', 'https://OPS.test:443']\ndatabase: {{url: 'sqlite://data.db'}}"
 JSON = {"content-type": "application/json"}
 READ = ("/config_dump", "/api/state", "/api/config", "/api/config/text", "/logging", "/memory", "/debug/tasks", "/debug/trace", "/ui/assets/app.js", "/metrics")
 WRITE = (
@@ -131,3 +131,21 @@ def test_programs_are_no_pages(running: Gateway) -> None:
             assert ask(port, "GET", path, {"host": host})[0] == 200, host
     own = {"origin": f"http://127.0.0.1:{running.admin}", "sec-fetch-site": "same-origin", "host": f"127.0.0.1:{running.admin}"}
     assert ask(running.admin, "GET", "/api/state", own)[0] == 200
+
+
+DEEP = (b"[" * 100_000, b'{"a":' * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+BODIES = ("/api/config", "/api/config/text", "/api/config/check", "/api/relay", "/api/cel", "/cel", "/api/logs/search", "/api/logs/get", "/api/analytics/summary")
+
+
+def test_deep_bodies_are_refused_at_the_operator_s_port(running: Gateway) -> None:
+    """CWE-674: 100,000 brackets are 400, whatever is meant to be in the body; the supervisor goes on."""
+    before = running.path.read_bytes()
+    wrong = {}
+    for path in BODIES:
+        for body in DEEP:
+            status, _, told = ask(running.admin, "POST", path, JSON, body)
+            if status not in (400, 404, 405):
+                wrong[path, body[:12]] = (status, told[:80])
+    assert not wrong, wrong
+    assert "Traceback" not in running.log()
+    unharmed(running, before)

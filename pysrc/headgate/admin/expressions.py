@@ -29,7 +29,7 @@ def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[s
     try:
         document = json.loads(text)
         expression, data = document["expression"], document.get("data") or {}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return 400, _answer(error="expected an object with `expression` and, if needed, `data`")
     if not isinstance(expression, str) or not isinstance(data, dict):
         return 400, _answer(error="`expression` must be a text and `data` an object")

@@ -63,7 +63,7 @@ def read_relay_request(text: bytes, gateway: Gateway) -> RelayRequest:
     """Return the request that the body of a relay request describes; raises InvalidRelayRequest."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidRelayRequest("the body is no JSON") from None
     if not isinstance(document, dict) or not document.keys() <= _KNOWN:
         raise InvalidRelayRequest(f"expected an object with {', '.join(sorted(_KNOWN))}")
