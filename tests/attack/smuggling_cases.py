@@ -276,7 +276,6 @@ ANSWERS: list[Case] = [
 
 UPGRADES: list[Case] = [
     ("h2c", request(b"Connection: Upgrade, HTTP2-Settings", b"Upgrade: h2c", b"HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA", line=b"GET /a HTTP/1.1") + MARK, ("/a", "/smuggled")),
-    ("h2c by prior knowledge", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + MARK, (505,)),
     ("websocket of a version that is none", request(b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Version: 1337", line=b"GET /a HTTP/1.1") + MARK,
      ("/a", "/smuggled")),
 ]  # fmt: skip

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.attack.exhaustion_rig import connected
 from tests.attack.recording_rig import Bystander, Recording, Told, tell
 from tests.attack.smuggling_cases import CLASSES, MARK, Outcome
 from tests.end_to_end.running import Gateway
@@ -87,6 +90,31 @@ def test_a_class_of_smuggling_leads_nowhere(
             if found != outcome:
                 wrong[name, pieces] = (found, outcome)
     assert not wrong, "\n".join(f"{name}: {found}, expected {outcome}" for name, (found, outcome) in wrong.items())
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+# Behind the preface there are frames (RFC 9113 section 3.4): no bytes of HTTP/1.1 are read there, and no preface is read behind them.
+PREFACED = {
+    "a request": PREFACE + MARK, "two": PREFACE + MARK * 2, "a preface": PREFACE * 2, "a chunk": PREFACE + b"0\r\n\r\n" + MARK, "cut": PREFACE[:-4] + MARK,
+    "behind a request that closes": b"GET /direct HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n" + PREFACE + MARK, "in lower case": PREFACE.lower() + MARK,
+    "behind an answer": b"GET /direct HTTP/1.1\r\nhost: a\r\n\r\n" + PREFACE + MARK, "a space before": b" " + PREFACE + MARK,
+}  # fmt: skip
+
+
+def test_nothing_is_smuggled_behind_the_preface_of_http_2(running: Gateway, recording: Recording, bystander: Bystander) -> None:
+    for name, data in PREFACED.items():
+        bystander.ask()
+        before, served = len(recording.arrived), recording.arrived[-1].serial
+        with connected(running.port) as client:
+            with contextlib.suppress(OSError):
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(ConnectionResetError):
+                while client.recv(65536):
+                    pass           # to its end: the connection is closed
+        assert len(recording.arrived) == before, (name, recording.since(served))
+    bystander.ask()
+    assert recording.faults == []
 
 
 # Parts of heads and bodies; any of them may follow any other.
