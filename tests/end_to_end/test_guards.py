@@ -135,7 +135,8 @@ def test_replies_are_masked_and_refused(serve: Callable[..., Any]) -> None:
     assert said(running, "a@b.co") == "You said: <EMAIL_ADDRESS>"
     with pytest.raises(openai.PermissionDeniedError) as refused:
         ask(running, "heron")
-    assert refused.value.response.text == "The request was rejected due to inappropriate content"
+    assert refused.value.code == "guardrail_intervention"
+    assert "The request was rejected due to inappropriate content: " in str(refused.value)
     # Streams are another matter, until they are switched on.
     assert streamed(running, "a heron at a@b.co") == "You said: a heron at a@b.co"
 
@@ -197,7 +198,8 @@ def test_a_webhook_that_is_gone(serve: Callable[..., Any], webhook: Webhook) -> 
     with pytest.raises(openai.APIStatusError) as failed:
         ask(running, "x")
     assert failed.value.status_code == 503
-    assert failed.value.response.text == "failed to process LLM request: prompt guard failed"
+    assert failed.value.code == "guardrail_failed"
+    assert "failed to process LLM request: prompt guard failed: " in str(failed.value)
     passing = serve(f"{{response: [{webhook.entry(failureMode='failOpen')}], streaming: true}}")
     assert said(passing, "x") == "You said: x"
     assert streamed(passing, "x") == "You said: x"

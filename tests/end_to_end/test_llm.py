@@ -184,6 +184,6 @@ def test_a_key_may_be_for_some_models_only(gateway, sample) -> None:
     assert [use("all", model) for model in ("sample", "pinned-x")] == ["ok", "ok"]
     assert [use("some", model) for model in ("sample", "pinned-x")] == ["403 model_not_allowed", "ok"]
     assert use("none", "sample") == "403 model_not_allowed"
-    assert use("strange", "sample") == "401 None"
+    assert use("strange", "sample") == "401 invalid_api_key"
     assert sorted(listed("all")) == ["missing", "pinned-*", "sample"]
     assert (listed("some"), listed("none")) == (["pinned-*", "missing"], [])

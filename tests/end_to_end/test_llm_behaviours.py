@@ -162,7 +162,11 @@ def test_a_path_does_not_name_the_model_of_a_body_that_does(rig: Rig) -> None:
         "/v1beta/models/gpt-1:x%2fv1%2fmessages",
     ):  # fmt: skip
         refused = rig.send(path, hidden)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "model_not_found")
+        told = refused.json()["error"]
+        # The last one is a path of Messages.
+        assert (refused.status_code, told.get("code", told["type"])) == (
+            404, "not_found_error" if path.endswith("messages") else "model_not_found",
+        )  # fmt: skip
     for path in ("/model/aws-1/..%2f../converse", "/model/aws-1/a/b"):
         assert rig.send(path, {"messages": []}).json()["error"]["code"] == "missing_model"
     # Where the path is not sent on, the body gets what it said.
@@ -184,7 +188,8 @@ def test_a_form_that_names_two_models_is_refused(rig: Rig) -> None:
     part = b'--b\r\ncontent-disposition: form-data; name="model"\r\n\r\n%s\r\n'
     body = part % b"gpt-1" + part % b"gpt-2" + b"--b--\r\n"
     refused = rig.send("/v1/audio/transcriptions", body, content_type="multipart/form-data; boundary=b")
-    assert (refused.status_code, refused.json()["error"]["message"]) == (400, "the request names the model twice")
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"].startswith("the request names the model twice: ")
 
 
 def test_other_spellings_of_a_path_are_translated_and_guarded_like_it(rig: Rig) -> None:
@@ -237,7 +242,8 @@ def test_a_transformation_may_supply_the_model(rig: Rig) -> None:
     assert rig.seen(CHAT, {"user": "me", "messages": TURNS}, "supplied.test").json["model"] == "from-me"
     assert rig.seen(CHAT, {"model": "given", "messages": TURNS}, "supplied.test").json["model"] == "given"
     refused = rig.send(CHAT, {"messages": TURNS}, "supplied.test")
-    assert (refused.status_code, refused.json()["error"]["message"]) == (400, "model not specified")
+    assert refused.status_code == 400
+    assert refused.json()["error"]["message"].startswith("model not specified: ")
 
 
 @pytest.mark.parametrize(

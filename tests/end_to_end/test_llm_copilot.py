@@ -208,7 +208,8 @@ def test_without_a_token_requests_are_refused(gateway, stand_in) -> None:
     }  # fmt: skip
     running = gateway(CONFIG.replace("BACKEND", str(provider.port)), environment=environment)
     answer = llm_rig.Rig(running, provider).post({"model": "gpt-4.1", "messages": MESSAGES})
-    assert (answer.status_code, answer.text) == (500, "backend authentication failed: Copilot: GitHub answered 401")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
+    assert answer.json()["error"]["message"].startswith("backend authentication failed: Copilot: GitHub answered 401: ")
     assert provider.seen == []
     assert github.last.headers["authorization"] == "token CANARY-gh"
     assert "CANARY" not in running.log()
