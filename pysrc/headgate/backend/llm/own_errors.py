@@ -60,6 +60,9 @@ GUARD_TEXTS: Final = frozenset((
     "The request was rejected due to inappropriate content", "failed to process LLM request: prompt guard failed",
     "Content blocked by guardrail policy",
 ))  # fmt: skip
+# Answers that are kept, and the longest body among them.
+KEPT: Final = 512
+KEPT_BYTES: Final = 1024
 JSON_TYPE: Final = (b"content-type", b"application/json")
 RESOURCE: Final = b"x-ratelimit-resource"
 
@@ -68,7 +71,9 @@ def speak(format: str, reply: Reply, limit: int, remaining: int, reset_s: int) -
     """Return an answer in the client's format. The numbers are those of a rate limit that was reached, else -1."""
     wait = _wait(reply, reset_s)
     headed = any(name not in (b"content-type", RESOURCE) for name, _ in reply.headers)
-    body = _body(format, reply.status, reply.reason, reply.body, headed, wait)
+    # What a client wrote may stand in it: a long one is not kept.
+    make = _body if len(reply.body) <= KEPT_BYTES else _body.__wrapped__
+    body = make(format, reply.status, reply.reason, reply.body, headed, wait)
     if body is None:
         return reply
     kept = tuple(pair for pair in reply.headers if pair[0] not in (b"content-type", b"retry-after", RESOURCE))
@@ -89,7 +94,7 @@ def _wait(reply: Reply, reset_s: int) -> int:
     return max(int(told) if told.isdigit() else reset_s, 1)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=KEPT)
 def _body(format: str, status: int, reason: str, body: bytes, headed: bool, wait: int) -> bytes | None:
     """Return the error object, None for an answer that goes as it is."""
     if reason not in ADVICE:

@@ -94,9 +94,10 @@ class Converter:
 
         Raises UpstreamGarbage, and UpstreamFault for an error with status 2xx.
         """
-        inner = faults.inside(body)
-        if inner is not None:
-            raise UpstreamFault(*inner)
+        if not isinstance(body, dict) or body.get("error") or body.keys() <= faults.BARE_ERROR:
+            inner = faults.inside(body)
+            if inner is not None:
+                raise UpstreamFault(*inner)
         if not isinstance(body, dict):
             raise UpstreamGarbage("the provider's reply is not a JSON object")
         try:

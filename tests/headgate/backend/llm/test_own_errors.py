@@ -7,7 +7,7 @@ import json
 import pytest
 
 from headgate.backend.llm.guards.stream import FAILED
-from headgate.backend.llm.own_errors import ADVICE, GUARD_TEXTS, speak
+from headgate.backend.llm.own_errors import ADVICE, GUARD_TEXTS, KEPT, KEPT_BYTES, _body, speak
 from headgate.dialect.llm import faults
 from headgate.pipeline.replies import (
     GUARD_FAILED,
@@ -77,3 +77,14 @@ def test_fields_stay_and_limits_are_told() -> None:
     busy = Reply(429, b"too many logins", (TEXT, (b"retry-after", b"7")), "BasicAuth")
     assert (b"retry-after", b"7") in speak("gemini", busy, -1, -1, -1).headers
     assert json.loads(speak("gemini", busy, -1, -1, -1).body)["error"]["details"][0]["retryDelay"] == "7s"
+
+
+def test_long_answers_are_not_kept() -> None:
+    before = _body.cache_info().currsize
+    for at in range(5):
+        text = f"no model {at}{'x' * KEPT_BYTES}"
+        told = speak("completions", Reply(404, text.encode(), (TEXT,), "NotFound"), -1, -1, -1)
+        assert json.loads(told.body)["error"]["message"].startswith(text)
+    assert _body.cache_info().currsize == before
+    speak("completions", Reply(404, b"a short one", (TEXT,), "NotFound"), -1, -1, -1)
+    assert _body.cache_info().currsize <= KEPT
