@@ -24,6 +24,7 @@ cdef class LlmAttempt:
     cdef readonly int status             # of the provider's answer, 0 without one
     cdef readonly TokenUsage usage
     cdef readonly int64_t started_ns, first_event_ns, ended_ns
+    cdef readonly tuple dropped          # labels of parameters that the provider's format cannot say; None: none
 
 cdef class LlmCall:
     # -- the request ---------------------------------------------------------------------------------------------------
@@ -54,6 +55,10 @@ cdef class LlmCall:
     cdef public object translation_state             # what the translation remembers of the request, None: it was not translated
     # (body, what its translation came to), made beside the loop; None: render() translates
     cdef public tuple translated
+    # Of the attempt under way: names of parameters that the provider's format cannot say, for metrics, and the same as
+    # the value of a response header. None: everything is said, or nobody asks.
+    cdef public tuple dropped
+    cdef public bytes unsupported
     cdef LlmAttempt attempt
     cdef public object verdicts          # headgate.backend.llm.guards.contract.Verdicts: of guards, over all attempts
     cdef object realtime_tap                    # llm.realtime.FrameTap of a tunnel, None: nothing is read

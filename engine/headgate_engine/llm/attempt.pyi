@@ -34,6 +34,9 @@ class LlmAttempt:
     @property
     def response_model(self) -> str | None: ...
     @property
+    def dropped(self) -> tuple[str, ...] | None:
+        """Labels of parameters of the request that the provider's format cannot say; None for none."""
+    @property
     def price_version(self) -> str | None:
         """The catalogs that it was priced by; None without any, and where there was nothing to price."""
     @property
@@ -50,10 +53,13 @@ class LlmAttempt:
 class LlmCall:
     """One LLM request over all of its attempts. `model` is the provider's name for the model, `translation_state`
     what a translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
-    `translated`: a body and what its translation came to, `prompt_estimate`: its tokens, -1 for not known; both are
-    made beside the loop, for long bodies.
+    `dropped`: labels of parameters that the provider's format cannot say, `unsupported`: their names as the value of a
+    response header; None where there are none. `translated`: a body and what its translation came to,
+    `prompt_estimate`: its tokens, -1 for not known; both are made beside the loop, for long bodies.
     """
 
+    dropped: tuple[str, ...] | None
+    unsupported: bytes | None
     translated: tuple[bytes, Any] | None
     prompt_estimate: int
     @property

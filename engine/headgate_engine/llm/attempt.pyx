@@ -60,6 +60,7 @@ cdef class LlmCall:
         self.attempt = attempt
         self.translation_state = None
         self.translated = None
+        self.dropped = self.unsupported = None
         self.response_model = self.service_tier = None
         self.sent = self.answer = None
         ctx.usage = None
@@ -104,6 +105,7 @@ cdef int end_attempt(RequestContext ctx) except -1:
     if call.response_model is not None:
         attempt.response_model = call.response_model[:LONGEST_MODEL].decode("utf-8", "replace")
     call.charged = call.charged or good(attempt.status)
+    attempt.dropped = call.dropped
     attempt.usage_source = "none"
     if ctx.usage is not None:
         attempt.usage_source = "provider"

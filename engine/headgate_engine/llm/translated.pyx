@@ -27,6 +27,8 @@ cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
 # Decoded at a time, and of one piece of a stream at most.
 DECODED_STEP = 65536
 MAX_STEPS = 128
+# Response header with the names of what the provider's format could not say of a request.
+cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
 TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
@@ -55,6 +57,8 @@ cdef class TranslatedTap(ResponseTap):
         if head.status == 429:
             for name, value in self.work.limits(head):
                 head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        if self.call.unsupported is not None:
+            head.add_field(UNSUPPORTED, len(UNSUPPORTED), self.call.unsupported, len(self.call.unsupported))
         if 200 <= head.status < 300 and events:
             self.streaming = True
             self.stream = self.work.stream(self.call.translation_state, head)

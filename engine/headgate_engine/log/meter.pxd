@@ -54,6 +54,7 @@ cdef class RequestMeters:
     cdef dict refused          # label text -> Counter of retries that the budget did not allow
     cdef dict calls            # subtype -> Histogram of calls to backends
     cdef dict models           # label values of an attempt -> ModelMeter
+    cdef dict dropped          # label values of a parameter that was not carried -> Counter
     cdef int64_t generation    # of the configuration that `models` belongs to
     # The last ModelMeter and its key: most requests have the same one as the request before.
     cdef ModelMeter last
@@ -70,6 +71,7 @@ cdef class RequestMeters:
         self, PlanMeter meter, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
     cdef ProcessingMeter _processing_meter(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
     cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1
+    cdef int _count_dropped(self, RequestContext ctx, BindPlan bind, LlmAttempt attempt) except -1
     cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt)
     cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind)
     cdef PlanMeter _make(self, MeteredPlan plan, RequestContext ctx, BindPlan bind, int method)

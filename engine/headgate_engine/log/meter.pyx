@@ -198,6 +198,7 @@ cdef class RequestMeters:
         self.refused = {}
         self.models = {}
         self.calls = {}
+        self.dropped = {}
         self.generation = -1
 
     cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1:
@@ -377,6 +378,7 @@ cdef class RequestMeters:
         if bind.generation != self.generation:
             # Names of earlier configurations must not accumulate.
             self.models = {}
+            self.dropped = {}
             self.labelled = {}
             self.processing = {}
             self.last = None
@@ -386,12 +388,32 @@ cdef class RequestMeters:
             meter.duration.observe_scaled(attempt.ended_ns - attempt.started_ns)
             if attempt.usage_source == "provider":
                 meter.count_tokens(attempt.usage)
+            if attempt.dropped is not None:
+                self._count_dropped(ctx, bind, attempt)
             if attempt.cost is not None:
                 meter.count_cost(attempt.cost.total)
             if attempt.streaming and attempt.first_event_ns:
                 per_token = per_token_ns(attempt)
                 meter.count_stream(attempt.first_event_ns - attempt.started_ns,
                                    per_token if attempt.usage_source == "provider" else -1)
+        return 0
+
+    cdef int _count_dropped(self, RequestContext ctx, BindPlan bind, LlmAttempt attempt) except -1:
+        """Count the parameters that an attempt could not tell its provider."""
+        cdef Counter counter
+        place = place_labels(ctx, bind) if bind.metric_labels is None else route_labels(ctx, bind)
+        for name in attempt.dropped:
+            key = (place, attempt.provider, attempt.client_format, attempt.upstream_format, name)
+            counter = <Counter>self.dropped.get(key)
+            if counter is None:
+                labels = ",".join((label("parameter", name), label("gen_ai_system", attempt.provider),
+                                   label("client_format", attempt.client_format),
+                                   label("upstream_format", attempt.upstream_format), place))
+                counter = Counter(
+                    self.segment, b"gw_gen_ai_unsupported_parameters_total\0" + labels.encode("utf-8", "replace"))
+                if len(self.dropped) < MAX_MODELS and not counter.held.other:
+                    self.dropped[key] = counter
+            counter.bump(1)
         return 0
 
     cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt):

@@ -22,6 +22,7 @@ def edits(found: BodyEdits) -> Json:
         "routes": dict(found.routes),
         "prompts": None if found.enrichment is None else prompt_enrichment.dump(found.enrichment),
         "promptCaching": None if found.caching is None else _caching(found.caching),
+        "unsupportedParameters": found.unsupported,
         "promptGuard": None if found.guard is None else prompt_guard.dump(found.guard),
     }
     return {key: value for key, value in shown.items() if value}

@@ -59,6 +59,7 @@ def of_model(context: Context, record: Record) -> BodyEdits:
         final=check_map(context, record, "finalTransformation", PHASE),
         guard=prompt_guard.parse(context, record.get("guardrails")),
         caching=_caching(record),
+        unsupported=record.get("unsupportedParameters"),
     )
     return NO_EDITS if found == NO_EDITS else found
 
@@ -79,6 +80,7 @@ def of_policy(context: Context, record: Record) -> BodyEdits:
         enrichment=prompt_enrichment.parse(context, record.get("prompts")),
         guard=prompt_guard.parse(context, record.get("promptGuard")),
         caching=_caching(record),
+        unsupported=record.get("unsupportedParameters"),
     )
 
 
@@ -94,6 +96,7 @@ def merged(weaker: BodyEdits, stronger: BodyEdits) -> BodyEdits:
         enrichment=stronger.enrichment or weaker.enrichment,
         guard=stronger.guard or weaker.guard,
         caching=stronger.caching or weaker.caching,
+        unsupported=stronger.unsupported or weaker.unsupported,
     )
 
 

@@ -11,6 +11,8 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.prompt_guard import PromptEnrichment, PromptGuard
 
+# What becomes of parameters that the provider's format has no place for.
+Unsupported = Literal["drop", "warn", "refuse"]
 Family = Literal["openai", "anthropic", "gemini", "azure", "bedrock", "vertex", "copilot", "custom"]
 
 
@@ -73,7 +75,8 @@ class BodyEdits:
     `overrides` and `defaults` are texts of JSON objects, `transformations` and `final` (field, expression) pairs,
     `aliases` pairs of a name (or a pattern with one `*`) and a model. `routes` are (path suffix, format) pairs that
     take precedence over the usual ones; only an `ai` backend has them. `enrichment` adds messages before `guard`
-    inspects the prompt.
+    inspects the prompt. `unsupported` tells what becomes of parameters that the provider's format has no place for:
+    they are left out, named in a response header (None: so), or the request is refused.
     """
 
     overrides: str = "{}"
@@ -85,6 +88,7 @@ class BodyEdits:
     enrichment: PromptEnrichment | None = None
     guard: PromptGuard | None = None
     caching: PromptCaching | None = None
+    unsupported: Unsupported | None = None
 
 
 NO_EDITS = BodyEdits()
@@ -109,7 +113,8 @@ class LlmProvider:
     `path_prefix` with the usual suffix. `path_override` drops the client's query; the others keep it. `path_prefix` is
     empty, or starts with a slash and does not end with one. `addressed` means that host or URL are not the provider's
     defaults; the client's path below `/v1` is then kept. `moderation` is JSON that is sent to OpenAI as the member of
-    the same name. `rerank` is the endpoint for reranking if it differs. The credential is in the model's policies.
+    the same name. `rerank` is the endpoint for reranking if it differs. `unsupported` is that of the model's edits. The
+    credential is in the model's policies.
     """
 
     kind: str
@@ -124,6 +129,7 @@ class LlmProvider:
     vertex: VertexPlace | None = None
     rerank: Endpoint | None = None
     moderation: str | None = None
+    unsupported: Unsupported = "warn"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

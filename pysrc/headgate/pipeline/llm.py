@@ -163,7 +163,10 @@ class LlmCompiler:
         return tuple(self._public(model) for model in (first, *target.others))
 
     def _target(self, model: LlmModel, several: bool, retry: RetryPolicy | None) -> LlmTarget:
-        families, family = format_routes_of(model.provider, model.edits.caching, self._tags)
+        provider = model.provider
+        if model.edits.unsupported is not None:
+            provider = replace(provider, unsupported=model.edits.unsupported)
+        families, family = format_routes_of(provider, model.edits.caching, self._tags)
         elsewhere = model.provider.rerank
         if elsewhere is not None:
             for route in (routes["rerank"] for routes in families.values() if "rerank" in routes):

@@ -68,6 +68,11 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_gen_ai_server_request_duration", "histogram", "Seconds of a call to an LLM provider.", "D"),
     Family("gw_gen_ai_server_time_to_first_token", "histogram", "Seconds to the first event of a stream.", "F"),
     Family("gw_gen_ai_server_time_per_output_token", "histogram", "Seconds for a token behind the first event.", "O"),
+    Family(
+        "gw_gen_ai_unsupported_parameters_total",
+        "counter",
+        "Parameters of LLM requests that the provider's format has no place for, by name.",
+    ),
     Family("gw_cost_catalog_lookups_total", "counter", "Look-ups in the cost catalog, by what came of them."),
     Family("gw_mcp_requests_total", "counter", "MCP messages by method."),
     Family("gw_guardrail_checks_total", "counter", "Checks of guardrails, by phase and what came of them."),

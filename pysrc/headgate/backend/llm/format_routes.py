@@ -115,13 +115,17 @@ def translated(
     pair = pairs.converter(client, upstream)
     if pair is None:
         return None
-    place, placed = provider.bedrock, provider.path_override is not None
+    place, placed, mode = provider.bedrock, provider.path_override is not None, provider.unsupported
     if place is None:
         moderation = provider.moderation if upstream in MODERATED else None
-        work = Translation(pair, provider.kind, spell=dialect.spell, moderation=moderation, placed=placed)
+        work = Translation(
+            pair, provider.kind, spell=dialect.spell, moderation=moderation, placed=placed, unsupported=mode
+        )
     else:
         cached = dialect.caching if upstream == "converse" and client in CACHING_CLIENTS else None
-        work = Translation(pair, provider.kind, place.guardrail, place.region, caching=cached, placed=placed)
+        work = Translation(
+            pair, provider.kind, place.guardrail, place.region, caching=cached, placed=placed, unsupported=mode
+        )
     error = _stream_error(client)
     return FormatRoute(
         client, upstream, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
-from headgate.dialect.llm import faults, pairs, rate_limits
+from headgate.dialect.llm import faults, pairs, rate_limits, sayable
 from headgate.dialect.llm.contract import (
     Headers,
     Options,
@@ -19,7 +19,7 @@ from headgate.dialect.llm.contract import (
     UpstreamGarbage,
 )
 from headgate.dialect.llm.pairs import Converter, StreamConverter
-from headgate.ir.model import PromptCaching
+from headgate.ir.model import PromptCaching, Unsupported
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
@@ -53,7 +53,8 @@ class Translation:
 
     `vendor`: name of the provider in telemetry. `guardrail`, `region`, `caching`: settings of Bedrock. `spell`: returns
     the provider's name of a model. `moderation`: JSON that is added to OpenAI requests. `placed`: the complete path is
-    configured, so the suffix of a format is not added.
+    configured, so the suffix of a format is not added. `unsupported`: what becomes of requests that the provider's
+    format cannot say all of.
     """
 
     pair: Converter
@@ -64,6 +65,7 @@ class Translation:
     caching: PromptCaching | None = None
     moderation: str | None = None
     placed: bool = False
+    unsupported: Unsupported = "warn"
     # A longer complete response is translated in a thread.
     long_bytes: ClassVar[int] = LONG_BYTES
 
@@ -94,6 +96,8 @@ class Translation:
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
         call.translation_state = asked
+        if asked.dropped and (refused := self._told(asked.dropped, call)) is not None:
+            return refused
         if self.caching is not None:
             add_cache_points(asked.body, call.model, self.caching)
         if self.moderation is not None:
@@ -105,10 +109,20 @@ class Translation:
         except (ValueError, RecursionError):
             return self._refused("the body holds what JSON cannot say, or is nested too deeply")
 
-    def _refused(self, why: str) -> Reply:
+    def _told(self, lost: tuple[str, ...], call: LlmCall) -> Reply | None:
+        """Note what the provider's format cannot say; return a reply if the request is refused for that."""
+        call.dropped = sayable.labels(self.pair.client, lost)
+        if self.unsupported == "warn":
+            call.unsupported = sayable.field_value(lost)
+        elif self.unsupported == "refuse" and (named := [path for path in lost if sayable.is_refusal(path)]):
+            names = sayable.field_value(named).decode()
+            return self._refused(f"the provider of this model has no place for {names}", "unsupported_parameter")
+        return None
+
+    def _refused(self, why: str, code: str = "unsupported_content") -> Reply:
         """Return a reply with status 400 in the client's format."""
         message = f"failed to process LLM request: {why}"
-        refused = pairs.gateway_error(self.pair.client, 400, "unsupported_content", message)
+        refused = pairs.gateway_error(self.pair.client, 400, code, message)
         return Reply(400, refused, JSON_HEAD, "InvalidRequest")
 
     def reply(

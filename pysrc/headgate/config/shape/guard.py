@@ -219,6 +219,7 @@ PROMPT_CACHING: Final = Object(
         "cacheMessageOffset": optional(UINT64),
     },
 )
+UNSUPPORTED: Final = WordChoice("UnsupportedParameters", ("drop", "warn", "refuse"))
 MESSAGE: Final = Object("PromptMessage", {"role": required(STRING), "content": required(STRING)})
 PROMPTS: Final = Object(
     "Prompts", {"append": optional(ListOf(MESSAGE)), "prepend": optional(ListOf(MESSAGE))}
@@ -238,6 +239,7 @@ AI_POLICY: Final = Object(
         "prompts": maybe(PROMPTS),
         "modelAliases": optional(STRING_MAP),
         "promptCaching": maybe(PROMPT_CACHING),
+        "unsupportedParameters": maybe(UNSUPPORTED),
         "routes": optional(MapOf(WordChoice("AiRouteType", ROUTE_TYPES))),
     },
 )

@@ -14,6 +14,7 @@ from headgate.config.shape.guard import (
     JSON_FIELDS,
     PROMPT_CACHING,
     STREAM_TIMEOUTS,
+    UNSUPPORTED,
     UPSTREAM_PATH,
 )
 from headgate.config.shape.listener import SERVER_TLS
@@ -103,6 +104,7 @@ SHARED: Final = {
     "streamTimeouts": maybe(STREAM_TIMEOUTS),
     "backendTunnel": maybe(TUNNEL),
     "promptCaching": maybe(PROMPT_CACHING),
+    "unsupportedParameters": maybe(UNSUPPORTED),
 }
 ONE_TLS: Final = (("backendTLS", "tls"),)
 PROVIDER_ENTRY: Final = Object(

@@ -23,12 +23,15 @@ THINKS = (3, 7)
 ADAPTIVE_ONLY = (4, 7)
 # Tokens that a reply has at least beside its thinking.
 LEAST_ANSWER = 1024
+# From this version of GPT on, a chat completions request may mark the places up to which the prompt is cached.
+CACHE_BREAKPOINTS = (5, 6)
 # The smallest limit of output tokens of all models that have budgets (Claude Opus 4 and 4.1).
 SMALLEST_LIMIT = 32_000
 
 # Names in use: claude-opus-4-7, claude-sonnet-4-5@20250929, us.anthropic.claude-3-7-sonnet-20250219-v1:0,
 # anthropic/claude-4.7-opus, claude-mythos-preview, claude-v2:1.
 _CLAUDE = re.compile(r"(?<![a-z0-9])claude-(?P<rest>[a-z0-9.@:_-]+)", re.IGNORECASE)
+_GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?=$|[-@:])")
 _GEMINI = re.compile(r"gemini-(\d{1,2})(?!\d)")
 _VERSION = re.compile(r"(?:^|[-_])v?(\d{1,2})(?:[-._](\d{1,2}))?(?![0-9])")
 
@@ -48,6 +51,13 @@ def claude_version(model: str) -> tuple[int, int] | None:
         return (1, 0)
     found = _VERSION.search(rest)
     return (99, 0) if found is None else (int(found[1]), int(found[2] or 0))
+
+
+@functools.lru_cache(maxsize=256)
+def gpt_version(model: str) -> tuple[int, int] | None:
+    """Return the version of a `gpt-*` model, None for any other model."""
+    found = _GPT.match(model.rpartition("/")[2])
+    return (int(found[1][:6]), int((found[2] or "0")[:6])) if found else None
 
 
 def is_adaptive(model: str) -> bool:

@@ -32,7 +32,8 @@ the pairs below; equal formats are not translated at all. Written by `python -m 
 What holds for all pairs:
 
 - A request that cannot be said in the provider's format is refused with 400, and the error names the field. Fields
-  that are merely left out are listed for each pair.
+  that are merely left out are listed for each pair; `unsupportedParameters` tells whether they are left out, named in
+  a response header (the default), or refused.
 - A 2xx reply that is not what the provider's format says becomes a 502 in the client's format. One that is an error
   keeps its reason, and has the status that it means (429, 529, ...; 502 where it says nothing of that). Errors keep
   their status, and their kind: a bad key is `authentication_error` to a client of Messages and `invalid_api_key` to

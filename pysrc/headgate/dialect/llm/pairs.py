@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headgate.dialect.llm import faults, replies
+from headgate.dialect.llm import faults, replies, sayable
 from headgate.dialect.llm.contract import (
     Format,
     Framing,
@@ -70,8 +70,8 @@ Reply = Callable[[Json, TranslatedRequest], Json]
 class Converter:
     """The translation of one pair of formats.
 
-    `drops` are texts for the documentation about parts that cannot be translated, `carries` are the members of the body
-    that are translated. `framing` is that of the provider's streams.
+    `drops` are texts for the documentation about parts that cannot be translated. `framing` is that of the provider's
+    streams.
     """
 
     client: str
@@ -80,12 +80,20 @@ class Converter:
     framing: Framing
     make_request: Request
     read_reply: Reply
-    carries: frozenset[str] = frozenset()
+
+    @property
+    def carries(self) -> frozenset[str]:
+        """The members of a request that are translated; empty if all are."""
+        return sayable.carried(self.client, self.upstream)
 
     def request(self, body: Json, options: Options) -> TranslatedRequest:
         """Return the request for the provider. `body` is not changed. Raises Untranslatable."""
         try:
-            return self.make_request(body, options)
+            asked = self.make_request(body, options)
+            lost = sayable.lost(self.client, self.upstream, body, asked.model)
+            if lost:
+                asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))
+            return asked
         except RecursionError:
             raise Untranslatable("", "the request is nested too deeply") from None
 
@@ -121,45 +129,33 @@ class Converter:
         return stream_converter(self.client, self.upstream, asked)
 
 
-def _talk(client: str, upstream: str, request: Request, carried: frozenset[str], drops: tuple[str, ...]) -> Converter:
+def _talk(client: str, upstream: str, request: Request, drops: tuple[str, ...]) -> Converter:
     framing = FRAMINGS.get(upstream, Framing.SSE)
-    return Converter(client, upstream, drops, framing, request, replies.convert(client, upstream), carried)
+    return Converter(client, upstream, drops, framing, request, replies.convert(client, upstream))
 
 
-_FROM_RESPONSES = responses_to_completions.CARRIED
 _ALL = (
-    _talk("messages", "completions", messages_to_completions.request, messages_to_completions.CARRIED,
-          messages_to_completions.DROPS),
-    _talk("completions", "messages", completions_to_messages.request, completions_to_messages.CARRIED,
-          completions_to_messages.DROPS),
-    _talk("responses", "completions", responses_to_completions.request, _FROM_RESPONSES,
-          responses_to_completions.DROPS),
-    _talk("messages", "responses", messages_to_responses.request, messages_to_responses.CARRIED,
-          messages_to_responses.DROPS),
-    _talk("completions", "gemini", completions_to_gemini.request, completions_to_gemini.CARRIED,
-          completions_to_gemini.DROPS),
-    _talk("messages", "converse", messages_to_converse.request, messages_to_converse.CARRIED - {"metadata"},
-          messages_to_converse.DROPS),
-    _talk("completions", "converse", chains.completions_to_converse, completions_to_messages.CARRIED - {"user"},
-          chains.COMPLETIONS_TO_CONVERSE_DROPS),
-    _talk("responses", "converse", chains.responses_to_converse, chains.RESPONSES_CARRIED | {"vendor_extensions"},
-          chains.RESPONSES_TO_CONVERSE_DROPS),
-    _talk("responses", "messages", chains.responses_to_messages,
-          chains.RESPONSES_CARRIED | {"user", "vendor_extensions"}, chains.RESPONSES_TO_MESSAGES_DROPS),
-    _talk("responses", "gemini", chains.responses_to_gemini, chains.RESPONSES_CARRIED,
-          chains.RESPONSES_TO_GEMINI_DROPS),
-    _talk("messages", "gemini", chains.messages_to_gemini, messages_to_completions.CARRIED - {"metadata"},
-          chains.MESSAGES_TO_GEMINI_DROPS),
+    _talk("messages", "completions", messages_to_completions.request, messages_to_completions.DROPS),
+    _talk("completions", "messages", completions_to_messages.request, completions_to_messages.DROPS),
+    _talk("responses", "completions", responses_to_completions.request, responses_to_completions.DROPS),
+    _talk("messages", "responses", messages_to_responses.request, messages_to_responses.DROPS),
+    _talk("completions", "gemini", completions_to_gemini.request, completions_to_gemini.DROPS),
+    _talk("messages", "converse", messages_to_converse.request, messages_to_converse.DROPS),
+    _talk("completions", "converse", chains.completions_to_converse, chains.COMPLETIONS_TO_CONVERSE_DROPS),
+    _talk("responses", "converse", chains.responses_to_converse, chains.RESPONSES_TO_CONVERSE_DROPS),
+    _talk("responses", "messages", chains.responses_to_messages, chains.RESPONSES_TO_MESSAGES_DROPS),
+    _talk("responses", "gemini", chains.responses_to_gemini, chains.RESPONSES_TO_GEMINI_DROPS),
+    _talk("messages", "gemini", chains.messages_to_gemini, chains.MESSAGES_TO_GEMINI_DROPS),
     Converter("embeddings", "bedrock_embeddings", embeddings.BEDROCK_DROPS, Framing.SSE, embeddings.bedrock_request,
-              embeddings.bedrock_reply, embeddings.BEDROCK_CARRIED),
+              embeddings.bedrock_reply),
     Converter("embeddings", "copilot_embeddings", embeddings.COPILOT_DROPS, Framing.SSE, embeddings.copilot_request,
               embeddings.copilot_reply),
     Converter("embeddings", "vertex_embeddings", embeddings.VERTEX_DROPS, Framing.SSE, embeddings.vertex_request,
-              embeddings.vertex_reply, embeddings.VERTEX_CARRIED),
+              embeddings.vertex_reply),
     Converter("rerank", "bedrock_rerank", rerank.BEDROCK_DROPS, Framing.SSE, rerank.bedrock_request,
-              rerank.bedrock_reply, rerank.CARRIED | {"max_tokens_per_doc"}),
+              rerank.bedrock_reply),
     Converter("rerank", "vertex_rerank", rerank.VERTEX_DROPS, Framing.SSE, rerank.vertex_request,
-              rerank.vertex_reply, rerank.CARRIED),
+              rerank.vertex_reply),
     Converter("count_tokens", "bedrock_count_tokens", count_tokens.DROPS, Framing.SSE, count_tokens.request,
               count_tokens.reply),
 )  # fmt: skip

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from headgate.dialect.llm import efforts, fields
+from headgate.dialect.llm import efforts, fields, sayable
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.translate import (
     completions_to_gemini,
@@ -16,7 +17,7 @@ from headgate.dialect.llm.translate import (
 from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
 
 MESSAGES_TO_GEMINI_DROPS = (
-    *messages_to_completions.DROPS[:1],
+    "`container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; signatures of thoughts that led to no tool call",
     "`cache_control`, `is_error` and non-text parts of tool results, `disable_parallel_tool_use`",
     "server tools and their results, citations, search results, `metadata`",
@@ -26,19 +27,22 @@ MESSAGES_TO_GEMINI_DROPS = (
 COMPLETIONS_TO_CONVERSE_DROPS = (
     *completions_to_messages.DROPS[:1],
     "audio parts, `image_url.detail`, `name` of messages, `strict` of tools, `user`",
-    "`parallel_tool_calls`, `tool_choice` none",
+    "`parallel_tool_calls`, `tool_choice` none behind calls of tools (else the tools are left out)",
     *completions_to_messages.DROPS[3:],
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and files by URL or id, files of types that the provider does not read",
 )
-_RESPONSES = responses_to_completions.DROPS
+_RESPONSES = (*responses_to_completions.DROPS, "`text.verbosity`")
 _RESPONSES_THINKING = (
     "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
     "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
 )
-RESPONSES_CARRIED = responses_to_completions.CARRIED - {
-    "metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key",
-}  # fmt: skip
+# Names of the format between, by the names that the client knows.
+_THERE = {
+    "reasoning_effort": {"messages": "thinking", "responses": "reasoning.effort"},
+    "thinking": {"responses": "reasoning.effort"},
+}
+_FIRST = re.compile(r"messages\[\d+\]")
 RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
@@ -55,16 +59,27 @@ RESPONSES_TO_GEMINI_DROPS = (
 RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
-    "audio, `detail` of images, `strict` of tools, `tool_choice` none",
+    "audio, `detail` of images, `strict` of tools, `tool_choice` none behind calls of tools",
     _RESPONSES_THINKING,
     "refused instead of dropped: images by URL, files of types that the provider does not read",
 )
 
 
-def _join(first: TranslatedRequest, second: TranslatedRequest) -> TranslatedRequest:
-    """Return the request of the second step, with the state of the first step that the reply needs."""
+def _join(first: TranslatedRequest, second: TranslatedRequest, client: str = "") -> TranslatedRequest:
+    """Return the request of the second step, with the state of the first step that the reply needs.
+
+    `client`: the client's format, if the second step has a path of its own for what is lost.
+    """
+    dropped = [*first.dropped]
+    for path in second.dropped:
+        name: str = _THERE.get(path, {}).get(client, path)
+        if client == "responses":
+            name = _FIRST.sub("input[]", name)
+        # Turns of the format between have other numbers.
+        name = sayable.general(name) if client else name
+        dropped.append(sayable.Past(name) if isinstance(path, sayable.Past) else name)
     return replace(
-        second, requested=first.requested, echo=first.echo or second.echo, dropped=(*first.dropped, *second.dropped),
+        second, requested=first.requested, echo=first.echo or second.echo, dropped=tuple(dict.fromkeys(dropped)),
         names={**first.names, **second.names}, include_usage=first.include_usage or second.include_usage,
     )  # fmt: skip
 
@@ -86,21 +101,20 @@ def _with_budget(body: Json, asked: TranslatedRequest) -> TranslatedRequest:
 
 def _responses(body: Json, options: Options) -> TranslatedRequest:
     """Return the chat completions request for a Responses request, for providers with thinking budgets."""
-    asked = responses_to_completions.request(body, replace(options, whole_ids=True))
-    return replace(asked, dropped=tuple(name for name in asked.dropped if name != "vendor_extensions"))
+    return responses_to_completions.request(body, replace(options, whole_ids=True))
 
 
 def responses_to_messages(body: Json, options: Options) -> TranslatedRequest:
     """Return the Messages request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
     second = completions_to_messages.request(first.body, options)
-    return _join(first, _with_budget(body, second))
+    return _join(first, _with_budget(body, second), "responses")
 
 
 def responses_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     """Return the generateContent request for a Responses request. Raises Untranslatable."""
-    first = responses_to_completions.request(body, replace(options, whole_ids=True))
-    return _join(first, completions_to_gemini.request(first.body, options))
+    first = _responses(body, options)
+    return _join(first, completions_to_gemini.request(first.body, options), "responses")
 
 
 def messages_to_gemini(body: Json, options: Options) -> TranslatedRequest:
@@ -110,19 +124,23 @@ def messages_to_gemini(body: Json, options: Options) -> TranslatedRequest:
     if fields.text(thinking, "type", "thinking") == "enabled":
         budget = fields.integer(thinking, "budget_tokens", "thinking") or efforts.LEAST_BUDGET
         first.body["thinking_config"] = completions_to_gemini.thinking_of(first.model, efforts.level_of(budget), budget)
-    return _join(first, completions_to_gemini.request(first.body, options))
+        first = replace(first, dropped=tuple(name for name in first.dropped if name != "thinking"))
+    fields.copy(body, first.body, {"top_k": "top_k"})
+    return _join(first, completions_to_gemini.request(first.body, options), "messages")
 
 
 def completions_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a chat completions request. Raises Untranslatable."""
+    body = {name: value for name, value in body.items() if name != "parallel_tool_calls"}
     first = completions_to_messages.request(body, options, documents=frozenset(DOCUMENTS))
     second = messages_to_converse.request(first.body, options)
-    return _join(first, second)
+    return _join(first, second, "completions")
 
 
 def responses_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a Responses request. Raises Untranslatable."""
     first = _responses(body, options)
+    first.body.pop("parallel_tool_calls", None)
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))
     middle = _with_budget(body, middle)
-    return _join(_join(first, middle), messages_to_converse.request(middle.body, options))
+    return _join(_join(first, middle, "responses"), messages_to_converse.request(middle.body, options), "responses")

@@ -7,14 +7,10 @@ import mimetypes
 from headgate.dialect.llm import content, efforts, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
+from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.schemas import normalise
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
-CARRIED = fields.words(
-    "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p top_k presence_penalty "
-    "frequency_penalty n seed stream stream_options reasoning_effort thinking_config response_format functions "
-    "function_call cachedContent cached_content safetySettings labels thinking"
-)
 DROPS = (
     "`parallel_tool_calls`, `user`, `logprobs`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
     "field that is not carried",
@@ -42,7 +38,7 @@ MODES = {"none": "NONE", "auto": "AUTO", "required": "ANY"}
 
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     model = content.model_of(body, options.model)
     turns = _Turns(options.vendor == VERTEX, efforts.is_third(model), dropped)
     messages = fields.objects(body, "messages")
@@ -134,6 +130,7 @@ class _Turns:
 
     def assistant(self, message: Json, at: str) -> None:
         parts = [part for part in self.parts(message, at) if part.get("text") != ""]
+        self.dropped += [Past(f"{at}.{name}") for name in ("reasoning_content", "thinking_blocks") if message.get(name)]
         self.order = []
         for position, call in enumerate(fields.objects(message, "tool_calls", at)):
             here = f"{at}.tool_calls[{position}]"

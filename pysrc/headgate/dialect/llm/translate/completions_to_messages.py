@@ -6,12 +6,9 @@ from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
+from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
-CARRIED = fields.words(
-    "model messages tools tool_choice parallel_tool_calls max_tokens max_completion_tokens stop user temperature top_p "
-    "stream stream_options reasoning_effort response_format functions function_call thinking"
-)
 DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `n`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
@@ -46,7 +43,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
 
     `documents` are the accepted media types for a strict translation (see Way). None means DOCUMENTS, not strict.
     """
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     way = Way(dropped, DOCUMENTS if documents is None else documents, documents is not None)
     messages, system = _messages(body, way)
     model = content.model_of(body, options.model)
@@ -184,6 +181,8 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
         out += _thoughts(fields.objects(message, "thinking_blocks", at))
     elif isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:
         out.append({"type": "thinking", "thinking": thinking, "signature": signature})
+    elif thinking:
+        way.dropped.append(Past(f"{at}.reasoning_content"))
     out += user_blocks(message, at, way)
     refusal = fields.text(message, "refusal", at)
     if refusal:

@@ -11,6 +11,7 @@ import re
 
 from headgate.dialect.llm import content, fields, idents
 from headgate.dialect.llm.contract import Json, Untranslatable
+from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import blocks_of
 
 MAX_CACHE_POINTS = 4
@@ -100,7 +101,7 @@ class Turns:
             here = f"{at}.content[{position}]"
             made = self.block(block, role, here)
             if made is None:
-                self.dropped.append(here)
+                self.dropped.append(Past(here) if role == "assistant" else here)
             elif made:
                 blocks.append(made)
                 self.cache_point(blocks, block)

@@ -12,11 +12,8 @@ from headgate.dialect.llm.said import a_dict, a_list, garbage
 
 # Bedrock's replies have the number of input tokens in this header if the body does not have it.
 TOKENS_HEADER = "x-amzn-bedrock-input-token-count"
-# The fields of all models together; `embedding_purpose` is used by Nova, `input_type` by Cohere, `normalize` by Titan.
-BEDROCK_CARRIED = fields.words(
-    "model input encoding_format dimensions embedding_purpose truncate input_type normalize"
-)
-VERTEX_CARRIED = fields.words("model input encoding_format dimensions task_type title auto_truncate")
+# Fields of some models: `embedding_purpose` is used by Nova, `input_type` by Cohere, `normalize` by Titan.
+BEDROCK_ONLY = ("embedding_purpose", "truncate", "input_type", "normalize")
 BEDROCK_DROPS = (
     "`user` and every other field that is not carried; `dimensions` for Cohere models other than embed-v4",
     "Titan and Nova: more than one input is refused; Cohere: `normalize`",
@@ -50,7 +47,6 @@ def _encoding(body: Json) -> str:
 def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the InvokeModel request, whose body depends on the model family. Raises Untranslatable."""
     model = content.model_of(body, options.model)
-    known = {"model", "input", "encoding_format", "dimensions"}
     if "nova" in model:
         kind, out, more = "nova", _nova(body), {"embedding_purpose", "truncate"}
     elif "cohere" in model:
@@ -60,7 +56,7 @@ def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
     return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model),
         path_suffix=f"/model/{content.model_segment(model)}/invoke",
-        dropped=tuple(name for name in body if name not in known | more),
+        dropped=tuple(name for name in BEDROCK_ONLY if name in body and name not in more),
         echo={"kind": kind, "encoding_format": _encoding(body)},
     )  # fmt: skip
 
@@ -149,7 +145,7 @@ def vertex_request(body: Json, options: Options) -> TranslatedRequest:
         out["parameters"] = parameters
     return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model), path_suffix=":predict",
-        dropped=tuple(name for name in body if name not in VERTEX_CARRIED), echo={"encoding_format": _encoding(body)},
+        echo={"encoding_format": _encoding(body)},
     )  # fmt: skip
 
 

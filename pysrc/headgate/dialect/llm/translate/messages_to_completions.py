@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
+from headgate.dialect.llm.sayable import Past
 
-CARRIED = fields.words(
-    "model messages system tools tool_choice max_tokens stop_sequences metadata temperature top_p stream thinking "
-    "output_config output_format"
-)
 DROPS = (
     "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
@@ -24,11 +19,8 @@ DROPS = (
     "`metadata` other than `user_id`",
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
-GPT = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?=$|[-@:])")
 # From this version on, chat completions with tools are refused unless the reasoning effort is `none`.
 NO_EFFORT_WITH_TOOLS = (5, 3)
-# From this version on, a request may mark the places up to which the prompt is cached.
-CACHE_BREAKPOINTS = (5, 6)
 BREAKPOINT = {"mode": "explicit"}
 
 
@@ -43,21 +35,14 @@ class ChatContext(NamedTuple):
     signed: bool
 
 
-@functools.lru_cache(maxsize=256)
-def gpt_version(model: str) -> tuple[int, int] | None:
-    """Return the version of a `gpt-*` model, None for any other model."""
-    found = GPT.match(model.rpartition("/")[2])
-    return (int(found[1][:6]), int((found[2] or "0")[:6])) if found else None
-
-
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     model = content.model_of(body, options.model)
-    version = gpt_version(model)
+    version = efforts.gpt_version(model)
     ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
     signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
-    way = ChatContext(version is not None and version >= CACHE_BREAKPOINTS, dropped, ids, signed)
+    way = ChatContext(version is not None and version >= efforts.CACHE_BREAKPOINTS, dropped, ids, signed)
     out: Json = {"model": model, "messages": _messages(body, way)}
     limit = fields.integer(body, "max_tokens")
     if limit is not None:
@@ -73,7 +58,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if tools:
         out["tools"] = tools
         out.update(choice(body))
-    _reason(body, out, version, bool(tools))
+    _reason(body, out, version, bool(tools), dropped)
     form = _output_format(body)
     if form is not None:
         out["response_format"] = form
@@ -220,7 +205,7 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
             if way.signed:
                 idents.sign(calls[-1], block["id"], len(calls) == 1)
         else:
-            way.dropped.append(here)
+            way.dropped.append(Past(here))
     if not parts and not calls:
         return []
     out: Json = {"role": "assistant", "content": parts or None}
@@ -291,10 +276,16 @@ def effort(body: Json) -> str | None:
     return fields.text(fields.obj(body, "output_config") or {}, "effort", "output_config") or "high"
 
 
-def _reason(body: Json, out: Json, version: tuple[int, int] | None, tools: bool) -> None:
+def _reason(body: Json, out: Json, version: tuple[int, int] | None, tools: bool, dropped: list[str]) -> None:
     found = effort(body)
+    if fields.text(fields.obj(body, "thinking") or {}, "type", "thinking") == "enabled":
+        dropped.append("thinking")
+    elif found is None and (fields.obj(body, "output_config") or {}).get("effort") is not None:
+        dropped.append("output_config.effort")
     if tools and version is not None and version >= NO_EFFORT_WITH_TOOLS:
         out["reasoning_effort"] = "none"
+        if found is not None:
+            dropped.append("thinking")
     elif found is not None:
         # The provider has no effort above `xhigh`.
         out["reasoning_effort"] = "xhigh" if found == "max" else found

@@ -10,15 +10,11 @@ from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untr
 from headgate.dialect.llm.translate import converse_blocks
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
-CARRIED = fields.words(
-    "model messages system tools tool_choice max_tokens stop_sequences temperature top_p top_k stream thinking "
-    "output_config output_format metadata anthropic_beta"
-)
 DROPS = (
     "`metadata` (the request header `x-bedrock-metadata` is sent instead), `container`, `mcp_servers`, `service_tier` "
     "and every other field that is not carried",
     "server tools and their results, citations, search results",
-    "`tool_choice` none and `disable_parallel_tool_use`",
+    "`tool_choice` none behind calls of tools (else the tools are left out), `disable_parallel_tool_use`",
     "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget; the first three also for "
     "Claude 4.7 and later, where a budget becomes a level of effort",
     "cache points behind the fourth; `ttl` of `cache_control`",
@@ -35,7 +31,7 @@ ALLOWED_BETAS = frozenset({
 
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Model and streaming are in its path. Raises Untranslatable."""
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     model = content.model_of(body, options.model)
     turns = converse_blocks.Turns(converse_blocks.Names(), dropped)
     system = turns.system_blocks(body, "system", "")
@@ -110,6 +106,10 @@ def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
     out: Json = {"tools": specs}
     choice = fields.obj(body, "tool_choice") or {}
     kind = fields.text(choice, "type", "tool_choice")
+    if kind == "none":
+        if not turns.used and not turns.results:
+            return None
+        turns.dropped.append("tool_choice")
     if kind == "auto":
         out["toolChoice"] = {"auto": {}}
     elif kind == "any":

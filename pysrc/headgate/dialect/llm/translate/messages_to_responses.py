@@ -6,13 +6,10 @@ from typing import Any
 
 from headgate.dialect.llm import content, fields, history, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
+from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
 from headgate_engine.llm.translate.evidence import is_ran, is_result
 
-CARRIED = fields.words(
-    "model messages system tools tool_choice max_tokens metadata temperature top_p stream thinking "
-    "output_config"
-)
 DROPS = (
     "`stop_sequences`, `top_k` and every other field that is not carried",
     "server tools and their results, citations of earlier turns",
@@ -24,7 +21,7 @@ DROPS = (
 
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     model = content.model_of(body, options.model)
     out: Json = {"model": model, "input": [], "store": False}
     _system(body, out)
@@ -89,7 +86,7 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         kind = fields.text(block, "type", here)
         if kind == "text":
             if block.get("citations"):
-                dropped.append(f"{here}.citations")
+                dropped.append(Past(f"{here}.citations"))
             text = fields.needed_text(block, "text", here)
             if role == "assistant":
                 parts.append({"type": "output_text", "text": text, "annotations": []})
@@ -104,9 +101,9 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
             out.append(_result(block, here))
         elif kind in history.THINKING:
             # Another vendor thought it, who alone can read it.
-            dropped.append(here)
+            dropped.append(Past(here))
         elif is_ran(kind) or is_result(kind):
-            dropped.append(here)
+            dropped.append(Past(here))
         else:
             raise Untranslatable(here, f"{kind!r} cannot be carried")
     if not parts:

@@ -11,7 +11,6 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.said import a_dict, a_list, garbage
 
-CARRIED = fields.words("model query documents top_n return_documents")
 BEDROCK_DROPS = ("every other field", "`rank_fields`: documents are their `text`")
 VERTEX_DROPS = ("`max_tokens_per_doc` and every other field", "`rank_fields`: documents are their `text`")
 
@@ -35,13 +34,12 @@ def _top(body: Json, count: int) -> int:
     return count if top is None else min(top, count)
 
 
-def _asked(body: Json, out: Json, model: str, more: frozenset[str]) -> TranslatedRequest:
+def _asked(body: Json, out: Json, model: str) -> TranslatedRequest:
     documents = _documents(body)
     kept = documents if fields.flag(body, "return_documents") else None
     return TranslatedRequest(
         body=out, stream=False, model=model, requested=str(body.get("model") or model),
         echo={"documents": kept, "count": len(documents)},
-        dropped=tuple(name for name in body if name not in CARRIED | more),
     )  # fmt: skip
 
 
@@ -66,7 +64,7 @@ def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
             "type": "BEDROCK_RERANKING_MODEL", "bedrockRerankingConfiguration": found,
         },
     }  # fmt: skip
-    asked = _asked(body, out, model, frozenset({"max_tokens_per_doc"}))
+    asked = _asked(body, out, model)
     asked.path_suffix = "/rerank"
     return asked
 
@@ -81,7 +79,7 @@ def vertex_request(body: Json, options: Options) -> TranslatedRequest:
         out["topN"] = _top(body, len(documents))
     # The texts are in the request already, so the response need not repeat them.
     out["ignoreRecordDetailsInResponse"] = True
-    return _asked(body, out, model, frozenset())
+    return _asked(body, out, model)
 
 
 def _results(scores: list[tuple[int, float]], asked: TranslatedRequest) -> Json:

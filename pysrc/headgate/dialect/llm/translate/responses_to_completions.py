@@ -6,11 +6,8 @@ from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
+from headgate.dialect.llm.sayable import Past
 
-CARRIED = fields.words(
-    "model input instructions tools tool_choice parallel_tool_calls max_output_tokens temperature top_p stream "
-    "reasoning text metadata user stream_options service_tier safety_identifier prompt_cache_key"
-)
 # Fields that need stored conversations, which only OpenAI has. Requests that set them are refused.
 REFUSED = {
     "previous_response_id": "earlier responses are not kept here: send the whole conversation",
@@ -22,7 +19,7 @@ DROPS = (
     "carried",
     "tools other than functions (`web_search`, `file_search`, `mcp`, `custom`, ...) and their items",
     "reasoning items and encrypted reasoning of earlier turns",
-    "`reasoning.summary`, `text.verbosity`",
+    "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
     "images by id or files by URL",
 )
@@ -38,7 +35,7 @@ class ItemContext(NamedTuple):
 
 def request(body: Json, options: Options) -> TranslatedRequest:
     """Return the provider's request. Raises Untranslatable."""
-    dropped = [name for name in body if name not in CARRIED]
+    dropped: list[str] = []
     for name, why in REFUSED.items():
         if body.get(name):
             raise Untranslatable(name, why)
@@ -61,6 +58,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     effort = fields.text(fields.obj(body, "reasoning") or {}, "effort", "reasoning")
     if effort is not None:
         out["reasoning_effort"] = effort
+    if (verbosity := fields.text(fields.obj(body, "text") or {}, "verbosity", "text")) is not None:
+        out["verbosity"] = verbosity
     form = _format(body)
     if form is not None:
         out["response_format"] = form
@@ -114,7 +113,8 @@ def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext)
         elif kind == "item_reference":
             raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
         else:
-            way.dropped.append(at)
+            # What a vendor thought, and what its own tools did.
+            way.dropped.append(Past(at))
 
 
 def _message(item: Json, at: str, way: ItemContext) -> Json | None:

@@ -1,0 +1,256 @@
+"""What each format can say of a client's request: one table for all pairs, and what is lost by it.
+
+A path names a member of the client's request: `.` separates, `[]` stands for every entry of an array. Values of single
+parameters that depend on the model (sampling with thinking, ...) are found by the translations themselves.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from headgate.dialect.llm.contract import Json
+from headgate.dialect.llm.efforts import CACHE_BREAKPOINTS, gpt_version
+
+_FORMATS: Final = {
+    "c": "completions", "m": "messages", "r": "responses", "g": "gemini", "v": "converse",
+    "b": "bedrock", "x": "vertex",
+}  # fmt: skip
+# Client format -> rows: the formats of providers that have a place, by their letters, and paths.
+_TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "completions": (
+        ("mgv", "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p stream "
+                "stream_options reasoning_effort response_format functions function_call thinking"),
+        ("m", "parallel_tool_calls user"),
+        ("g", "top_k presence_penalty frequency_penalty n seed thinking_config cachedContent cached_content "
+              "safetySettings labels"),
+        ("", "logprobs top_logprobs logit_bias modalities audio prediction store metadata service_tier moderation "
+             "safety_identifier prompt_cache_key prompt_cache_options prompt_cache_retention verbosity "
+             "web_search_options"),
+        ("", "messages[].name messages[].audio messages[].content[].image_url.detail tools[].function.strict"),
+        ("mv", "messages[].cache_control messages[].content[].cache_control tools[].cache_control "
+               "tools[].function.cache_control"),
+    ),
+    "messages": (
+        ("crgv", "model messages system tools tool_choice max_tokens temperature top_p stream thinking output_config "
+                 "output_format"),
+        ("cgv", "stop_sequences"),
+        ("cr", "metadata tool_choice.disable_parallel_tool_use tools[].strict"),
+        ("gv", "top_k"),
+        ("v", "anthropic_beta"),
+        ("", "cache_control container mcp_servers context_management service_tier inference_geo speed"),
+        ("rv", "messages[].content[].is_error"),
+        ("", "messages[].content[].citations"),
+        ("v", "tools[].cache_control"),
+        ("cv", "messages[].content[].cache_control"),
+        ("crv", "system[].cache_control"),
+    ),
+    "responses": (
+        ("cmgv", "model input instructions tools tool_choice max_output_tokens temperature top_p stream stream_options "
+                 "reasoning text"),
+        ("cm", "parallel_tool_calls user"),
+        ("c", "metadata service_tier safety_identifier prompt_cache_key text.verbosity tools[].strict "
+              "input[].content[].detail"),
+        ("mv", "vendor_extensions"),
+        ("", "store include truncation prompt max_tool_calls top_logprobs prompt_cache_retention prompt_cache_options "
+             "context_management moderation reasoning.summary"),
+    ),
+    "embeddings": (
+        ("bx", "model input dimensions encoding_format"),
+        ("b", "embedding_purpose input_type normalize truncate"),
+        ("x", "auto_truncate task_type title"),
+        ("", "user"),
+    ),
+    "rerank": (
+        ("bx", "model query documents return_documents top_n"),
+        ("b", "max_tokens_per_doc"),
+        ("", "rank_fields"),
+    ),
+}  # fmt: skip
+# Provider formats by the letters above, where these are not their names.
+_TABLES_OF: Final = {
+    "bedrock_embeddings": "bedrock", "vertex_embeddings": "vertex", "bedrock_rerank": "bedrock",
+    "vertex_rerank": "vertex",
+}  # fmt: skip
+# Values that say what a provider does anyway.
+_PLAIN: Final[dict[str, tuple[Any, ...]]] = {
+    "n": (1,), "frequency_penalty": (0,), "presence_penalty": (0,), "logprobs": (False,), "top_logprobs": (0,),
+    "logit_bias": ({},), "modalities": (["text"],), "store": (False,), "metadata": ({},), "include": ([],),
+    "service_tier": ("auto", "default"), "truncation": ("disabled",), "parallel_tool_calls": (True,),
+    "verbosity": ("medium",), "text.verbosity": ("medium",), "messages[].content[].image_url.detail": ("auto",),
+    "input[].content[].detail": ("auto",), "tools[].function.strict": (False,), "tools[].strict": (False,),
+    "tool_choice.disable_parallel_tool_use": (False,), "messages[].content[].is_error": (False,),
+    "messages[].content[].citations": ([], {"enabled": False}), "mcp_servers": ([],), "stop_sequences": ([],),
+}  # fmt: skip
+# Hints: without them an answer says the same. They are told, but no reason to refuse a request.
+HINTS: Final = frozenset((
+    "user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
+    "include", "reasoning.summary", "messages[].content[].citations", "cache_control", "system[].cache_control",
+    "tools[].cache_control",
+    "tools[].function.cache_control", "messages[].cache_control", "messages[].content[].cache_control",
+))  # fmt: skip
+# Paths that the translations find themselves, for the labels of metrics.
+_FOUND: Final = frozenset((
+    "messages[].content[]", "input[]", "input[].content[]", "input[].output[]", "tools[]", "reasoning.effort",
+    "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
+    "messages[].reasoning_content", "messages[].thinking_blocks", "contents[].parts[]",
+))  # fmt: skip
+_INDEX: Final = re.compile(r"\[\d+\]")
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\[\]-]")
+OTHER: Final = "other"
+# Bytes of a path, and of all of them, in a response header.
+LONGEST_NAME: Final = 96
+LONGEST_VALUE: Final = 1024
+
+
+class Past(str):
+    """The path of a part of an earlier turn that only the vendor that made it can read: never a reason to refuse."""
+
+    __slots__ = ()
+
+
+def _named_for_a_result(holder: Json) -> bool:
+    """Return whether `name` of a message names a tool, which formats have a place for."""
+    return holder.get("role") in ("tool", "function")
+
+
+# Where a path is said although the table says no: by its holder.
+_EXCEPT: Final[dict[str, Callable[[Json], bool]]] = {"messages[].name": _named_for_a_result}
+
+
+class Node(NamedTuple):
+    """One member below the top level. `path`: "" if nothing is lost with it; `many`: its value is an array."""
+
+    path: str
+    many: bool
+    below: dict[str, Node]
+
+
+class Plan(NamedTuple):
+    """What one pair carries of the top level, and the tree of what it does not carry below."""
+
+    carried: frozenset[str]
+    nested: dict[str, Node]
+
+
+def carried(client: str, upstream: str) -> frozenset[str]:
+    """Return the members at the top of a client's request that a format of providers can say; empty if all can be."""
+    plan = plan_of(client, upstream)
+    return frozenset() if plan is None else plan.carried
+
+
+def paths_of(client: str, upstream: str) -> dict[str, bool]:
+    """Return all paths of the table for a client, and whether the provider's format has a place for each."""
+    told = _TABLES_OF.get(upstream, upstream)
+    return {
+        path: told in {_FORMATS[letter] for letter in letters}
+        for letters, paths in _TABLE.get(client, ())
+        for path in paths.split()
+    }
+
+
+@functools.cache
+def plan_of(client: str, upstream: str) -> Plan | None:
+    """Return what the table says of a pair; None if it says nothing, since the pair carries all."""
+    told = _TABLES_OF.get(upstream, upstream)
+    if client not in _TABLE or told not in _FORMATS.values():
+        return None
+    tree: dict[str, Any] = {}
+    known = set()
+    for path, said in paths_of(client, upstream).items():
+        first, _, rest = path.partition(".")
+        if said and not rest and not first.endswith("[]"):
+            known.add(path)
+        if said or not (rest or first.endswith("[]")):
+            continue
+        here = tree
+        for step in path.split("."):
+            here = here.setdefault(step, {})
+        here[""] = path
+    return Plan(frozenset(known), _nodes(tree))
+
+
+def _nodes(tree: dict[str, Any]) -> dict[str, Node]:
+    return {
+        step.removesuffix("[]"): Node(below.get("", ""), step.endswith("[]"), _nodes(below))
+        for step, below in tree.items()
+        if step
+    }
+
+
+@functools.cache
+def _labels(client: str) -> frozenset[str]:
+    return frozenset(path for _, paths in _TABLE.get(client, ()) for path in paths.split()) | _FOUND
+
+
+def lost(client: str, upstream: str, body: Json, model: str) -> list[str]:
+    """Return the paths of what a request says and the provider's format cannot."""
+    plan = plan_of(client, upstream)
+    if plan is None:
+        return []
+    found = [
+        name
+        for name, value in body.items()
+        if name not in plan.carried and value is not None and value not in _PLAIN.get(name, ())
+    ]
+    marks = client == "messages" and upstream == "completions" and (gpt_version(model) or (0,)) < CACHE_BREAKPOINTS
+    _walk(plan.nested, body, "", found)
+    if marks:
+        _walk(_MARKS, body, "", found)
+    return found
+
+
+_MARKS: Final = _nodes({
+    "system[]": {"cache_control": {"": "system[].cache_control"}},
+    "messages[]": {"content[]": {"cache_control": {"": "messages[].content[].cache_control"}}},
+})  # fmt: skip
+
+
+def _walk(nodes: dict[str, Node], holder: Json, at: str, found: list[str]) -> None:
+    for name, node in nodes.items():
+        value = holder.get(name)
+        if value is None:
+            continue
+        if node.path and value not in _PLAIN.get(node.path, ()):
+            unless = _EXCEPT.get(node.path)
+            if unless is None or not unless(holder):
+                found.append(at + name)
+        if not node.below:
+            continue
+        if not node.many and isinstance(value, dict):
+            _walk(node.below, value, f"{at}{name}.", found)
+        elif node.many and isinstance(value, list):
+            for index, one in enumerate(value):
+                if isinstance(one, dict):
+                    _walk(node.below, one, f"{at}{name}[{index}].", found)
+
+
+def general(path: str) -> str:
+    """Return a path without the numbers of entries."""
+    return _INDEX.sub("[]", path)
+
+
+def is_refusal(path: str) -> bool:
+    """Return whether a request may be refused for what is lost."""
+    return not isinstance(path, Past) and general(path) not in HINTS
+
+
+def labels(client: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the values of a metric's label for paths, of which clients can invent no new ones."""
+    known = _labels(client)
+    return tuple(dict.fromkeys(path if path in known else OTHER for path in map(general, paths)))
+
+
+def field_value(paths: Iterable[str]) -> bytes:
+    """Return paths as the value of a response header: visible ASCII, LONGEST_VALUE at most."""
+    told = ""
+    for path in paths:
+        # Names come from clients.
+        name = _UNSAFE.sub("?", path[:LONGEST_NAME])
+        if len(told) + len(name) > LONGEST_VALUE - 5:
+            told += ", ..."
+            break
+        told += f", {name}" if told else name
+    return told.encode("ascii")
