@@ -37,9 +37,9 @@ binds:
 - port: {port}
   listeners:
   - routes:
-    - policies: {ai: {unsupportedParameters: refuse}}
+    - policies: {ai: {unsupportedParameters: refuse, prompts: {prepend: [{role: system, content: be very brief}]}}}
       backends:
-      - ai: {name: one, provider: {anthropic: {model: claude-x}}, hostOverride: "127.0.0.1:PROVIDER"}
+      - ai: {name: one, provider: {PROVIDES}, hostOverride: "127.0.0.1:PROVIDER"}
         policies: {backendAuth: {key: k}}
 """
 HEADER = "x-gw-unsupported-parameters"
@@ -161,8 +161,20 @@ def test_other_vendors(rig: Rig) -> None:
 
 def test_a_policy_of_a_route(gateway: Any, stand_in: Any) -> None:
     provider = stand_in(whole(message()))
-    running = gateway(ROUTES.replace("PROVIDER", str(provider.port)))
+    running = gateway(ROUTES.replace("PROVIDES", "anthropic: {model: c}").replace("PROVIDER", str(provider.port)))
     reply = Rig(running, provider).post({**CHAT, "model": "any"})
     assert reply.status_code == 400
     assert reply.json()["error"]["code"] == "unsupported_parameter"
+    assert provider.seen == []
+
+
+def test_an_estimate_counts_added_prompts(gateway: Any, stand_in: Any) -> None:
+    provider = stand_in(whole(chat()))
+    rig = Rig(gateway(ROUTES.replace("PROVIDES", "openAI: {model: m}").replace("PROVIDER", str(provider.port))), provider)
+    body = {"model": "m", "messages": [{"role": "user", "content": "one two"}]}
+    # Three words and the frame of a message are added.
+    assert rig.post(body, "/v1/messages/count_tokens").json() == {"input_tokens": (2 + 4 + 3) + (3 + 4)}
+    assert rig.post({"contents": [{"parts": [{"text": "one two"}]}]}, "/v1beta/models/m:countTokens").json() == {
+        "totalTokens": (2 + 4 + 3) + (3 + 4)
+    }
     assert provider.seen == []

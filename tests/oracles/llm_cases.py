@@ -33,9 +33,10 @@ def cases(kind: str, format: str) -> dict[str, Any]:
     return {path.stem: json.loads(path.read_text()) for path in sorted((GOLDEN / kind / format).glob("*.json"))}
 
 
-def asked_of(pair: pairs.Converter, body: dict[str, Any]) -> TranslatedRequest:
-    """Return the request, with what changes from run to run fixed."""
-    return replace(pair.request(body, OPTIONS), created=1_700_000_000, ident="0123456789abcdef")
+def asked_of(pair: pairs.Converter, body: dict[str, Any], stream: bool = False) -> TranslatedRequest:
+    """Return the request, with what changes from run to run fixed. Google's clients name model and streams in the path."""
+    options = replace(OPTIONS, model="m-1", stream=stream) if pair.client.startswith("gemini") else OPTIONS
+    return replace(pair.request(body, options), created=1_700_000_000, ident="0123456789abcdef")
 
 
 @cache
@@ -44,6 +45,8 @@ def plain(pair: pairs.Converter, stream: bool) -> TranslatedRequest:
     client = pair.client
     name = {"embeddings": "single", "rerank": "basic"}.get(client, "basic")
     body = dict(cases("requests", client)[name])
+    if stream and client == "gemini":
+        return asked_of(pair, body, True)
     if stream:
         body["stream"] = True
         if client == "completions":

@@ -43,6 +43,7 @@ cdef class LlmCall:
     cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
     cdef bint unknown_path               # no suffix named the format, and no configured route allows that
+    cdef readonly bint arrays            # a stream of generateContent is wanted as a JSON array, not as events
     cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry
     cdef list tried                      # llm.target.LlmTarget, in order

@@ -71,6 +71,10 @@ class LlmCall:
 
     streaming: bool
     model: str
+    @property
+    def arrays(self) -> bool:
+        """Whether a stream of generateContent is wanted as a JSON array."""
+
     translation_state: object
     guards: Any
     verdicts: Any

@@ -5,6 +5,7 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, TAKEN, Backend, RoutedRequest
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.llm.array_tap cimport array_tap
 from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.realtime cimport frame_tap
@@ -116,6 +117,8 @@ cdef class LlmBackend(Backend):
         try:
             reply = render(ctx)
             request.tap = guard_tap(call, request.tap, request.backend.max_body)
+            if call.arrays and request.tap is not None:
+                request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request
             logger.exception("a request cannot be put into the provider's format")
             ctx.error = f"request cannot be rendered: {type(error).__name__}"

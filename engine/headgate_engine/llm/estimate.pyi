@@ -1,6 +1,7 @@
 MESSAGES: dict[str, tuple[str, ...]]
 TEXTS: dict[str, tuple[str, ...]]
 INNER: tuple[str, ...]
+INSIDE: tuple[str, ...]
 
 def tokens_of(text: str) -> int:
     """Return about how many tokens a text has."""

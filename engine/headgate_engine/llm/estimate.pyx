@@ -31,8 +31,11 @@ cdef enum:
 
 # Where a prompt's texts are: by format, members with messages, and members with texts alone.
 MESSAGES = {"completions": ("messages",), "messages": ("system", "messages"), "responses": ("instructions", "input"),
-            "gemini": ("systemInstruction", "system_instruction", "contents"), "count_tokens": ("system", "messages")}
-TEXTS = {"embeddings": ("input",), "rerank": ("query", "documents")}
+            "gemini": ("systemInstruction", "system_instruction", "contents"), "count_tokens": ("system", "messages"),
+            "gemini_count_tokens": ("systemInstruction", "system_instruction", "contents")}
+# Members of a counting request of Google that hold a whole request.
+INSIDE = ("generateContentRequest", "generate_content_request")
+TEXTS = {"text": ("prompt",), "embeddings": ("input",), "rerank": ("query", "documents")}
 # Members of messages and parts that hold more of them, or text.
 INNER = ("content", "parts", "text", "output")
 
@@ -161,6 +164,10 @@ cdef int64_t document_tokens(str format, object told) except -1:
     cdef int64_t sum = 0
     if not isinstance(told, dict):
         return 0
+    if format == "gemini_count_tokens":
+        for name in INSIDE:
+            if isinstance((<dict>told).get(name), dict):
+                told = (<dict>told)[name]
     for name in TEXTS.get(format, ()):
         sum += tokens_in(told.get(name))
     for name in MESSAGES.get(format, ()):
@@ -168,8 +175,9 @@ cdef int64_t document_tokens(str format, object told) except -1:
     return sum + PER_PROMPT if format in MESSAGES else sum
 
 
-cdef Reply estimate_of(bytes body):
-    told = b'{"input_tokens":%d}' % prompt_tokens("count_tokens", body)
+cdef Reply estimate_of(str format, bytes body, int64_t added):
+    cdef int64_t found = prompt_tokens(format, body) + added
+    told = (b'{"totalTokens":%d}' if format == "gemini_count_tokens" else b'{"input_tokens":%d}') % found
     return Reply(200, told, ((b"content-type", b"application/json"),), "DirectResponse")
 
 

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes
 # Realtime is in it because a WebSocket to that path can be nothing else.
 DEFAULT_ROUTES = {
     "/v1/chat/completions": "completions",
+    "/v1/completions": "text",
     "/v1/responses": "responses",
     "/v1/responses/compact": "detect",
     "/v1/messages": "messages",

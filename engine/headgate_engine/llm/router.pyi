@@ -14,6 +14,7 @@ BEDROCK: bytes
 INJECTED: bytes
 STREAM_IN_BODY: frozenset[str]
 LOOSE: frozenset[str]
+COUNTING: frozenset[str]
 BY_BODY: frozenset[str]
 RAW_PREDICT: frozenset[bytes]
 BY_PATH: frozenset[str]

@@ -28,6 +28,9 @@ from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.coding cimport coding_of, decoded
 
+from libc.stdint cimport int64_t
+
+from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.formats import DEFAULT_ROUTES
 from headgate_engine.peek.json import PeekError
 from headgate_engine.wire.coding import CodingError, DecodedTooLong
@@ -37,12 +40,12 @@ MAX_DECODED = 2 * 1024 * 1024
 BEDROCK = b"aws.bedrock"
 INJECTED = b',"stream_options":{"include_usage":true}'
 # Formats whose bodies tell whether a stream is wanted; for the others the path does.
-STREAM_IN_BODY = frozenset(("completions", "messages", "responses", "detect", "passthrough"))
+STREAM_IN_BODY = frozenset(("completions", "messages", "responses", "text", "detect", "passthrough"))
 # Formats that may have no model, or another body than JSON.
 LOOSE = frozenset(("detect", "passthrough", "realtime"))
 FORM_MODEL = re.compile(rb'name="?model"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]*)\r\n')
 # Formats whose bodies name the model, whatever stands in their paths; of messages that depends on the path.
-BY_BODY = frozenset(("completions", "responses", "embeddings", "rerank", "count_tokens"))
+BY_BODY = frozenset(("completions", "responses", "text", "embeddings", "rerank", "count_tokens"))
 RAW_PREDICT = frozenset((b":rawPredict", b":streamRawPredict"))
 # Formats whose paths name the model and say whether a stream is wanted.
 BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
@@ -78,7 +81,6 @@ cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names 
 cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
 cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
-cdef Reply NO_ARRAYS = refusal(400, "invalid_request_body", "streams of this format are events: add ?alt=sse")
 
 
 def not_found(str model):
@@ -174,6 +176,9 @@ cdef class ModelRouter:
         call.known = call.known or target.pinned is not None
         call.tried.append(target)
         ctx.provider = target.provider
+        if call.format == "text" and target.guarded:
+            # Guards do not read it: it is a path like those that no suffix names.
+            call.open_path, call.unknown_path, call.format = self.open_paths, not self.allows_unknown, self.routes.rest
         if call.open_path:
             call.format = self.routes.rest if target.rest is None else target.rest
             call.opaque = call.format == "opaque"
@@ -218,7 +223,7 @@ cdef class ModelRouter:
         cdef MessageHead head = ctx.head
         cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
         cdef str named = self.routes.named(path, len(path))
-        return named is None or named in LOOSE
+        return named is None or named == "text" or named in LOOSE
 
     # -- what the request says -----------------------------------------------------------------------------------------
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path):
@@ -242,8 +247,7 @@ cdef class ModelRouter:
                 return BAD_MODEL
             verb = path[span[1]:]
             call.streaming = b"stream" in verb or b"-stream" in verb
-            if call.format == "gemini" and call.streaming and not wants_events(head):
-                return NO_ARRAYS
+            call.arrays = call.format == "gemini" and call.streaming and not wants_events(head)
         if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
             reply = self._decode(ctx, call)
             if reply is not None:
@@ -393,7 +397,7 @@ cdef class ModelRouter:
         call.model = model or ""
         call.format_route = target.format_route_of(call.format, call.model)
         if call.format_route is None:
-            return estimated(call, body) if call.format == "count_tokens" else unsupported(call, target)
+            return estimated(call, body, target.added) if call.format in COUNTING else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_include_usage and (<FormatRoute>call.format_route).upstream == "completions"
@@ -444,8 +448,9 @@ cdef class ModelRouter:
             query = with_model(query, call.model)
         if query and target.own_key:
             query = without(query, b"key")
-        if query and call.format in BY_PATH and not call.streaming:
+        if query and call.format in BY_PATH and not call.streaming or call.arrays:
             query = without(query, b"alt")           # answers that are not streams are read as JSON
+            query = (query + b"&alt=sse" if query else b"?alt=sse") if call.arrays else query
         new = format_route.path_for(call, path, query, None)
         head.set_target(new, len(new))
         # Usage is read from the answer: a coding that the client alone asked for would hide it.
@@ -457,8 +462,8 @@ cdef class ModelRouter:
         return 0
 
 
-cdef Reply estimated(LlmCall call, bytes body):
-    cdef Reply reply = estimate_of(body)
+cdef Reply estimated(LlmCall call, bytes body, int64_t added):
+    cdef Reply reply = estimate_of(call.format, body, added)
     call.counted = count_of(reply.body)
     return reply
 

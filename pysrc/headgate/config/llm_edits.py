@@ -22,6 +22,7 @@ ENGINE_FORMATS: Final = {
     "anthropicTokenCount": "count_tokens",
     "generateContent": "gemini",
     "geminiCountTokens": "gemini_count_tokens",
+    "textCompletions": "text",
 }
 
 

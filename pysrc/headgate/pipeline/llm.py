@@ -16,6 +16,7 @@ from headgate.backend.llm.own_errors import speak
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
 from headgate.ir.policy.health import Eviction, Health
+from headgate.ir.policy.prompt_guard import PromptEnrichment
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import phases
@@ -30,6 +31,7 @@ from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.llm.backend import LlmBackend
+from headgate_engine.llm.estimate import tokens_of_document
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
 from headgate_engine.llm.router import ModelRouter
@@ -50,6 +52,15 @@ DEFAULT_HEALTH: Final = Health(eviction=Eviction(consecutive=3))
 DENIED: Final = Reply(403, b"", (), "Authorization")
 
 Member = Callable[[str, str, Endpoint], EndpointState]
+
+
+def _added_tokens(enrichment: PromptEnrichment | None) -> int:
+    """Return about how many tokens added prompts have: what an estimate grows by with them."""
+    if enrichment is None:
+        return 0
+    turns = [{"role": role, "content": text} for role, text in (*enrichment.prepend, *enrichment.append)]
+    full, empty = (tokens_of_document("messages", {"messages": messages}) for messages in (turns, []))
+    return full - empty
 
 
 class LlmCompiler:
@@ -183,6 +194,7 @@ class LlmCompiler:
         )
         target.own_key = brings_key(model.policies.auth)
         target.rest = model.rest
+        target.added = _added_tokens(model.edits.enrichment)
         target.guarded = bool(model.edits.guard or model.edits.enrichment)
         target.rules = self._rules(model)
         return target

@@ -67,7 +67,7 @@ def test_other_spellings_of_a_path_are_that_path(path: str, kind: str) -> None:
         ("/rerank", "rerank"),
         ("/realtime", "realtime"),
         ("/images/edits", "detect"),
-        ("/completions", "passthrough"),
+        ("/completions", "text"),
         # Threads of another interface have messages, too.
         ("/v1/threads/t/messages", "passthrough"),
         ("/threads/t/messages", "passthrough"),

@@ -84,6 +84,24 @@ WRITE = {
         FILTER: "refusal",
         PAUSE: "pause_turn",
     },
+    "gemini": {
+        END: "STOP",
+        SEQUENCE: "STOP",
+        LENGTH: "MAX_TOKENS",
+        CONTEXT: "MAX_TOKENS",
+        TOOLS: "STOP",
+        FILTER: "SAFETY",
+        PAUSE: "STOP",
+    },
+    "text": {
+        END: "stop",
+        SEQUENCE: "stop",
+        LENGTH: "length",
+        CONTEXT: "length",
+        TOOLS: "stop",
+        FILTER: "content_filter",
+        PAUSE: "stop",
+    },
     # The reply's status; LENGTH and CONTEXT have the reason `max_output_tokens`, FILTER has `content_filter`.
     "responses": {
         END: "completed",

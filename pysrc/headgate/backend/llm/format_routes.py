@@ -6,6 +6,7 @@ format.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,6 +33,7 @@ FORMATS: Final = {
     "realtime": ("realtime", "/realtime"),
     "generateContent": ("gemini", ""),
     "geminiCountTokens": ("gemini_count_tokens", ""),
+    "textCompletions": ("text", "/completions"),
 }
 # Bodies of these formats are forwarded unchanged.
 OPAQUE: Final = ("detect", "passthrough")
@@ -39,21 +41,37 @@ OPAQUE: Final = ("detect", "passthrough")
 BY_PATH: Final = ("gemini", "gemini_count_tokens")
 # Client format to the formats it can be translated to; the first one that the provider accepts is used.
 CANDIDATES: Final = {
-    "completions": ("gemini", "completions", "messages", "converse"),
+    "completions": ("gemini", "completions", "messages", "converse", "responses"),
     "messages": ("messages", "completions", "responses", "gemini", "converse"),
     "responses": ("responses", "completions", "messages", "gemini", "converse"),
+    "gemini": ("gemini", "completions", "messages", "responses", "converse"),
+    "text": ("text", "completions", "gemini", "messages", "responses", "converse"),
+    "gemini_count_tokens": ("gemini_count_tokens", "count_tokens"),
 }
 # Formats whose streams have a defined end, so that a truncated stream is recognised.
 STREAMED: Final = ("completions", "messages", "responses", "gemini")
 SUFFIXES: Final = {client: suffix for client, suffix in FORMATS.values()}
 BEDROCK: Final = (
     ("completions", "converse"), ("messages", "converse"), ("responses", "converse"),
+    ("gemini", "converse"), ("text", "converse"), ("gemini_count_tokens", "bedrock_count_tokens"),
     ("embeddings", "bedrock_embeddings"), ("count_tokens", "bedrock_count_tokens"), ("rerank", "bedrock_rerank"),
 )  # fmt: skip
 MODERATED: Final = ("completions", "responses")
 GEMINI_MODELS: Final = "/v1beta/models/"
 CLAUDE: Final = "claude"
 OTHERS: Final = "others"
+# Vendors of chat completions that do not serve legacy text completions, or not for their usual models.
+CHAT_VENDORS: Final = frozenset((
+    "openai", "anthropic", "copilot", "gcp.gemini", "cohere", "cerebras", "deepseek", "groq", "mistral", "xai",
+))  # fmt: skip
+# OpenAI's models that only take text completions, and those that only take Responses
+# (https://platform.openai.com/docs/models).
+TEXT_MODELS: Final = re.compile(r"(davinci|babbage)-002|.*-instruct(-\d+)?")
+RESPONSES_MODELS: Final = re.compile(
+    r"(o\d+|gpt-5(\.\d+)?)-pro(-[\d-]+)?|o\d+(-mini)?-deep-research.*|(gpt-5(\.\d+)?-)?codex(-.*)?|computer-use-.*"
+)
+OF_TEXT: Final = "text"
+OF_RESPONSES: Final = "responses"
 AZURE_FORMATS: Final = ("completions", "responses", "embeddings")
 
 
@@ -178,8 +196,32 @@ def format_routes_of(
 
     if provider.family == "copilot":
         return _copilot(provider, routes, path_of, tags)
-    _add_translated(provider, routes, path_of)
-    return {"": routes}, None
+    if "text" not in routes and "completions" in routes and provider.kind not in CHAT_VENDORS:
+        routes["text"] = native("text", _path(provider, "text", SUFFIXES["text"], None), provider.kind)
+    if provider.kind != "openai" or "completions" not in routes:
+        _add_translated(provider, routes, path_of)
+        return {"": routes}, None
+    return _openai(provider, routes, path_of), _openai_family
+
+
+def _openai(
+    provider: LlmProvider, spoken: FormatRoutes, path_of: Callable[[str], ProviderPath]
+) -> dict[str, FormatRoutes]:
+    """Return the format routes of OpenAI by family of models. `spoken`: the routes of all formats."""
+    text = {name: route for name, route in spoken.items() if name != "responses"}
+    text["text"] = native("text", _path(provider, "text", SUFFIXES["text"], None), provider.kind)
+    responses = {name: route for name, route in spoken.items() if name != "completions" or "responses" not in spoken}
+    found = {"": dict(spoken), OF_TEXT: text, OF_RESPONSES: responses}
+    for routes in found.values():
+        _add_translated(provider, routes, path_of)
+    return found
+
+
+def _openai_family(model: str) -> str:
+    name = model.rpartition("/")[2]
+    if RESPONSES_MODELS.fullmatch(name):
+        return OF_RESPONSES
+    return OF_TEXT if TEXT_MODELS.fullmatch(name) else ""
 
 
 def _copilot(
@@ -343,12 +385,11 @@ def _vertex(provider: LlmProvider, place: VertexPlace) -> dict[str, FormatRoutes
 
     by_claude = Dialect(vertex.claude_name, vertex.claude_body)
     messages = at(anthropic, ":rawPredict", ":streamRawPredict")
-    claude = always | {
-        "messages": native("messages", messages, kind, by_claude),
-        "count_tokens": native(
-            "count_tokens", at(f"{anthropic}count-tokens:rawPredict"), kind, Dialect(adapt=vertex.count_body)
-        ),
-    }
+    claude = always | {"messages": native("messages", messages, kind, by_claude)}
+    count, by_count = at(f"{anthropic}count-tokens:rawPredict"), Dialect(adapt=vertex.count_body)
+    claude["count_tokens"] = native("count_tokens", count, kind, by_count)
+    if (counted := translated(provider, "gemini_count_tokens", "count_tokens", count, by_count)) is not None:
+        claude["gemini_count_tokens"] = counted
     _add_translated(provider, claude, lambda _: messages, by_claude)
 
     gemini = always | {

@@ -86,6 +86,7 @@ class Translation:
             guardrail=self.guardrail,
             region=self.region,
             anthropic_version=head.get("anthropic-version"),
+            stream=self.pair.client == "gemini" and call.streaming,
         )
         try:
             asked = self.pair.request(told, options)

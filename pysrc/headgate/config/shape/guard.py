@@ -226,7 +226,7 @@ PROMPTS: Final = Object(
 )
 ROUTE_TYPES: Final = (
     "completions", "messages", "models", "passthrough", "detect", "responses", "embeddings", "realtime",
-    "anthropicTokenCount", "generateContent", "geminiCountTokens", "rerank",
+    "anthropicTokenCount", "generateContent", "geminiCountTokens", "rerank", "textCompletions",
 )  # fmt: skip
 AI_POLICY: Final = Object(
     "AiPolicy",
@@ -246,7 +246,7 @@ AI_POLICY: Final = Object(
 
 FORMATS: Final = (
     "completions", "messages", "responses", "embeddings", "anthropicTokenCount", "generateContent",
-    "geminiCountTokens", "realtime", "rerank",
+    "geminiCountTokens", "realtime", "rerank", "textCompletions",
 )  # fmt: skip
 CUSTOM_PROVIDER: Final = Object(
     "CustomProvider",

@@ -27,6 +27,7 @@ class Format(StrEnum):
     RERANK = "rerank"
     REALTIME = "realtime"
     GEMINI = "gemini"
+    TEXT = "text"
     GEMINI_COUNT_TOKENS = "gemini_count_tokens"
 
     CONVERSE = "converse"
@@ -87,7 +88,7 @@ class Options:
     `allowed_betas` those that may be sent to Bedrock (None: ALLOWED_BETAS of messages_to_converse). `metadata` is the
     request header `x-bedrock-metadata`. `guardrail` is an (identifier, version) pair. `region` is used for the ARN of a
     rerank model. `anthropic_version` is the request header of this name. `whole_ids` leaves ids of tool calls as they
-    are, for a step on the way to another format.
+    are, for a step on the way to another format. `stream` tells whether a stream is wanted where bodies do not.
     """
 
     model: str | None = None
@@ -100,6 +101,7 @@ class Options:
     region: str = "us-east-1"
     anthropic_version: str | None = None
     whole_ids: bool = False
+    stream: bool = False
 
 
 class Headers(Protocol):

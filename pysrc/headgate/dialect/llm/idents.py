@@ -5,6 +5,7 @@ Ids are changed in the same way wherever they stand, so that calls and results s
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from typing import Any, NamedTuple
@@ -59,6 +60,29 @@ RESPONSES = Idents(_ANY, 64)
 # Mistral: "must be a-z, A-Z, 0-9, with a length of 9".
 MISTRAL = Idents(re.compile(r"[^A-Za-z0-9]"), 9, exact=True)
 WHOLE = Whole(_ANY, 0)
+
+
+# In front of another vendor's signature where a format wants Base64 of anything.
+_WRAPPED = b"headgate:"
+_REDACTED = b"redacted:"
+
+
+def wrapped(signature: str, redacted: bool = False) -> str:
+    """Return another vendor's signature (or its redacted thought) as Gemini tells signatures: Base64 of bytes."""
+    return base64.b64encode(_WRAPPED + (_REDACTED if redacted else b"") + signature.encode("utf-8", "replace")).decode()
+
+
+def unwrapped(signature: str) -> tuple[str, bool] | None:
+    """Return what wrapped() was given; None for a signature of Gemini's own. Clients may encode it for URLs."""
+    try:
+        found = base64.urlsafe_b64decode(signature.replace("+", "-").replace("/", "_") + "=" * (-len(signature) % 4))
+    except ValueError:
+        return None
+    if not found.startswith(_WRAPPED):
+        return None
+    rest = found[len(_WRAPPED) :]
+    own = rest.removeprefix(_REDACTED)
+    return own.decode("utf-8", "replace"), len(own) < len(rest)
 
 
 def sign(call: dict[str, Any], ident: str, first: bool) -> None:

@@ -30,13 +30,16 @@ from headgate.dialect.llm.translate import (
     chains,
     completions_to_gemini,
     completions_to_messages,
+    completions_to_responses,
     count_tokens,
     embeddings,
+    gemini_to_completions,
     messages_to_completions,
     messages_to_converse,
     messages_to_responses,
     rerank,
     responses_to_completions,
+    text_to_completions,
 )
 from headgate_engine.llm.translate.converter import StreamConverter
 from headgate_engine.llm.translate.fault_kinds import kind_of_status
@@ -90,6 +93,8 @@ class Converter:
         """Return the request for the provider. `body` is not changed. Raises Untranslatable."""
         try:
             asked = self.make_request(body, options)
+            if self.client == "gemini":
+                body = gemini_to_completions.plainly(body)
             lost = sayable.lost(self.client, self.upstream, body, asked.model)
             if lost:
                 asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))
@@ -146,6 +151,16 @@ _ALL = (
     _talk("responses", "messages", chains.responses_to_messages, chains.RESPONSES_TO_MESSAGES_DROPS),
     _talk("responses", "gemini", chains.responses_to_gemini, chains.RESPONSES_TO_GEMINI_DROPS),
     _talk("messages", "gemini", chains.messages_to_gemini, chains.MESSAGES_TO_GEMINI_DROPS),
+    _talk("completions", "responses", completions_to_responses.request, completions_to_responses.DROPS),
+    _talk("gemini", "completions", chains.gemini_to_completions_alone, chains.GEMINI_TO_COMPLETIONS_DROPS),
+    _talk("gemini", "messages", chains.gemini_to_messages, chains.GEMINI_TO_MESSAGES_DROPS),
+    _talk("gemini", "responses", chains.gemini_to_responses, chains.GEMINI_TO_RESPONSES_DROPS),
+    _talk("gemini", "converse", chains.gemini_to_converse, chains.GEMINI_TO_CONVERSE_DROPS),
+    _talk("text", "completions", text_to_completions.request, text_to_completions.DROPS),
+    _talk("text", "messages", chains.text_to_messages, chains.TEXT_TO_MESSAGES_DROPS),
+    _talk("text", "responses", chains.text_to_responses, chains.TEXT_TO_RESPONSES_DROPS),
+    _talk("text", "gemini", chains.text_to_gemini, chains.TEXT_TO_GEMINI_DROPS),
+    _talk("text", "converse", chains.text_to_converse, chains.TEXT_TO_CONVERSE_DROPS),
     Converter("embeddings", "bedrock_embeddings", embeddings.BEDROCK_DROPS, Framing.SSE, embeddings.bedrock_request,
               embeddings.bedrock_reply),
     Converter("embeddings", "copilot_embeddings", embeddings.COPILOT_DROPS, Framing.SSE, embeddings.copilot_request,
@@ -158,6 +173,10 @@ _ALL = (
               rerank.vertex_reply),
     Converter("count_tokens", "bedrock_count_tokens", count_tokens.DROPS, Framing.SSE, count_tokens.request,
               count_tokens.reply),
+    Converter("gemini_count_tokens", "count_tokens", count_tokens.FROM_GEMINI_DROPS, Framing.SSE,
+              count_tokens.from_gemini, count_tokens.gemini_reply),
+    Converter("gemini_count_tokens", "bedrock_count_tokens", count_tokens.FROM_GEMINI_DROPS, Framing.SSE,
+              count_tokens.from_gemini_to_bedrock, count_tokens.gemini_reply_of_bedrock),
 )  # fmt: skip
 PAIRS: dict[tuple[str, str], Converter] = {(pair.client, pair.upstream): pair for pair in _ALL}
 

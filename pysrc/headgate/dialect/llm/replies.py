@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.formats import completions, converse, gemini, messages, responses
+from headgate.dialect.llm.formats import completions, converse, gemini, messages, responses, text
 from headgate.dialect.llm.said import Said
 from headgate_engine.llm.translate.counts import (
     UsageCounts,
@@ -28,6 +28,8 @@ WRITERS: dict[str, Callable[[Said, TranslatedRequest], Json]] = {
     "completions": completions.write,
     "messages": messages.write,
     "responses": responses.write,
+    "gemini": gemini.write,
+    "text": text.write,
 }
 # The member with the token usage in a complete reply of each format, and its reader.
 USAGES: dict[str, tuple[str, Callable[[object], UsageCounts | None]]] = {

@@ -21,15 +21,16 @@ _FORMATS: Final = {
 # Client format -> rows: the formats of providers that have a place, by their letters, and paths.
 _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "completions": (
-        ("mgv", "model messages tools tool_choice max_tokens max_completion_tokens stop temperature top_p stream "
-                "stream_options reasoning_effort response_format functions function_call thinking"),
-        ("m", "parallel_tool_calls user"),
-        ("g", "top_k presence_penalty frequency_penalty n seed thinking_config cachedContent cached_content "
-              "safetySettings labels"),
-        ("", "logprobs top_logprobs logit_bias modalities audio prediction store metadata service_tier moderation "
-             "safety_identifier prompt_cache_key prompt_cache_options prompt_cache_retention verbosity "
-             "web_search_options"),
-        ("", "messages[].name messages[].audio messages[].content[].image_url.detail tools[].function.strict"),
+        ("mgvr", "model messages tools tool_choice max_tokens max_completion_tokens temperature top_p stream "
+                 "stream_options reasoning_effort response_format functions function_call thinking"),
+        ("mgv", "stop top_k"),
+        ("mr", "parallel_tool_calls user"),
+        ("g", "presence_penalty frequency_penalty n seed thinking_config cachedContent cached_content safetySettings "
+              "labels"),
+        ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
+              "messages[].content[].image_url.detail tools[].function.strict"),
+        ("", "logprobs top_logprobs logit_bias modalities audio prediction moderation prompt_cache_options "
+             "web_search_options messages[].name messages[].audio"),
         ("mv", "messages[].cache_control messages[].content[].cache_control tools[].cache_control "
                "tools[].function.cache_control"),
     ),
@@ -57,6 +58,24 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("", "store include truncation prompt max_tool_calls top_logprobs prompt_cache_retention prompt_cache_options "
              "context_management moderation reasoning.summary"),
     ),
+    "gemini": (
+        ("cmrv", "contents systemInstruction tools toolConfig generationConfig"),
+        ("", "safetySettings labels serviceTier store"),
+        ("mv", "generationConfig.topK"),
+        ("c", "generationConfig.presencePenalty generationConfig.frequencyPenalty generationConfig.seed"),
+        ("cmv", "generationConfig.stopSequences"),
+        ("", "generationConfig.candidateCount generationConfig.responseLogprobs generationConfig.logprobs "
+             "generationConfig.responseModalities generationConfig.speechConfig generationConfig.mediaResolution "
+             "generationConfig.audioTimestamp generationConfig.imageConfig generationConfig.routingConfig"),
+    ),
+    "text": (
+        ("cmrgv", "model prompt max_tokens temperature top_p stream stream_options echo"),
+        ("cmgv", "stop"),
+        ("cg", "presence_penalty frequency_penalty seed"),
+        ("cmr", "user"),
+        ("c", "logit_bias"),
+        ("", "best_of logprobs"),
+    ),
     "embeddings": (
         ("bx", "model input dimensions encoding_format"),
         ("b", "embedding_purpose input_type normalize truncate"),
@@ -83,6 +102,9 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "input[].content[].detail": ("auto",), "tools[].function.strict": (False,), "tools[].strict": (False,),
     "tool_choice.disable_parallel_tool_use": (False,), "messages[].content[].is_error": (False,),
     "messages[].content[].citations": ([], {"enabled": False}), "mcp_servers": ([],), "stop_sequences": ([],),
+    "best_of": (1,), "echo": (False,), "suffix": ("",), "generationConfig.candidateCount": (1,),
+    "generationConfig.responseModalities": (["TEXT"], ["text"]), "generationConfig.responseLogprobs": (False,),
+    "safetySettings": ([],), "generationConfig.stopSequences": ([],),
 }  # fmt: skip
 # Hints: without them an answer says the same. They are told, but no reason to refuse a request.
 HINTS: Final = frozenset((
@@ -95,7 +117,9 @@ HINTS: Final = frozenset((
 _FOUND: Final = frozenset((
     "messages[].content[]", "input[]", "input[].content[]", "input[].output[]", "tools[]", "reasoning.effort",
     "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
-    "messages[].reasoning_content", "messages[].thinking_blocks", "contents[].parts[]",
+    "messages[].reasoning_content", "messages[].thinking_blocks", "contents[].parts[]", "contents[].thinking_blocks",
+    "generationConfig.thinkingConfig", "generationConfig.temperature", "generationConfig.topP", "toolConfig",
+    "tools[].googleSearch", "tools[].codeExecution", "tools[].urlContext", "contents[].parts[].functionResponse.parts",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\[\]-]")

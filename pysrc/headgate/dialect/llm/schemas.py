@@ -145,3 +145,37 @@ class _Normaliser:
         if strings and out.get("type") in (None, "string"):
             out["type"] = "string"
             out["enum"] = strings
+
+
+# Members of Google's schemas that hold one schema, a list of schemas, or schemas by name.
+_ONE, _LIST, _NAMED = ("items",), ("anyOf", "any_of", "prefixItems"), ("properties",)
+_NAMES = {"any_of": "anyOf", "min_items": "minItems", "max_items": "maxItems", "min_length": "minLength",
+          "max_length": "maxLength"}  # fmt: skip
+
+
+def lower_types(schema: Any, depth: int = 0) -> Json:
+    """Return Google's schema as JSON schema: types in small letters, `nullable` as a type. Raises Untranslatable."""
+    if not isinstance(schema, dict):
+        return {}
+    if depth > MAX_DEPTH:
+        raise Untranslatable("schema", "is too deep")
+    out: Json = {}
+    for name, value in dict[str, Any](schema).items():
+        made: Any = value
+        if name == "type" and isinstance(value, str):
+            made = value.lower()
+        elif name in _ONE:
+            made = lower_types(value, depth + 1)
+        elif name in _LIST and isinstance(value, list):
+            made = [lower_types(one, depth + 1) for one in value]
+        elif name in _NAMED and isinstance(value, dict):
+            made = {key: lower_types(one, depth + 1) for key, one in value.items()}
+        elif name in ("nullable", "propertyOrdering", "property_ordering"):
+            continue
+        elif name.lower().startswith(("min", "max")) and isinstance(value, str) and value.isdigit():
+            # int64 is a string in Google's JSON.
+            made = int(value)
+        out[_NAMES.get(name) or name] = made
+    if schema.get("nullable") is True and isinstance(out.get("type"), str):
+        out["type"] = [out["type"], "null"]
+    return out

@@ -6,9 +6,12 @@ The provider's events pass from a decoder through a reader into a writer (headga
 from __future__ import annotations
 
 from headgate.dialect.llm.contract import Framing, Json, TranslatedRequest
+from headgate.dialect.llm.idents import wrapped
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
 from headgate_engine.llm.translate.converter import StreamConverter
+from headgate_engine.llm.translate.google import GeminiWriter
+from headgate_engine.llm.translate.legacy import TextWriter
 from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader
 from headgate_engine.llm.translate.responses_reader import ResponsesReader
 from headgate_engine.llm.translate.writers import CompletionsWriter, Writer
@@ -24,6 +27,8 @@ WRITERS: dict[str, type[Writer]] = {
     "completions": CompletionsWriter,
     "messages": MessagesWriter,
     "responses": ResponsesWriter,
+    "gemini": GeminiWriter,
+    "text": TextWriter,
 }
 FRAMINGS = {"converse": Framing.EVENT_STREAM}
 
@@ -34,6 +39,10 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
     extra: Json = {}
     if client == "completions":
         extra = {"include_usage": asked.include_usage}
+    elif client == "text":
+        extra = {"include_usage": asked.include_usage, **asked.echo}
+    elif client == "gemini":
+        extra = {"wrap": wrapped}
     elif client == "responses":
         # The caller may have set `requested` after the translation of the request.
         extra = {**asked.echo, "model": model}

@@ -18,20 +18,37 @@ def provider(name: str) -> LlmProvider:
 
 
 TABLE = {
-    "openai": {"completions": "completions", "responses": "responses", "messages": "completions"},
-    "anthropic": {"completions": "messages", "responses": "messages", "messages": "messages"},
+    "openai": {"completions": "completions", "responses": "responses", "messages": "completions",
+               "gemini": "completions", "text": "completions"},
+    "anthropic": {"completions": "messages", "responses": "messages", "messages": "messages", "gemini": "messages",
+                  "text": "messages", "gemini_count_tokens": "count_tokens"},
     "gemini": {"completions": "gemini", "responses": "completions", "messages": "completions"},
+    "ollama": {"completions": "completions", "gemini": "completions", "text": "text"},
     "groq": {"completions": "completions", "responses": "responses", "messages": "completions"},
     "mistral": {"completions": "completions", "responses": "completions", "messages": "completions"},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_what_each_client_s_format_becomes(name: str) -> None:
     routes, family = format_routes_of(provider(name))
-    assert family is None
+    assert (family is None) == (name != "openai")
     assert {client: routes[""][client].upstream for client in TABLE[name]} == TABLE[name]
     assert all((route.translation is None) == (route.upstream == client) for client, route in routes[""].items())
+
+
+@pytest.mark.parametrize(
+    ("model", "completions", "text"),
+    [("gpt-5", "completions", "completions"), ("o3-pro", "responses", "responses"), ("gpt-5.1-codex-max", "responses", "responses"),
+     ("codex-mini-latest", "responses", "responses"), ("o4-mini-deep-research", "responses", "responses"),
+     ("gpt-5-pro-2025-10-06", "responses", "responses"), ("gpt-3.5-turbo-instruct", "completions", "text"),
+     ("openai/babbage-002", "completions", "text"), ("o3", "completions", "completions")],
+)  # fmt: skip
+def test_openai_s_models_differ_in_what_they_take(model: str, completions: str, text: str) -> None:
+    families, family = format_routes_of(provider("openai"))
+    assert family is not None
+    routes = families[family(model)]
+    assert (routes["completions"].upstream, routes["text"].upstream) == (completions, text)
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -43,13 +60,13 @@ def test_every_provider_passes_what_nobody_reads(name: str) -> None:
 # Client format -> what Copilot is asked in, by model.
 COPILOT = {
     "claude-opus-4.5": {"completions": "completions", "messages": "messages", "responses": "messages"},
-    "grok-4": {"messages": "responses", "responses": "responses"},
-    "mai-1": {"messages": "responses", "responses": "responses"},
+    "grok-4": {"completions": "responses", "messages": "responses", "responses": "responses"},
+    "mai-1": {"completions": "responses", "messages": "responses", "responses": "responses"},
     "gemini-3-pro": {"completions": "completions", "messages": "completions", "responses": "completions"},
     "gpt-4.1": {"completions": "completions", "messages": "completions", "responses": "completions"},
     "gpt-5.4": {"completions": "completions", "messages": "completions", "responses": "responses"},
     "gpt-5-mini": {"completions": "completions", "messages": "completions", "responses": "responses"},
-    "gpt-5.1-codex": {"messages": "responses", "responses": "responses"},
+    "gpt-5.1-codex": {"completions": "responses", "messages": "responses", "responses": "responses"},
     "o9": {"completions": "completions", "messages": "completions", "responses": "completions"},
     "tagged": {"completions": "messages", "messages": "messages", "responses": "responses"},
 }
@@ -73,7 +90,8 @@ def test_a_custom_provider_takes_what_it_declares() -> None:
     only = LlmProvider(kind="c", family="custom", endpoint=PLACE, formats=(ProviderFormat(type="responses"),))
     routes, _ = format_routes_of(only)
     assert {client: route.upstream for client, route in routes[""].items() if client not in ("detect", "passthrough")} == {
-        "responses": "responses", "messages": "responses",
+        "responses": "responses", "messages": "responses", "completions": "responses", "gemini": "responses",
+        "text": "responses",
     }  # fmt: skip
 
 

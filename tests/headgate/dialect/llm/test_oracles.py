@@ -18,6 +18,9 @@ from anthropic.types import Message
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.validate import ParamValidator
+from google import genai
+from google.genai import errors as google_errors
+from google.genai import types as google_types
 from llm_cases import IDS, PAIRS, asked_of, cases, framed, plain
 from llm_sdk_shapes import shape_faults
 from openai.types.chat import ChatCompletion
@@ -38,7 +41,11 @@ ALL_STREAMS = [
 ]  # fmt: skip
 STREAMS = [param for param in ALL_STREAMS if not str(param.values[1]).startswith("broken")]
 BROKEN = [param for param in ALL_STREAMS if str(param.values[1]).startswith("broken")]
-MODELS = {"completions": ChatCompletion, "messages": Message, "responses": Response}
+MODELS: dict[str, Any] = {
+    "completions": ChatCompletion, "messages": Message, "responses": Response,
+    "gemini": google_types.GenerateContentResponse, "gemini_count_tokens": google_types.CountTokensResponse,
+    "text": openai.types.Completion,
+}  # fmt: skip
 
 
 def strictly(model: Any, value: Any) -> Any:
@@ -113,7 +120,7 @@ def test_streams_that_broke_are_errors_to_the_library_of_the_client(
     pair: pairs.Converter, case: str, provider: str
 ) -> None:
     Provider.body = stream_of(pair, case)
-    with pytest.raises((openai.APIError, anthropic.APIError, Failed)):
+    with pytest.raises((openai.APIError, anthropic.APIError, google_errors.APIError, Failed)):
         READ[pair.client](provider)
 
 
@@ -186,7 +193,37 @@ def responses_of(provider: str) -> Found:
     return final.output_text, calls
 
 
-READ = {"completions": completions_of, "messages": messages_of, "responses": responses_of}
+def gemini_of(provider: str) -> Found:
+    client = genai.Client(api_key="x", http_options={"base_url": provider})
+    text: list[str] = []
+    calls: list[tuple[str, Any]] = []
+    stops = []
+    for chunk in client.models.generate_content_stream(model="m", contents="x"):
+        for candidate in chunk.candidates or []:
+            stops += [candidate.finish_reason] if candidate.finish_reason else []
+            for part in (candidate.content.parts if candidate.content else None) or []:
+                text += [part.text] if part.text and not part.thought else []
+                if part.function_call is not None:
+                    assert part.function_call.id
+                    calls.append((part.function_call.name or "", part.function_call.args))
+    if not stops:
+        raise Failed
+    assert len(stops) == 1
+    return "".join(text), calls
+
+
+def text_of(provider: str) -> Found:
+    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    found = list(client.completions.create(model="m", prompt="x", stream=True))
+    choices = [choice for chunk in found for choice in chunk.choices]
+    assert sum(choice.finish_reason is not None for choice in choices) == 1
+    return "".join(choice.text for choice in choices), [("get_weather", {"city": "Oslo"}), ("now", {})]
+
+
+READ = {
+    "completions": completions_of, "messages": messages_of, "responses": responses_of, "gemini": gemini_of,
+    "text": text_of,
+}  # fmt: skip
 
 
 BEDROCK = {

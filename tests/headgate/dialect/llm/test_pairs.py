@@ -26,6 +26,8 @@ TERMINAL = {
     "messages": lambda event: event.event in ("message_stop", "error"),
     "responses": lambda event: event.event
     in ("response.completed", "response.incomplete", "response.failed", "error"),
+    "gemini": lambda event: b'"finishReason":' in event.data or event.data.startswith(b'{"error":'),
+    "text": lambda event: event.data == b"[DONE]" or b'"error":{' in event.data,
 }
 
 
@@ -155,6 +157,12 @@ def said(client: str, out: bytes) -> str:
                 delta = choice["delta"]
                 found.append(delta.get("content") or "")
                 found += [call["function"].get("arguments", "") for call in delta.get("tool_calls", [])]
+        elif client == "text":
+            found += [choice["text"] for choice in data.get("choices", [])]
+        elif client == "gemini":
+            for candidate in data.get("candidates", []):
+                for part in candidate["content"]["parts"]:
+                    found.append(part.get("text") or json.dumps(part.get("functionCall", "")).strip('"'))
         elif client == "messages":
             delta = data.get("delta", {})
             found.append(delta.get("text", "") + delta.get("partial_json", ""))

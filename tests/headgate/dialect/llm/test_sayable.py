@@ -47,6 +47,13 @@ BASES: dict[str, Json] = {
                    "properties": {"a": {"type": "string"}}}}],
         "text": {"format": {"type": "text"}}, "reasoning": {},
     },
+    "gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "f", "parametersJsonSchema": {"type": "object",
+                   "properties": {"a": {"type": "string"}}}}]}],
+        "generationConfig": {"maxOutputTokens": 99},
+    },
+    "text": {"model": "m-1", "prompt": "hi"},
     "embeddings": {"model": "amazon.titan", "input": "hi"},
     "rerank": {"model": "m-1", "query": "q", "documents": ["a", "b"]},
 }  # fmt: skip
@@ -71,7 +78,7 @@ VALUES: dict[str, Any] = {
     "normalize": True, "truncate": "START", "auto_truncate": False, "task_type": "CLASSIFICATION", "title": "t",
     "return_documents": True, "top_n": 1, "max_tokens_per_doc": 9, "query": "p", "documents": ["c"],
     "tool_choice.disable_parallel_tool_use": True, "messages[].content[].is_error": True,
-    "tools[].strict": True, "tools[].function.strict": True, "text.verbosity": "low",
+    "prompt": "ho", "prompt_cache_retention": "24h", "verbosity": "low", "store": True, "tools[].strict": True, "tools[].function.strict": True, "text.verbosity": "low",
     "input[].content[].detail": "high", "messages[].content[].image_url.detail": "high",
 }  # fmt: skip
 GIVEN = {
@@ -80,10 +87,17 @@ GIVEN = {
     ("messages", "tools"): [{"name": "g", "input_schema": {"type": "object"}}],
     ("messages", "messages"): [{"role": "user", "content": "ho"}], ("completions", "tools"): [],
     ("completions", "messages"): [{"role": "user", "content": "ho"}], ("responses", "tools"): [],
+    ("gemini", "contents"): [{"parts": [{"text": "ho"}]}], ("gemini", "tools"): [],
+    ("gemini", "systemInstruction"): {"parts": [{"text": "be brief"}]}, ("text", "echo"): True,
+    ("gemini", "toolConfig"): {"functionCallingConfig": {"mode": "ANY"}},
+    ("gemini", "generationConfig"): {"maxOutputTokens": 5}, ("gemini", "generationConfig.topK"): 7,
+    ("gemini", "generationConfig.presencePenalty"): 0.5, ("gemini", "generationConfig.frequencyPenalty"): 0.5,
+    ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.stopSequences"): ["x"],
+    ("text", "best_of"): 3, ("text", "logprobs"): 2, ("text", "logit_bias"): {"1": 2},
     ("responses", "input"): "ho", ("embeddings", "input"): "ho",
 }  # fmt: skip
 # What is said, but not in the body.
-BESIDE = {"model", "stream", "stream_options", "encoding_format", "return_documents", "include_usage"}
+BESIDE = {"model", "stream", "stream_options", "encoding_format", "return_documents", "include_usage", "echo"}
 # Models of embeddings that have a place for a member which others have none for.
 OWNERS = {"embedding_purpose": "amazon.nova", "truncate": "amazon.nova", "input_type": "cohere.embed-v4"}
 CACHED = {"type": "ephemeral"}
@@ -123,7 +137,7 @@ def test_the_table_says_what_the_translation_does(pair: Any, path: str, said: bo
     base = BASES[pair.client]
     if pair.upstream == "bedrock_embeddings":
         base = {**base, "model": OWNERS.get(path, "amazon.titan")}
-    model = "gpt-5.6" if path.endswith("cache_control") and pair.upstream == "completions" else base["model"]
+    model = "gpt-5.6" if path.endswith("cache_control") and pair.upstream == "completions" else base.get("model", "m-1")
     options = Options(model=model, vendor="v")
     changed = with_member(base, path, value_of(pair.client, path))
     assert changed != base or path == "model"
@@ -141,7 +155,7 @@ def test_the_table_says_what_the_translation_does(pair: Any, path: str, said: bo
 
 
 def test_every_pair_that_talks_has_its_row() -> None:
-    assert {pair.client for pair in PAIRS.values()} - set(BASES) <= {"count_tokens"}
+    assert {pair.client for pair in PAIRS.values()} - set(BASES) <= {"count_tokens", "gemini_count_tokens"}
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.idents import THOUGHT
-from headgate.dialect.llm.said import Said, Text, Thinking, ToolCall, a_dict, a_list, a_text, garbage, told
+from headgate.dialect.llm.idents import THOUGHT, wrapped
+from headgate.dialect.llm.said import (
+    RedactedThinking,
+    Refusal,
+    Said,
+    Text,
+    Thinking,
+    ToolCall,
+    a_dict,
+    a_list,
+    a_text,
+    garbage,
+    told,
+)
 from headgate_engine.llm.translate.counts import gemini_usage
-from headgate_engine.llm.translate.evidence import code_ran, grounding_of
-from headgate_engine.llm.translate.stops import read_stop
+from headgate_engine.llm.translate.evidence import RanTool, code_ran, grounding_of
+from headgate_engine.llm.translate.google import function_call, gemini_usage_of, grounding, ran_parts
+from headgate_engine.llm.translate.stops import read_stop, write_stop
 
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
@@ -32,6 +45,45 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         _candidate(other, a_dict(candidate, f"candidates[{position}]"), names)
         said.others.append(other)
     return said
+
+
+def write(said: Said, asked: TranslatedRequest) -> Json:
+    """Return a reply in this format."""
+    out: Json = {
+        "candidates": [_answer(one, index) for index, one in enumerate((said, *said.others))],
+        "modelVersion": said.model or asked.model,
+        "responseId": said.id or asked.ident,
+    }
+    if said.usage is not None:
+        out["usageMetadata"] = gemini_usage_of(said.usage)
+    return out
+
+
+def _answer(said: Said, index: int) -> Json:
+    parts: list[Json] = []
+    for part in said.parts:
+        if isinstance(part, ToolCall):
+            parts.append(function_call(part.id, part.name, part.arguments))
+        elif isinstance(part, RanTool):
+            parts += ran_parts(part)
+        elif isinstance(part, RedactedThinking):
+            parts.append({"text": "", "thought": True, "thoughtSignature": wrapped(part.data, redacted=True)})
+        elif isinstance(part, Thinking):
+            thought: Json = {"text": part.text, "thought": True}
+            if part.signature:
+                thought["thoughtSignature"] = wrapped(part.signature)
+            parts.append(thought)
+        elif part.text:
+            parts.append({"text": part.text})
+    stop = said.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+        stop = "filter"
+    out: Json = {"content": {"parts": parts, "role": "model"}, "finishReason": write_stop("gemini", stop)}
+    out["index"] = index
+    tools = [part for part in said.parts if isinstance(part, RanTool)]
+    if found := grounding(said.citations(), tools, said.text()):
+        out["groundingMetadata"] = found
+    return out
 
 
 class _Names:

@@ -10,9 +10,12 @@ from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.translate import (
     completions_to_gemini,
     completions_to_messages,
+    completions_to_responses,
+    gemini_to_completions,
     messages_to_completions,
     messages_to_converse,
     responses_to_completions,
+    text_to_completions,
 )
 from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
 
@@ -32,16 +35,35 @@ COMPLETIONS_TO_CONVERSE_DROPS = (
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and files by URL or id, files of types that the provider does not read",
 )
+GEMINI_DROPS = gemini_to_completions.DROPS
+_SAMPLING = "`temperature`, and `topP` below 0.95, with thinking, for Claude 4.7 and later also without"
+GEMINI_TO_COMPLETIONS_DROPS = (*GEMINI_DROPS, "`topK`, thoughts of earlier turns")
+GEMINI_TO_MESSAGES_DROPS = (*GEMINI_DROPS, _SAMPLING, "`seed`, penalties, audio")
+GEMINI_TO_CONVERSE_DROPS = (
+    *GEMINI_DROPS, _SAMPLING, "`seed`, penalties", "refused instead of dropped: images by URI, audio",
+)  # fmt: skip
+GEMINI_TO_RESPONSES_DROPS = (*GEMINI_DROPS, "`topK`, `seed`, penalties, `stopSequences`, thoughts of earlier turns")
+TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`")
+TEXT_TO_GEMINI_DROPS = (*text_to_completions.DROPS, "`user`, `logit_bias`")
+TEXT_TO_CONVERSE_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`user`")
+TEXT_TO_RESPONSES_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`stop`")
 _RESPONSES = (*responses_to_completions.DROPS, "`text.verbosity`")
 _RESPONSES_THINKING = (
     "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
     "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
 )
+_THINKING = "generationConfig.thinkingConfig"
 # Names of the format between, by the names that the client knows.
 _THERE = {
-    "reasoning_effort": {"messages": "thinking", "responses": "reasoning.effort"},
-    "thinking": {"responses": "reasoning.effort"},
+    "reasoning_effort": {"messages": "thinking", "responses": "reasoning.effort", "gemini": _THINKING},
+    "thinking": {"responses": "reasoning.effort", "gemini": _THINKING},
+    "temperature": {"gemini": "generationConfig.temperature"},
+    "top_p": {"gemini": "generationConfig.topP"},
+    "top_k": {"gemini": "generationConfig.topK"},
+    "tool_choice": {"gemini": "toolConfig"},
 }
+# What messages of the format between are to the client.
+_TURNS = {"responses": "input[]", "gemini": "contents[]", "text": "prompt"}
 _FIRST = re.compile(r"messages\[\d+\]")
 RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
@@ -73,8 +95,10 @@ def _join(first: TranslatedRequest, second: TranslatedRequest, client: str = "")
     dropped = [*first.dropped]
     for path in second.dropped:
         name: str = _THERE.get(path, {}).get(client, path)
-        if client == "responses":
-            name = _FIRST.sub("input[]", name)
+        if client in _TURNS:
+            name = _FIRST.sub(_TURNS[client], name)
+        if client == "gemini":
+            name = name.replace("].content[", "].parts[")
         # Turns of the format between have other numbers.
         name = sayable.general(name) if client else name
         dropped.append(sayable.Past(name) if isinstance(path, sayable.Past) else name)
@@ -144,3 +168,63 @@ def responses_to_converse(body: Json, options: Options) -> TranslatedRequest:
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))
     middle = _with_budget(body, middle)
     return _join(_join(first, middle, "responses"), messages_to_converse.request(middle.body, options), "responses")
+
+
+def gemini_to_completions_alone(body: Json, options: Options) -> TranslatedRequest:
+    """Return the chat completions request for a generateContent request. Raises Untranslatable."""
+    asked = gemini_to_completions.request(body, options)
+    lost = [*asked.dropped]
+    for position, message in enumerate(asked.body["messages"]):
+        # The format has no place for another vendor's thoughts.
+        if message.pop("thinking_blocks", None):
+            lost.append(sayable.Past(f"contents[{position}].parts[]"))
+    asked.body["messages"] = [one for one in asked.body["messages"] if one.get("content") or one.get("tool_calls")]
+    asked.body.pop("top_k", None)
+    return replace(asked, dropped=tuple(lost))
+
+
+def gemini_to_messages(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Messages request for a generateContent request. Raises Untranslatable."""
+    first = gemini_to_completions.request(body, replace(options, whole_ids=True))
+    return _join(first, completions_to_messages.request(first.body, options), "gemini")
+
+
+def gemini_to_responses(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Responses request for a generateContent request. Raises Untranslatable."""
+    first = gemini_to_completions.request(body, replace(options, whole_ids=True))
+    return _join(first, completions_to_responses.request(first.body, options), "gemini")
+
+
+def gemini_to_converse(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Converse request for a generateContent request. Raises Untranslatable."""
+    first = gemini_to_completions.request(body, replace(options, whole_ids=True))
+    return _join(first, completions_to_converse(first.body, options), "gemini")
+
+
+def text_to_messages(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Messages request for a text completion. Raises Untranslatable."""
+    first = text_to_completions.request(body, options)
+    return _alone(first, completions_to_messages.request(first.body, options))
+
+
+def text_to_gemini(body: Json, options: Options) -> TranslatedRequest:
+    """Return the generateContent request for a text completion. Raises Untranslatable."""
+    first = text_to_completions.request(body, options)
+    return _alone(first, completions_to_gemini.request(first.body, options))
+
+
+def text_to_converse(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Converse request for a text completion. Raises Untranslatable."""
+    first = text_to_completions.request(body, options)
+    return _alone(first, completions_to_converse(first.body, options))
+
+
+def text_to_responses(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Responses request for a text completion. Raises Untranslatable."""
+    first = text_to_completions.request(body, options)
+    return _alone(first, completions_to_responses.request(first.body, options))
+
+
+def _alone(first: TranslatedRequest, second: TranslatedRequest) -> TranslatedRequest:
+    """Return the request of the second step; whether usage is told is the first one's word."""
+    return replace(_join(first, second, "text"), include_usage=first.include_usage)

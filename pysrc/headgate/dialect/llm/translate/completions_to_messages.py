@@ -15,7 +15,7 @@ DROPS = (
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "tools other than functions (`custom`)",
-    "`temperature`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
+    "`temperature`, `top_k`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
     "`reasoning_effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of "
     "tools whose calls came back without signed reasoning",
     "`reasoning_content` of earlier turns without `reasoning_signature`, unsigned `thinking_blocks`",
@@ -65,7 +65,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     choice = _choice(body, asked_for, bool(tools))
     if choice is not None:
         out["tool_choice"] = choice
-    fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
+    fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p", "top_k": "top_k"})
     if (form := _output_format(body, way)) is not None:
         out["output_config"] = {"format": form}
     _think(body, out, dropped)
@@ -277,7 +277,7 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
         budget, effort = own, effort or efforts.level_of(own)
     forced = out.get("tool_choice", {}).get("type") in ("any", "tool")
     if efforts.is_adaptive(out["model"]):
-        dropped += [name for name in ("temperature", "top_p") if out.pop(name, 1) != 1]
+        dropped += [name for name in ("temperature", "top_p", "top_k") if out.pop(name, 1) != 1]
         if effort is not None:
             efforts.adapt(out, effort, thinking=not forced)
         return
@@ -290,6 +290,8 @@ def _think(body: Json, out: Json, dropped: list[str]) -> None:
     if out.get("temperature", 1) != 1:
         del out["temperature"]
         dropped.append("temperature")
+    if out.pop("top_k", None) is not None:
+        dropped.append("top_k")
     top_p = fields.number(body, "top_p")
     if top_p is not None and top_p < 0.95:
         del out["top_p"]

@@ -1,0 +1,2 @@
+class ArrayTap:
+    """C face only: puts the events of a stream into one JSON array."""
