@@ -43,6 +43,8 @@ cdef class LlmCall:
     cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
     cdef bint unknown_path               # no suffix named the format, and no configured route allows that
+    cdef bytes deployment                # model in a path of Azure's, and the target that says the same; None: it is no such
+    cdef bytes target_line
     cdef readonly bint arrays            # a stream of generateContent is wanted as a JSON array, not as events
     cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry

@@ -1,9 +1,12 @@
 # What is changed in LLM bodies, and what expressions are told of them.
 
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.target cimport LlmEdits
+
+from libc.stdint cimport int64_t
 
 # Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named.
 cdef dict tell_request(RequestContext ctx, LlmCall call)
@@ -17,3 +20,9 @@ cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) exce
 cdef tuple short_limits(LlmCall call, sets, removes, dict defaults)
 # Sets `stream_options` that ask for the usage of a stream, unless they say themselves what is wanted; returns removes.
 cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defaults)
+# The path that a new request asks for, and the head with it: Azure's are made those of other clients.
+cdef bytes asked_path(MessageHead head, LlmCall call)
+# Writes call.deployment into the body; returns whether that is an object.
+cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1
+# The answer to a counting request that no provider can be asked. added: tokens of prompts that the gateway adds.
+cdef Reply estimated(LlmCall call, bytes body, int64_t added)

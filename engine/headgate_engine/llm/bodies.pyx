@@ -2,14 +2,20 @@
 
 import json
 
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.content_capture cimport count_of
 from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.foreign cimport ForeignHistory
+from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport LlmEdits
 from headgate_engine.llm.translate.readers cimport loads
+
+from libc.stdint cimport int64_t
 
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
@@ -126,3 +132,30 @@ cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defa
     if isinstance(options, dict) and "include_usage" not in options:
         sets["stream_options"] = json.dumps({**options, "include_usage": True}, separators=(",", ":")).encode()
     return removes
+
+
+cdef bytes asked_path(MessageHead head, LlmCall call):
+    """The path that a new request asks for. One of Azure's kind becomes what other clients would ask for."""
+    cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
+    found = azure_target(path, head.data[head.target_off + head.path_len:head.target_off + head.target_len])
+    if found is None:
+        return path
+    call.deployment, call.target_line = found
+    head.set_target(call.target_line, len(call.target_line))
+    return call.target_line.partition(b"?")[0]
+
+
+cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1:
+    """Writes the model of the path into the body; returns whether that is an object."""
+    try:
+        ctx.body = edit_object(ctx.body, {"model": json.dumps(call.deployment.decode()).encode()}, {}, ())
+    except ValueError:
+        return False
+    call.coded = None
+    return True
+
+
+cdef Reply estimated(LlmCall call, bytes body, int64_t added):
+    cdef Reply reply = estimate_of(call.format, body, added)
+    call.counted = count_of(reply.body)
+    return reply

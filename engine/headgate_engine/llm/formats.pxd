@@ -21,3 +21,6 @@ cdef tuple model_span(bytes path)
 cdef bytes quoted(str model)
 # The query with the model in place of the client's.
 cdef bytes with_model(bytes query, str model)
+# Azure's way to name a model: (model, target that says the same as other clients do) of a target, None for any other. The
+# model is None where the query or the body has it.
+cdef tuple azure_target(bytes path, bytes query)

@@ -39,6 +39,12 @@ DEFAULT_ROUTES = {
     "*": "passthrough",
 }
 
+# What stands behind a deployment in Azure's paths, and behind a resource, where it is what other vendors' clients ask for
+# (https://learn.microsoft.com/azure/ai-foundry/openai/reference). All else goes on as it is.
+AT_DEPLOYMENTS = frozenset((b"chat/completions", b"completions", b"embeddings"))
+AT_RESOURCES = frozenset((b"chat/completions", b"completions", b"embeddings", b"responses", b"realtime"))
+
+
 cdef class RouteMap:
     def __init__(self, dict routes):
         rest = routes.get("*", "completions")
@@ -148,3 +154,30 @@ cdef bytes with_model(bytes query, str model):
             part = b"model=" + quoted(model)
         found.append(part)
     return b"?" + b"&".join(found) if found else query
+
+
+cdef tuple azure_target(bytes path, bytes query):
+    cdef bytes rest, model
+    if not path.startswith(b"/openai/"):
+        return None
+    rest = path[8:]
+    model = None
+    if rest.startswith(b"deployments/"):
+        name, _, rest = rest[12:].partition(b"/")
+        model = unquote(name.decode("latin-1")).encode("utf-8", "replace")
+        if not model or rest not in AT_DEPLOYMENTS:
+            return None
+    else:
+        rest = rest.removeprefix(b"v1/")
+        if rest not in AT_RESOURCES or b"api-version=" not in query:
+            return None
+    query = without(query, b"api-version")
+    if rest == b"realtime":
+        parts = [part if not part.startswith(b"deployment=") else b"model=" + part[11:] for part in query[1:].split(b"&")]
+        query = b"?" + b"&".join(parts) if query else query
+    return model, b"/v1/" + rest + query
+
+
+def azure_path(bytes path not None, bytes query not None):
+    """Python face of azure_target()."""
+    return azure_target(path, query)

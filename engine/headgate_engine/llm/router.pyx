@@ -11,9 +11,8 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
-    edited, finally_edited, make_fit, short_limits, tell_request, usage_wanted)
+    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, short_limits, tell_request, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
-from headgate_engine.llm.estimate cimport estimate_of
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
@@ -21,14 +20,12 @@ from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport (
     PublicModel, allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models,
     sources_due)
-from headgate_engine.llm.content_capture cimport CaptureOptions, count_of
+from headgate_engine.llm.content_capture cimport CaptureOptions
 from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.wire.coding cimport coding_of, decoded
-
-from libc.stdint cimport int64_t
 
 from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.formats import DEFAULT_ROUTES
@@ -125,7 +122,6 @@ cdef class ModelRouter:
             self.model_list = model_listing("completions", models_for(self.models, self.virtual, None), self.created)
 
     cdef Reply _models(self, RequestContext ctx, bytes path):
-        """The list of models or one of them, or that there is none."""
         cdef str name = listed_model(path)
         cdef bytes shown
         if self.sole_entry is not None:
@@ -140,12 +136,12 @@ cdef class ModelRouter:
         cdef FormatRoute format_route
         cdef MessageHead head = ctx.head
         if call is None:
-            path = head.data[head.target_off:head.target_off + head.path_len]
+            call = LlmCall.__new__(LlmCall)
+            path = asked_path(head, call)
             if self.sole_entry is None and is_model_list(path) and (model_span(path) is None or head.method == "GET"):
                 choice.reply = self._models(ctx, path)
                 choice.waits = sources_due(self.models)
                 return choice
-            call = LlmCall.__new__(LlmCall)
             call.format = self.routes.named(path, len(path))
             if call.format is None:
                 call.format = self.routes.rest
@@ -166,6 +162,8 @@ cdef class ModelRouter:
             call.prices = self.prices
             call.log_payload = self.log_payload
         else:
+            if call.target_line is not None:
+                head.set_target(call.target_line, len(call.target_line))
             ctx.body = call.body                     # the next attempt begins with what the client sent
             if call.coded is not None:
                 head.drop_id(H_CONTENT_ENCODING)
@@ -252,6 +250,8 @@ cdef class ModelRouter:
             reply = self._decode(ctx, call)
             if reply is not None:
                 return reply
+        if call.deployment is not None and ctx.body and not name_deployment(ctx, call):
+            return NOT_JSON
         # What says it is a form and is JSON is read as what it is: some providers do.
         if media_type_is(head, b"multipart/form-data", 19) and not ctx.body.lstrip().startswith(b"{"):
             found = set(FORM_MODEL.findall(ctx.body)) if call.place == MODEL_NOWHERE else ()
@@ -460,12 +460,6 @@ cdef class ModelRouter:
         if authority is not None:
             head.set_authority(<bytes>authority, len(<bytes>authority))
         return 0
-
-
-cdef Reply estimated(LlmCall call, bytes body, int64_t added):
-    cdef Reply reply = estimate_of(call.format, body, added)
-    call.counted = count_of(reply.body)
-    return reply
 
 
 cdef Reply render(RequestContext ctx):

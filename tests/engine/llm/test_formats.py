@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap, path_model
+from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap, azure_path, path_model
 
 
 @pytest.mark.parametrize(
@@ -103,3 +103,22 @@ def test_a_map_without_a_star_falls_back_to_completions() -> None:
 )
 def test_models_of_paths(path: str, model: str | None) -> None:
     assert path_model(path) == model
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "found"),
+    [
+        (b"/openai/deployments/a%2Fb/chat/completions", b"?api-version=1&x=2", (b"a/b", b"/v1/chat/completions?x=2")),
+        (b"/openai/deployments/m/embeddings", b"", (b"m", b"/v1/embeddings")),
+        (b"/openai/deployments/m/images/generations", b"?api-version=1", None),
+        (b"/openai/deployments//chat/completions", b"", None),
+        (b"/openai/responses", b"?api-version=1", (None, b"/v1/responses")),
+        (b"/openai/v1/responses", b"?api-version=preview", (None, b"/v1/responses")),
+        (b"/openai/v1/responses", b"", None),
+        (b"/openai/realtime", b"?api-version=1&deployment=m", (None, b"/v1/realtime?model=m")),
+        (b"/openai/files", b"?api-version=1", None),
+        (b"/other/deployments/m/chat/completions", b"", None),
+    ],
+)
+def test_paths_of_azure(path: bytes, query: bytes, found: object) -> None:
+    assert azure_path(path, query) == found

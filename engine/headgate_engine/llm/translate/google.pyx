@@ -2,6 +2,7 @@
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.evidence cimport Citation, RanTool
+from headgate_engine.llm.translate.fault_kinds cimport kind_of
 from headgate_engine.llm.translate.readers cimport loads
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.llm.translate.writers cimport (
@@ -17,7 +18,6 @@ cdef dict STATUSES = {
     "invalid_request_error": (400, "INVALID_ARGUMENT"), "authentication_error": (401, "UNAUTHENTICATED"),
     "permission_error": (403, "PERMISSION_DENIED"), "not_found_error": (404, "NOT_FOUND"),
     "request_too_large": (400, "INVALID_ARGUMENT"), "rate_limit_error": (429, "RESOURCE_EXHAUSTED"),
-    "rate_limit_exceeded": (429, "RESOURCE_EXHAUSTED"), "insufficient_quota": (429, "RESOURCE_EXHAUSTED"),
     "overloaded_error": (503, "UNAVAILABLE"), "timeout_error": (504, "DEADLINE_EXCEEDED"),
 }
 
@@ -201,7 +201,7 @@ cdef class GeminiWriter(Writer):
         return self.out.append(b"\n\n", 2)
 
     cdef int _tell_fault(self, str kind, str message) except -1:
-        code, status = STATUSES.get(kind, (500, "INTERNAL"))
+        code, status = STATUSES.get(kind_of(kind, self.fault_code, self.fault_status), (500, "INTERNAL"))
         self.out.append(b"data: ", 6)
         self._put(dumps({"error": {"code": code, "message": message, "status": status}}))
         return self.out.append(b"\n\n", 2)

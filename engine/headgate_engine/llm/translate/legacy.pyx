@@ -53,5 +53,5 @@ cdef class TextWriter(Writer):
         return self._put(b"data: [DONE]\n\n")
 
     cdef int _tell_fault(self, str kind, str message) except -1:
-        error = {"error": {"message": message, "type": kind, "param": None, "code": None}}
+        error = {"error": {"message": message, "type": kind, "param": None, "code": self.fault_code}}
         return self._put(b"data: " + dumps(error) + b"\n\n")

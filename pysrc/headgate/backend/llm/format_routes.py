@@ -334,6 +334,8 @@ def _azure(
         routes[client] = native(client, path, provider.kind)
         paths[client] = path
 
+    routes["realtime"] = native("realtime", _azure_realtime(provider, resource), provider.kind)
+
     def path_of(upstream: str) -> ProviderPath:
         # The client's query belongs to the client's format.
         return replace(paths[upstream], keep_query=False)
@@ -351,6 +353,19 @@ def _azure(
         claude[client] = native(client, paths[client], provider.kind)
     _add_translated(provider, claude, path_of)
     return {CLAUDE: claude, OTHERS: routes}, _foundry_family
+
+
+def _azure_realtime(provider: LlmProvider, resource: AzureResource) -> ProviderPath:
+    """Return the path of realtime conversations; only dated versions of the API name a deployment
+    (https://learn.microsoft.com/azure/ai-foundry/openai/how-to/realtime-audio-websockets).
+    """
+    prefix, version = provider.path_prefix, resource.api_version
+    if provider.path_override is not None:
+        return _fixed(provider.path_override)
+    if resource.kind == "foundry" or version in ("v1", "preview"):
+        return ProviderPath(head=f"{prefix}/openai/v1/realtime")
+    head = f"{prefix}/openai/realtime?deployment="
+    return ProviderPath(head=head, tail="", query=f"api-version={version}", keep_query=False)
 
 
 def _foundry_family(model: str) -> str:
