@@ -31,12 +31,14 @@ llm:
   - {name: g, provider: {custom: {formats: [{type: generateContent}]}}, params: {baseUrl: "http://127.0.0.1:BACKEND"}}
   models:
   - {name: completions, provider: {reference: c}}
+  - {name: chat, provider: groq, params: {baseUrl: "http://127.0.0.1:BACKEND/v1"}}
   - {name: messages, provider: {reference: m}}
   - {name: responses, provider: {reference: r}}
   - {name: gemini, provider: {reference: g}}
   - {name: converse, provider: bedrock, params: {baseUrl: "http://127.0.0.1:BACKEND", apiKey: bedrock-key}}
 """
 PATHS = {"completions": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
+TEXT, GOOGLE = "/v1/completions", "/v1beta/models/{model}:generateContent"
 STREAMED = [pair for pair in PAIRS if PAIRS[pair].streams]
 EVERY_STREAM = pytest.mark.parametrize(("client", "upstream"), STREAMED, ids=["-".join(pair) for pair in STREAMED])
 KINDS = {"converse": "application/vnd.amazon.eventstream"}
@@ -45,6 +47,19 @@ KINDS = {"converse": "application/vnd.amazon.eventstream"}
 def asked(client: str, model: str, streams: bool = True) -> dict[str, Any]:
     talk = {"input": "hi"} if client == "responses" else {"messages": [{"role": "user", "content": "hi"}]}
     return {"model": model, "max_tokens": 9, "stream": streams, **talk}
+
+
+def sent(rig: Rig, client: str, model: str, streams: bool = True) -> httpx.Response:
+    """Send what a client of the format asks."""
+    if client == "gemini":
+        path = GOOGLE.replace("{model}", model)
+        path = path.replace(":g", ":streamG") + "?alt=sse" if streams else path
+        return rig.post({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, path)
+    if client == "text":
+        # A custom provider of chat completions takes the format itself.
+        model = "chat" if model == "completions" else model
+        return rig.post({"model": model, "max_tokens": 9, "stream": streams, "prompt": "hi"}, TEXT)
+    return rig.post(asked(client, model, streams), PATHS[client])
 
 
 def exception(name: str, text: str) -> bytes:
@@ -132,6 +147,10 @@ def shape(client: str, answer: httpx.Response) -> tuple[str, str]:
         assert set(body["error"]) == {"type", "message"}
         return body["error"]["type"], body["error"]["message"]
     assert set(body) == {"error"}
+    if client == "gemini":
+        assert set(body["error"]) - {"details"} == {"code", "message", "status"}
+        assert body["error"]["code"] == answer.status_code
+        return kind_of("", None, answer.status_code), body["error"]["message"]
     assert set(body["error"]) == {"message", "type", "param", "code"}
     return kind_of(body["error"]["type"], body["error"]["code"], answer.status_code), body["error"]["message"]
 
@@ -149,6 +168,10 @@ def texts(client: str, out: bytes) -> tuple[str, list[str]]:
             errors.append(inner["message"])
         elif client == "completions":
             found += "".join(choice["delta"].get("content") or "" for choice in told["choices"])
+        elif client == "text":
+            found += "".join(choice["text"] for choice in told["choices"])
+        elif client == "gemini":
+            found += "".join(part.get("text", "") for part in told["candidates"][0]["content"]["parts"])
         elif client == "messages":
             found += told.get("delta", {}).get("text", "")
         elif one.event == "response.output_text.delta":
@@ -160,14 +183,14 @@ def texts(client: str, out: bytes) -> tuple[str, list[str]]:
 def test_a_stream_that_fails_at_once_is_an_error_of_the_client_s_format(rig: Rig, client: str, upstream: str) -> None:
     for told, status, kind in FIRST[upstream].values():
         rig.answers(stream(told, kind=KINDS.get(upstream, "text/event-stream")))
-        answer = rig.post(asked(client, upstream), PATHS[client])
+        answer = sent(rig, client, upstream)
         assert (answer.status_code, *shape(client, answer)) == (status, kind, "slow down")
 
 
 @EVERY_STREAM
 def test_a_stream_without_a_word_is_no_answer(rig: Rig, client: str, upstream: str) -> None:
     rig.answers(stream(kind=KINDS.get(upstream, "text/event-stream")))
-    answer = rig.post(asked(client, upstream), PATHS[client])
+    answer = sent(rig, client, upstream)
     kind, text = shape(client, answer)
     assert (answer.status_code, kind) == (502, "api_error")
     assert "ended before its reply was complete" in text
@@ -177,7 +200,7 @@ def test_a_stream_without_a_word_is_no_answer(rig: Rig, client: str, upstream: s
 def test_words_in_one_read_with_an_error_reach_the_client(rig: Rig, client: str, upstream: str) -> None:
     fault = next(iter(FIRST[upstream].values()))[0]
     rig.answers(stream(WORDS[upstream] + fault, kind=KINDS.get(upstream, "text/event-stream")))
-    answer = rig.post(asked(client, upstream), PATHS[client])
+    answer = sent(rig, client, upstream)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/event-stream"
     assert texts(client, answer.content) == ("hel", ["slow down"])
@@ -215,7 +238,7 @@ NO_ANSWERS: dict[str, tuple[Any, int, str, str]] = {
 def test_a_200_that_is_no_answer_is_an_error_that_keeps_its_reason(rig: Rig, client: str, upstream: str) -> None:
     for body, status, kind, text in NO_ANSWERS.values():
         rig.answers(whole(body))
-        answer = rig.post(asked(client, upstream, streams=False), PATHS[client])
+        answer = sent(rig, client, upstream, streams=False)
         found = shape(client, answer)
         assert (answer.status_code, found[0]) == (status, kind)
         assert text in found[1]
@@ -224,7 +247,7 @@ def test_a_200_that_is_no_answer_is_an_error_that_keeps_its_reason(rig: Rig, cli
 @EVERY_STREAM
 def test_an_answer_is_still_one(rig: Rig, client: str, upstream: str) -> None:
     rig.answers(whole(ANSWERS[upstream]))
-    assert rig.post(asked(client, upstream, streams=False), PATHS[client]).status_code == 200
+    assert sent(rig, client, upstream, streams=False).status_code == 200
 
 
 ENDS: dict[str, bytes] = {
@@ -243,7 +266,7 @@ def test_a_stream_is_one_whatever_its_content_type(rig: Rig, client: str, upstre
     kinds += [] if upstream == "converse" else ["application/json"]
     for kind in kinds:
         rig.answers(stream(WORDS[upstream], ENDS[upstream], kind=kind))
-        answer = rig.post(asked(client, upstream), PATHS[client])
+        answer = sent(rig, client, upstream)
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
         assert texts(client, answer.content) == ("hel", [])
 

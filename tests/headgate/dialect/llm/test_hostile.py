@@ -83,7 +83,8 @@ def test_spoilt_streams_end_with_one_terminal_event(pair: pairs.Converter) -> No
             assert stream.finished
             ends = (out.count(b"data: [DONE]") + out.count(b"event: message_stop") + out.count(b"event: error")
                     + out.count(b"event: response.completed") + out.count(b"event: response.incomplete")
-                    + out.count(b"event: response.failed") + out.count(b'data: {"error":'))  # fmt: skip
+                    + out.count(b"event: response.failed") + out.count(b'data: {"error":')
+                    + out.count(b'"finishReason":'))  # fmt: skip
             assert ends == 1
 
 

@@ -106,7 +106,8 @@ class _Contents:
 
     def system(self, body: Json) -> None:
         for turn in _listed(body, "systemInstruction"):
-            texts = [part["text"] for _, part in self.parts(turn, "systemInstruction") if part.get("text")]
+            found = [fields.text(part, "text", at) for at, part in self.parts(turn, "systemInstruction")]
+            texts = [text for text in found if text]
             if texts:
                 self.messages.append({"role": "system", "content": "\n".join(texts)})
 
