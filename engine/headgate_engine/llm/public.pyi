@@ -6,7 +6,7 @@ from headgate_engine.steps.authorization import AuthorizationStep
 
 MODEL_LIST_PATHS: tuple[str, ...]
 GATEWAY: str
-METHODS: tuple[tuple[str, str], ...]
+METHODS: tuple[str, ...]
 
 class HeaderMatches:
     """entries: lists of (name, 'exact' | 'regex', text); one entry must hold, and it holds when all in it do.

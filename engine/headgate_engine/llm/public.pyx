@@ -20,7 +20,7 @@ MODEL_LIST_PATHS = ("/v1/models", "/models", "/v1beta/models")
 # Owner of models that several providers serve.
 GATEWAY = "headgate"
 # Formats of Google's, and what it calls a method that takes one.
-METHODS = (("gemini", "generateContent"), ("gemini_count_tokens", "countTokens"))
+METHODS = ("generateContent", "countTokens")
 
 
 cdef class HeaderMatches:
@@ -136,7 +136,8 @@ cdef list methods_of(ModelEntry entry):
     """What clients of Gemini's format may ask of a model."""
     cdef LlmTarget target = <LlmTarget>(<LlmGroup>entry.groups[0]).targets[0]
     cdef set formats = {name for family in target.families.values() for name in family}
-    return [method for name, method in METHODS if name in formats]
+    # Tokens are estimated where the provider does not count them.
+    return list(METHODS) if "gemini" in formats else []
 
 
 cdef ModelEntry entry_of(VirtualEntry virtual):
