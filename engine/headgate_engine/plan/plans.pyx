@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 
 # What connections of HTTP/2 are allowed where nothing else is said.
-USUAL = Http2Limits(max_window=1048576)
+USUAL = Http2Limits(max_window=262144)
 
 
 cdef class ResponseHold:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from headgate.config import ai_backends
 from headgate.config.check import Record
@@ -36,6 +36,13 @@ from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
 from headgate.ir.tls import BackendTls
 
+# Whether a service whose port says this (`appProtocol` of Kubernetes, in any case) is spoken to in HTTP/2.
+APP_PROTOCOLS: Final = {
+    "http": False, "http11": False, "http/1.1": False, "https": False,
+    "kubernetes.io/ws": False, "kubernetes.io/wss": False,
+    "http2": True, "http/2": True, "h2c": True, "kubernetes.io/h2c": True, "grpc": True,
+}  # fmt: skip
+
 
 class Backends:
     """Builds backends. Equal connections share one Endpoint."""
@@ -46,7 +53,7 @@ class Backends:
         self._named: dict[str, Named] = {}
         self.services = Services(context)
         self.targets = McpTargets(context, self)
-        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None], Endpoint] = {}
+        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
@@ -112,20 +119,27 @@ class Backends:
                 )
         return tuple(found)
 
-    def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint:
-        """Return the endpoint of an address with the connection settings among `options`."""
+    def endpoint(self, target: ConnectTarget, options: BackendOptions, *, infers: bool = False) -> Endpoint:
+        """Return the endpoint of an address with the connection settings among `options`.
+
+        infers: a protocol that is not configured may be that of the client.
+        """
         tls = options.tls or (BackendTls() if target.scheme == "https" else None)
         kept = BackendOptions(
-            tls=tls, connect_timeout_ms=options.connect_timeout_ms, keepalives=options.keepalives
+            tls=tls,
+            connect_timeout_ms=options.connect_timeout_ms,
+            keepalives=options.keepalives,
+            http2=options.http2,
         )
         tunnel = self._tunnels.of(options.tunnel, target)
         address = ConnectTarget(target.host, target.port, target.unix_path)
-        found = self._endpoints.get((address, kept, tunnel))
+        found = self._endpoints.get((address, kept, tunnel, infers))
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
             key = f"{'https' if tls else 'http'}://{plain.address}"
             if kept not in (NO_OPTIONS, BackendOptions(tls=BackendTls())):
-                key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives)}"
+                version = () if kept.http2 is None else (kept.http2,)
+                key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives, *version)}"
             if tunnel is not None:
                 key += f"#through {tunnel.key}"
             found = Endpoint(
@@ -137,8 +151,10 @@ class Backends:
                 connect_timeout_ms=kept.connect_timeout_ms,
                 keepalives=kept.keepalives,
                 tunnel=tunnel,
+                http2=kept.http2,
+                infers=infers,
             )
-            self._endpoints[address, kept, tunnel] = found
+            self._endpoints[address, kept, tunnel, infers] = found
         return found
 
     def of_route(self, records: list[Record], inherited: Inherited, owner: str) -> tuple[RouteBackend, ...]:
@@ -216,7 +232,7 @@ class Backends:
     def _of_record(self, record: Record, name: str, options: BackendOptions, owner: str) -> Backend | None:
         target = record.get("host")
         if target is not None:
-            endpoint = self.endpoint(target, options)
+            endpoint = self.endpoint(target, options, infers=True)
             shown = name or endpoint.address
             host = self._hosts.get((shown, endpoint.key))
             if host is None:
@@ -279,10 +295,13 @@ class Backends:
             return MissingBackend(key=shown, name=shown, reason="service not found")
         if options.tls is not None and options.tls.hostname is None:
             options = replace(options, tls=replace(options.tls, hostname=service.hostname))
+        protocol = dict(service.app_protocols).get(port)
+        if options.http2 is None and protocol is not None:
+            options = replace(options, http2=APP_PROTOCOLS.get(protocol.lower()))
         endpoints = tuple(
             ServiceEndpoint(
                 key=workload.uid,
-                endpoint=self.endpoint(ConnectTarget(host, target), options),
+                endpoint=self.endpoint(ConnectTarget(host, target), options, infers=True),
                 capacity=workload.capacity,
             )
             for workload, host, target in self.services.endpoints(service, port)

@@ -288,6 +288,17 @@ def frontend_policies(frontend: Frontend) -> Json:
     }
     if frontend.http1_max_headers is not None:
         http["http1MaxHeaders"] = frontend.http1_max_headers
+    for name, size in (
+        ("http2WindowSize", frontend.http2_window),
+        ("http2ConnectionWindowSize", frontend.http2_connection_window),
+        ("http2FrameSize", frontend.http2_frame),
+        ("http2MaxHeaderSize", frontend.http2_max_header),
+    ):
+        if size is not None:
+            http[name] = size
+    if frontend.http2_keepalive_ms is not None:
+        http["http2KeepaliveInterval"] = duration(frontend.http2_keepalive_ms)
+        http["http2KeepaliveTimeout"] = duration(frontend.http2_keepalive_timeout_ms)
     if frontend.max_connection_duration_ms is not None:
         http["maxConnectionDuration"] = duration(frontend.max_connection_duration_ms)
     return {

@@ -58,6 +58,9 @@ def endpoint(place: Endpoint) -> list[Json]:
     found: list[Json] = []
     if place.tls is not None:
         found.append({"backendTLS": _tls(place.tls)})
+    by_alpn = place.tls is not None and len(set(place.tls.alpn or ())) == 1       # which is printed above
+    if place.http2 is not None and not by_alpn:
+        found.append({"http": {"version": "HTTP/2" if place.http2 else "HTTP/1.1"}})
     tcp: Json = {}
     if place.connect_timeout_ms is not None:
         tcp["connectTimeout"] = show_milliseconds(place.connect_timeout_ms)

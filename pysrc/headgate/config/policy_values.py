@@ -19,8 +19,9 @@ from headgate.config.policy import (
     transformation,
 )
 from headgate.config.process_settings import keepalives
-from headgate.config.tls_material import backend_tls
+from headgate.config.tls_material import HTTP2, HTTP11, backend_tls
 from headgate.document.lazy_dataclass import dataclass
+from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.model import BodyEdits
 from headgate.ir.policies import (
@@ -76,6 +77,7 @@ class BackendOptions:
     request_timeout_ms: int | None = None
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
+    http2: bool | None = None
     tunnel: Record | None = None
     authorization: Authorization | None = None
     transformations: tuple[Transformation, ...] | None = None
@@ -149,6 +151,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         request_headers=header_modifier(context, record.get("requestHeaderModifier")),
         response_headers=header_modifier(context, record.get("responseHeaderModifier"), response=True),
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,
+        http2=_http2(context, http, tls),
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
         tunnel=record.get("backendTunnel"),
@@ -161,6 +164,18 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         ai=llm_edits.of_policy(context, ai) if ai is not None else None,
         guardrails=mcp_guardrails.parse(context, checks) if checks is not None else None,
     )
+
+
+def _http2(context: Context, http: Record | None, tls: Record | None) -> bool | None:
+    """Return whether a backend is spoken to in HTTP/2; None leaves it open. ALPN with one name says it, too."""
+    names = set(tls.get("alpn") or ()) if tls is not None else set()
+    offered = names == {HTTP2} if len(names) == 1 else None
+    if http is None or http.get("version") is None:
+        return offered
+    version = bool(http["version"] == "HTTP/2")
+    if names and (HTTP2 if version else HTTP11) not in names:
+        context.fault(Problem.CONFLICT, http, "version", "'backendTLS.alpn' does not have it")
+    return version
 
 
 def route_backend_options(context: Context, record: Record | None) -> BackendOptions:

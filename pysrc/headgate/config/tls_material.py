@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 HTTP11 = "http/1.1"
+HTTP2 = "h2"
 UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
 
 
@@ -123,8 +124,8 @@ def backend_tls(context: Context, record: Record) -> BackendTls:
         except ValueError as error:
             context.fault(Problem.VALUE, record, "hostname", str(error))
     alpn = record.get("alpn")
-    if alpn is not None and set(alpn) != {HTTP11}:
-        context.fault(Problem.UNSUPPORTED, record, "alpn", f" other than [{HTTP11}]")
+    if alpn is not None and not set(alpn) <= {HTTP2, HTTP11}:
+        context.fault(Problem.UNSUPPORTED, record, "alpn", f" other than {HTTP2} and {HTTP11}")
     return BackendTls(
         root_file=root[0] if root else None,
         root_pem=root[1] if root else None,

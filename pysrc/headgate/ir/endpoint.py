@@ -59,7 +59,8 @@ class Endpoint:
 
     `host` is a name, or an address without brackets. `key` changes with anything that a pooled connection
     depends on (address, TLS, connection settings), and with nothing else. None for the connect time-out or the
-    keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any.
+    keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any. `http2` is the
+    configured protocol; with None it is HTTP/1.1, or with `infers` that of the client, where the client says something.
     """
 
     key: str
@@ -70,6 +71,13 @@ class Endpoint:
     connect_timeout_ms: int | None = None
     keepalives: Keepalives | None = None
     tunnel: ProxyTunnel | None = None
+    http2: bool | None = None
+    infers: bool = False
+
+    @property
+    def pool_key(self) -> str:
+        """What connections to it are kept under: the key, and whether they may be of either protocol."""
+        return f"{self.key}#infers" if self.infers and self.http2 is None else self.key
 
     @property
     def address(self) -> str:

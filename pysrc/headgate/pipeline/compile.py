@@ -42,6 +42,7 @@ from headgate.net.authority import own_authority, rewritten_authority
 from headgate.net.tls import SniSelector
 from headgate.pipeline import phases
 from headgate.pipeline.claim_counts import ClaimCounts
+from headgate.pipeline.http2_limits import http2_limits
 from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import ReplyRow, reply_of
@@ -180,6 +181,7 @@ class PlanCompiler:
         """Return the plan of one port."""
         frontend = self._gateway.frontend
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
+        plan.http2 = http2_limits(frontend)
         plan.secure = bind.tls
         plan.keeps_underscores = frontend.keeps_underscores
         plan.path_mode = MODES[frontend.path_normalization]
@@ -384,7 +386,7 @@ class PlanCompiler:
         return self._running.endpoints.get(owner, key, place, self._running.pools.get(place), capacity)
 
     def _pool(self, endpoint: Endpoint) -> Pool:
-        self._environment.claims.pools[endpoint.key] = endpoint
+        self._environment.claims.pools[endpoint.pool_key] = endpoint
         return self._running.pools.get(endpoint)
 
     def _llm(self) -> LlmCompiler:

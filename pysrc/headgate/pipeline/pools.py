@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -14,7 +15,7 @@ from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
-from headgate_engine.link.protocols import CLIENTS, HTTP1
+from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
@@ -46,20 +47,24 @@ class Pools:
 
     def get(self, endpoint: Endpoint) -> Pool:
         """Return the pool of an endpoint; the running one if there is one."""
-        pool = self.by_key.get(endpoint.key)
+        pool = self.by_key.get(endpoint.pool_key)
         if pool is None:
-            pool = self._previous.get(endpoint.key) or self._open(endpoint)
-            self.by_key[endpoint.key] = pool
+            pool = self._previous.get(endpoint.pool_key) or self._open(endpoint, HTTP2 if endpoint.http2 else HTTP1)
+            if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
+                pool.make_twin = partial(self._open, endpoint, HTTP2)
+            self.by_key[endpoint.pool_key] = pool
         return pool
 
-    def _open(self, endpoint: Endpoint) -> Pool:
+    def _open(self, endpoint: Endpoint, protocol: str) -> Pool:
+        if endpoint.tls is not None:
+            endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=(protocol,)))
         dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
         pool = Pool(
             self._worker,
             endpoint.key,
             endpoint.address.encode(),
             dialer.connect,
-            CLIENTS[HTTP1](self._worker),
+            CLIENTS[protocol](self._worker),
             idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
             max_waiting=self._settings.pool_max_waiting,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions
+from headgate.ir.backend import HostBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.policies import DirectResponse, RoutePolicies
 
@@ -158,3 +159,26 @@ def test_discovery_in_place_is_looked_at_when_it_is_loaded(
     [found] = faults(text, {"OIDC_COOKIE_SECRET": "ab" * 32})
     assert found.startswith("routes[0].policies.oidc.discovery: ")
     assert fault in found
+
+
+@pytest.mark.parametrize(("policies", "http2", "infers"), [
+    ("", None, True), ("http: {version: HTTP/1.1}", False, False), ("http: {version: HTTP/2}", True, False),
+    ("backendTLS: {alpn: [h2]}", True, False), ("backendTLS: {alpn: [http/1.1]}", False, False),
+    ("backendTLS: {alpn: [h2, http/1.1]}", None, True), ("http: {version: HTTP/2}, backendTLS: {}", True, False),
+])
+def test_the_protocol_of_a_backend(
+    policies: str, http2: bool | None, infers: bool, loaded: Callable[..., Gateway]
+) -> None:
+    text = f"gateways: {{default: {{port: 1}}}}\nroutes: [{{backends: [{{host: 'h:443', policies: {{{policies}}}}}]}}]"
+    backend = loaded(text).binds[0].listeners[0].routes[0].backends[0].backend
+    assert isinstance(backend, HostBackend)
+    assert backend.endpoint.http2 is http2
+    assert (backend.endpoint.pool_key != backend.endpoint.key) is infers
+
+
+def test_a_protocol_that_alpn_does_not_have_is_a_conflict(faults: Callable[..., list[str]]) -> None:
+    text = (
+        "gateways: {default: {port: 1}}\nroutes: [{backends: [{host: 'h:443', policies: {http: {version: HTTP/2}, "
+        "backendTLS: {alpn: [http/1.1]}}}]}]"
+    )
+    assert any("'backendTLS.alpn' does not have it" in line for line in faults(text))

@@ -83,8 +83,8 @@ def test_backend_tls_holds_root_and_client_certificate(
     ("tls", "fault"),
     [
         (
-            "{alpn: [h2]}",
-            "not supported yet: routes[0].backends[0].policies.backendTLS.alpn other than [http/1.1] (2)",
+            "{alpn: [h3]}",
+            "not supported yet: routes[0].backends[0].policies.backendTLS.alpn other than h2 and http/1.1 (2)",
         ),
         ("{hostname: 'a b'}", "routes[0].backends[0].policies.backendTLS.hostname: not a host (2)"),
         ("{root: none.pem}", "cannot read 'none.pem'"),

@@ -20,7 +20,6 @@ from headgate.config.shape.scalars import (
     TARGET_FIELDS,
     TARGET_KEYS,
     UINT8,
-    UINT32,
     unsigned,
 )
 from headgate.config.shape.upstream import SIMPLE_POLICIES
@@ -35,12 +34,12 @@ FRONTEND_HTTP: Final = Object(
         "headersWithUnderscores": optional(WordChoice("UnderscoreHeaders", ("drop", "keep"))),
         "pathNormalization": optional(WordChoice("PathNormalization", ("resolve", "refuse", "keep"))),
         "http1HeaderCase": optional(WordChoice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
-        "http2WindowSize": later(maybe(UINT32)),
-        "http2ConnectionWindowSize": later(maybe(UINT32)),
-        "http2FrameSize": later(maybe(UINT32)),
-        "http2MaxHeaderSize": later(maybe(UINT32)),
-        "http2KeepaliveInterval": later(maybe(DURATION)),
-        "http2KeepaliveTimeout": later(maybe(DURATION)),
+        "http2WindowSize": maybe(unsigned("Http2Window", 2_147_483_647, 1)),
+        "http2ConnectionWindowSize": maybe(unsigned("Http2ConnectionWindow", 2_147_483_647, 65_535)),
+        "http2FrameSize": maybe(unsigned("Http2Frame", 16_777_215, 16_384)),
+        "http2MaxHeaderSize": maybe(unsigned("Http2HeaderList", 4_294_967_295, 1)),
+        "http2KeepaliveInterval": maybe(DURATION),
+        "http2KeepaliveTimeout": maybe(DURATION),
         "maxConnectionDuration": maybe(DURATION),
     },
 )

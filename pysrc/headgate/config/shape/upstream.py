@@ -88,7 +88,7 @@ BACKEND_TLS: Final = Object(
 HTTP: Final = Object(
     "BackendHttp",
     {
-        "version": maybe(WordChoice("HttpVersion", ("HTTP/1.1", "HTTP/2"), ("HTTP/2",))),
+        "version": maybe(WordChoice("HttpVersion", ("HTTP/1.1", "HTTP/2"))),
         "requestTimeout": maybe(DURATION),
     },
 )

@@ -1,0 +1,26 @@
+"""What connections of clients that speak HTTP/2 are allowed, by the configuration."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headgate.ir.frontend import Frontend
+from headgate_engine.http2.limits import Http2Limits
+
+# To which the window of a stream grows where none is configured, in bytes: a quarter of the connection's, which streams
+# that are not read may use up.
+GROWN_WINDOW: Final = 262_144
+
+
+def http2_limits(frontend: Frontend) -> Http2Limits:
+    """Return what a connection of a client that speaks HTTP/2 is allowed."""
+    own: dict[str, Any] = {
+        "connection_window": frontend.http2_connection_window,
+        "max_frame": frontend.http2_frame,
+        "max_list": frontend.http2_max_header,
+        "ping_interval": None if frontend.http2_keepalive_ms is None else frontend.http2_keepalive_ms / 1000,
+    }
+    sizes = {name: value for name, value in own.items() if value is not None}
+    if frontend.http2_window is None:
+        return Http2Limits(max_window=GROWN_WINDOW, ping_timeout=frontend.http2_keepalive_timeout_ms / 1000, **sizes)
+    return Http2Limits(frontend.http2_window, ping_timeout=frontend.http2_keepalive_timeout_ms / 1000, **sizes)

@@ -1,0 +1,27 @@
+"""`frontendPolicies.http.http2*` as the engine gets them."""
+
+from __future__ import annotations
+
+from headgate.config.load import TextSource, load
+from headgate.ir.frontend import Frontend
+from headgate.pipeline.http2_limits import GROWN_WINDOW, http2_limits
+
+
+def frontend(fields: str) -> Frontend:
+    text = f"gateways: {{default: {{port: 1}}}}\nfrontendPolicies: {{http: {{{fields}}}}}\n"
+    return load(TextSource(text, "c"), environ={}).gateway.frontend
+
+
+def test_what_is_not_set_has_the_defaults() -> None:
+    found = http2_limits(frontend(""))
+    assert (found.window, found.max_window, found.max_frame, found.max_list) == (65536, GROWN_WINDOW, 16384, 16384)
+    assert found.ping_interval_ns == 0
+
+
+def test_what_is_set_is_in_force() -> None:
+    found = http2_limits(frontend(
+        "http2WindowSize: 70000, http2ConnectionWindowSize: 100000, http2FrameSize: 20000, http2MaxHeaderSize: 9000, "
+        "http2KeepaliveInterval: 2s, http2KeepaliveTimeout: 500ms"))
+    assert (found.window, found.max_window, found.connection_window) == (70000, 70000, 100000)
+    assert (found.max_frame, found.max_list) == (20000, 9000)
+    assert (found.ping_interval_ns, found.ping_timeout_ns) == (2_000_000_000, 500_000_000)
