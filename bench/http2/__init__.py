@@ -1,0 +1,1 @@
+"""What HTTP/2 costs a worker."""
