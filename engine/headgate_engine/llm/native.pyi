@@ -8,6 +8,8 @@ FORGOTTEN: dict[int, bytes]
 MAX_DECODED: int
 DECODED_STEP: int
 MAX_STEPS: int
+DECODED_FREE: int
+DECODED_RATIO: int
 TAIL: int
 CUT: str
 BROKEN: str
