@@ -218,10 +218,10 @@ def test_an_error_of_the_provider_passes_byte_for_byte(serve) -> None:
 
 
 def test_a_format_that_the_provider_lacks_is_refused_before_any_call(serve) -> None:
-    running, provider = serve(OPENAI, whole(chat()))
-    status, text = running.fetch(f"{running.url}/v1beta/models/g:generateContent", "POST", data=b"{}")
+    running, provider = serve(ANTHROPIC, whole(chat()))
+    status, text = running.fetch(f"{running.url}/v1/embeddings", "POST", data=b'{"model": "g", "input": "a heron"}')
     assert status == 400
-    assert "unsupported conversion: from gemini to provider openai" in text
+    assert "unsupported conversion: from embeddings to provider anthropic" in text
     assert provider.seen == []
 
 

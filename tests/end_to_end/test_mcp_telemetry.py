@@ -37,6 +37,7 @@ def remote(sample: Any, *more: str) -> str:
     return f'mcp: {{host: "http://127.0.0.1:{sample("mcp_server", "--http", "127.0.0.1:0", *more)}/mcp"}}'
 
 
+@pytest.mark.cold
 @pytest.mark.parametrize("kind", ["stdio", "remote", "remote-json", "several"])
 def test_fields_and_series(kind: str, gateway: Callable[..., Any], sample: Any) -> None:
     own = SAMPLE if kind == "stdio" else remote(sample, *(["--json"] if kind == "remote-json" else []))

@@ -172,7 +172,7 @@ request:
 response:
 - webhook:
     target: {host: "127.0.0.1:{port}"}
-    headers: {"x-team": jwt.team, "x-model": llmRequest.model, "x-secret": 'request.headers["authorization"]', ":path": jwt.no}
+    headers: {"x-team": jwt.team, "x-secret": 'request.headers["authorization"]', ":path": jwt.no}
     forwardHeaderMatches: [{name: x-up, value: {exact: "1"}}, {name: traceparent, value: {regex: ".*"}}]
 """
 
