@@ -22,9 +22,12 @@ from headgate.net.tasks import spawner
 from headgate.pipeline.compile import compile_gateway
 from headgate.server.listen import Acceptor
 from headgate_engine.link.client import HttpClient
-from headgate_engine.link.protocols import connection_factory
+from headgate_engine.link.protocols import Port
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
+
+# Under valgrind all takes fifty times as long.
+HANDSHAKE_SECONDS = 60.0
 
 
 def _nobody(index: int, _patient: bool) -> HttpClient:
@@ -43,7 +46,9 @@ async def serve(path: Path) -> NoReturn:
     acceptors = []
     for bind in gateway.binds:
         sock = open_socket(bind.host, bind.port, shared=False)
-        acceptor = Acceptor(sock, connection_factory(worker, bind.key), None, 1.0)
+        port = Port(worker, bind.key)
+        port.secure(running.names.get(bind.key), HANDSHAKE_SECONDS)
+        acceptor = Acceptor(sock, port)
         await acceptor.start()
         acceptors.append(acceptor)
     gc.freeze()

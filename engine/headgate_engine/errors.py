@@ -21,3 +21,7 @@ class LocalProtocolError(ProtocolError):
 
     def __init__(self, reason: str, status: int = 500) -> None:
         super().__init__(reason, status)
+
+
+class TlsError(ValueError):
+    """Settings of TLS that the loaded library refuses: a certificate, a key, a name of a suite or a group."""

@@ -192,3 +192,177 @@ def test_only_the_versions_that_are_allowed(gateway, authority, tmp_path, listen
         """
     )
     assert [agreed(running, version) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)] == found
+
+
+SETTINGS = """
+gateways:
+  default:
+    port: {port}
+    listeners:
+    - {name: open, hostname: open.test, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key}}
+    - name: known
+      hostname: known.test
+      tls: {cert: FOLDER/known.pem, key: FOLDER/known.key, root: FOLDER/clients.pem}
+    - name: narrow
+      hostname: narrow.test
+      tls: {cert: FOLDER/narrow.pem, key: FOLDER/narrow.key, cipherSuites: [TLS13_CHACHA20_POLY1305_SHA256], keyExchangeGroups: [P-384]}
+routes:
+- name: who
+  policies:
+    directResponse: {status: 200, body: hello}
+    transformations:
+      response:
+        set:
+          x-subject: source.subject
+          x-cn: source.subjectCn
+          x-names: source.subjectAltNames.join(",")
+          x-spiffe: source.spiffeId
+          x-account: source.identity.serviceAccount
+          x-pem: source.certificate.substring(0, 27)
+"""
+
+
+def client_context(folder: Path, *, pair: str | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    if pair is not None:
+        context.load_cert_chain(folder / f"{pair}.pem", folder / f"{pair}.key")
+    return context
+
+
+def exchange(running, host: str, context: ssl.SSLContext, *, session=None, asked: str | None = None):
+    """One request; returns (head, the socket's cipher, its session, whether one was resumed)."""
+    with (
+        socket.create_connection(("127.0.0.1", running.port), timeout=60) as sock,
+        context.wrap_socket(sock, server_hostname=host, session=session) as secure,
+    ):
+        secure.sendall(f"GET / HTTP/1.1\r\nhost: {asked or host}\r\nconnection: close\r\n\r\n".encode())
+        data = b""
+        while more := secure.recv(65536):
+            data += more
+        return data.decode(), secure.cipher()[0], secure.session, secure.session_reused
+
+
+def test_settings_of_listeners(gateway, authority, tmp_path) -> None:
+    """Client certificates, suites, groups and resumption, of listeners of one port, with several workers."""
+    import trustme
+    from cryptography import x509
+
+    clients = trustme.CA()
+    clients.cert_pem.write_to_path(tmp_path / "clients.pem")
+    for name in ("open", "known", "narrow"):
+        issue(authority, tmp_path, name, f"{name}.test")
+    issue(authority, tmp_path, "stranger", "stranger.test")
+    mine = clients.issue_cert("me.test", common_name="web")
+    (tmp_path / "mine.pem").write_bytes(b"".join(blob.bytes() for blob in mine.cert_chain_pems))
+    mine.private_key_pem.write_to_path(tmp_path / "mine.key")
+    subject = x509.load_pem_x509_certificate(mine.cert_chain_pems[0].bytes()).subject.rfc4514_string()
+    running = gateway(SETTINGS.replace("FOLDER", str(tmp_path)), workers=3)
+
+    # Sessions are resumed whichever worker it is.
+    context, session, reused = client_context(tmp_path), None, []
+    for _ in range(12):
+        head, _, session, again = exchange(running, "open.test", context, session=session)
+        assert head.startswith("HTTP/1.1 200 ")
+        reused.append(again)
+    assert reused == [False, *[True] * 11]
+    running.wait_log("tls.sni=open.test")
+
+    # A client certificate is demanded, checked and told.
+    known = client_context(tmp_path, pair="mine")
+    session = None
+    for resumed in (False, True):
+        head, _, session, again = exchange(running, "known.test", known, session=session)
+        assert again is resumed
+        assert f"x-subject: {subject}\r\n" in head
+        assert "x-cn: web\r\n" in head
+        assert "x-names: me.test\r\n" in head
+        assert "x-pem: -----BEGIN CERTIFICATE-----\r\n" in head
+        assert "x-spiffe" not in head
+    running.wait_log("src.identity=me.test")
+    # A session of the open listener, or its connection, opens nothing that needs a certificate.
+    open_session = exchange(running, "open.test", context)[2]
+    for options in ({"session": open_session}, {}):
+        with pytest.raises((ssl.SSLError, ConnectionResetError)):
+            exchange(running, "known.test", context, **options)
+    assert exchange(running, "open.test", context, asked="known.test")[0].startswith("HTTP/1.1 421 ")
+    with pytest.raises((ssl.SSLError, ConnectionResetError)):
+        exchange(running, "known.test", client_context(tmp_path, pair="stranger"))
+    running.wait_log("TLS handshake failed")
+    failures = f'gw_tls_handshake_failures_total{{bind="bind/{running.port}",reason="certificate"}}'
+    running.wait_metric(failures, 3)
+
+    # Suites and groups.
+    assert exchange(running, "narrow.test", context)[1] == "TLS_CHACHA20_POLY1305_SHA256"
+    assert exchange(running, "open.test", context)[1] == "TLS_AES_256_GCM_SHA384"
+    nist = client_context(tmp_path)
+    nist.set_ecdh_curve("prime256v1")
+    with pytest.raises(ssl.SSLError):
+        exchange(running, "narrow.test", nist)
+    assert exchange(running, "open.test", nist)[0].startswith("HTTP/1.1 200 ")
+    running.wait_metric(failures.replace("certificate", "cipher"), 1)
+
+
+UPSTREAM_SETTINGS = """
+gateways:
+  default: {port: {port}}
+routes:
+- name: named
+  matches: [{path: {exact: /named}}]
+  backends: [{host: "127.0.0.1:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, subjectAltNames: [x.test, localhost]}}}]
+- name: misnamed
+  matches: [{path: {exact: /misnamed}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, subjectAltNames: [x.test]}}}]
+- name: grouped
+  matches: [{path: {exact: /grouped}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, keyExchangeGroups: [P-384, P-256]}}}]
+- name: ungrouped
+  matches: [{path: {exact: /ungrouped}}]
+  backends: [{host: "localhost:BACKEND", policies: {backendTLS: {root: FOLDER/ca.pem, keyExchangeGroups: [X25519]}}}]
+"""
+
+
+def test_names_and_groups_of_backends(gateway, authority, tmp_path) -> None:
+    port = tls_upstream(authority, "localhost", curve="secp384r1")
+    running = gateway(UPSTREAM_SETTINGS.replace("BACKEND", str(port)).replace("FOLDER", str(tmp_path)))
+    for path in ("/named", "/grouped"):
+        status, body = running.fetch(f"{running.url}{path}")
+        assert (status, body.startswith("secure ")) == (200, True), path
+    for path in ("/misnamed", "/ungrouped"):
+        status, body = running.fetch(f"{running.url}{path}")
+        assert status == 503, path
+        assert "upstream call failed: TLS: " in body
+
+
+def test_certificates_are_renewed_under_load(gateway, authority, tmp_path) -> None:
+    """Kept connections go on, new ones are accepted all the time, and have the new certificate in the end."""
+    for name in ("open", "known", "narrow"):
+        issue(authority, tmp_path, name, f"{name}.test")
+    authority.cert_pem.write_to_path(tmp_path / "clients.pem")
+    running = gateway(SETTINGS.replace("FOLDER", str(tmp_path)), workers=2)
+    context, request = client_context(tmp_path), b"GET / HTTP/1.1\r\nhost: open.test\r\n\r\n"
+    kept = [
+        context.wrap_socket(socket.create_connection(("127.0.0.1", running.port), timeout=60), server_hostname="open.test")
+        for _ in range(8)
+    ]
+
+    def ask_all() -> None:
+        for one in kept:
+            one.sendall(request)
+        for one in kept:
+            data = b""
+            while not data.endswith(b"hello"):
+                more = one.recv(65536)
+                assert more, "a kept connection was lost"
+                data += more
+        assert exchange(running, "open.test", context)[0].startswith("HTTP/1.1 200 ")
+
+    for generation in range(2, 6):
+        before = serial(running, "open.test")
+        issue(authority, tmp_path, "open", "open.test")
+        while f"generation={generation}" not in running.log():
+            ask_all()
+        assert serial(running, "open.test") != before
+        ask_all()
+    for one in kept:
+        one.close()
+    assert "TLS handshake failed" not in running.log()

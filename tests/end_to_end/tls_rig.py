@@ -25,7 +25,7 @@ def issue(authority: trustme.CA, folder: Path, name: str, host: str) -> None:
     new.rename(folder / f"{name}.pem")
 
 
-def tls_upstream(authority: trustme.CA, host: str) -> int:
+def tls_upstream(authority: trustme.CA, host: str, curve: str | None = None) -> int:
     import http.server
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,6 +45,8 @@ def tls_upstream(authority: trustme.CA, host: str) -> int:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(host).configure_cert(context)
+    if curve is not None:
+        context.set_ecdh_curve(curve)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return int(server.server_address[1])

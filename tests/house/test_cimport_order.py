@@ -20,7 +20,7 @@ RANK = (
     ("llm.attempt", "llm.estimate", "llm.log_payload", "llm.prices", "llm.content_capture"),
     ("plan",),
     ("guard", "http1", "http2", "limit", "profile", "route"),
-    ("context", "document", "peek", "shared", "sse", "websocket"),
+    ("context", "document", "peek", "shared", "sse", "tls", "websocket"),
     ("wire",),
     ("clock", "errors"),
 )

@@ -17,6 +17,7 @@ NAMELESS = {"util", "utils", "common", "helper", "helpers", "misc", "base", "man
 
 # Files over the limit, with the reason why they stay whole.
 LONG_FILES = {
+    "engine/headgate_engine/log/access.pyx": "one small function per group of fields",
     "engine/headgate_engine/expr/functions.pyx": "one small function per name",
     "engine/headgate_engine/expr/nodes.pyx": "one small class per kind of node",
     "engine/headgate_engine/llm/native.pyx": "one reader of usage per format of a provider",
@@ -128,6 +129,7 @@ WIDE_FUNCTIONS = {
     "llm/translate/counts.pyx __init__": "one number per kind of token",
     "route/table.pyx __init__": "settings of one plan object, given by name",
     "steps/aws_signature.pyx sign": "what the signature covers (AWS Signature Version 4)",
+    "tls/context.pyx __init__": "settings of one context, given by name",
     "steps/transform.pyx __init__": "settings of one plan object, given by name",
 }
 

@@ -429,7 +429,7 @@ def _response_body(RequestContext ctx):
 
 
 def _nothing(RequestContext ctx):
-    """Read what no request has here: client certificates, workloads and CONNECT tunnels are not built."""
+    """Read what no request has here: workloads and CONNECT tunnels are not built."""
     return ABSENT
 
 
@@ -492,6 +492,22 @@ def _local_port(RequestContext ctx):
 
 def _server_name(RequestContext ctx):
     return (None if ctx.connection is None else ctx.connection.server_name) or ABSENT
+
+
+def _of_client(attribute):
+    """Return a reader of what the client's certificate says (tls.identity.CertificateIdentity)."""
+    def read(RequestContext ctx):
+        # Of a request that another worker relays there is no connection of its client.
+        identity = getattr(ctx.connection, "client_identity", None)
+        value = None if identity is None else getattr(identity, attribute)
+        return ABSENT if value is None else list(value) if type(value) is tuple else value
+    return read
+
+
+def _workload(RequestContext ctx):
+    identity = getattr(ctx.connection, "client_identity", None)
+    found = None if identity is None else identity.workload
+    return ABSENT if found is None else dict(zip(("trustDomain", "namespace", "serviceAccount"), found))
 
 
 def _backend_name(RequestContext ctx):
@@ -583,13 +599,13 @@ READERS = {
     "source.port": _port,
     "source.rawAddress": _address,
     "source.rawPort": _port,
-    "source.identity": _nothing,
-    "source.spiffeId": _nothing,
-    "source.subjectAltNames": _nothing,
-    "source.issuer": _nothing,
-    "source.subject": _nothing,
-    "source.subjectCn": _nothing,
-    "source.certificate": _nothing,
+    "source.spiffeId": _of_client("spiffe_id"),
+    "source.subjectAltNames": _of_client("subject_alt_names"),
+    "source.issuer": _of_client("issuer"),
+    "source.subject": _of_client("subject"),
+    "source.subjectCn": _of_client("subject_cn"),
+    "source.certificate": _of_client("certificate"),
+    "source.identity": _workload,
     "source.unverifiedWorkload": _nothing,
     "source.connectHeaders": _nothing,
     "destination.address": _local_address,

@@ -21,12 +21,6 @@ def address_text(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def requested_name(transport: asyncio.BaseTransport) -> str | None:
-    """Return the name that the client asked for in its TLS handshake; None without one."""
-    secure = transport.get_extra_info("ssl_object")
-    return None if secure is None else getattr(secure, "requested_name", None)
-
-
 def chosen_protocol(transport: asyncio.BaseTransport) -> str | None:
     """Return the protocol that the TLS handshake has chosen (ALPN, RFC 7301); None without one."""
     secure = transport.get_extra_info("ssl_object")

@@ -37,7 +37,7 @@ cdef class DownstreamConnection(ClientFace):
         self.worker = worker
         self.slot = slot
         self.requests_of = requests
-        self.plan, self.accepted_ns = slot.plan, monotonic_ns()       # a TLS handshake begins
+        self.plan = slot.plan
         self.codec = Http1Codec(ROLE_SERVER, slot.plan.limits)
         self.wire = wired(DownstreamWire.__new__(DownstreamWire), worker, self)
 
@@ -46,12 +46,12 @@ cdef class DownstreamConnection(ClientFace):
         self.wire.attach(transport)
         self.peer_host, self.peer_port = address_of(transport, "peername")
         self.transport = transport
-        made_ns, self.accepted_ns = self.accepted_ns, monotonic_ns()
+        self.accepted_ns = monotonic_ns()
         self.last_read_ns = self.accepted_ns
         if not self.worker.connection_made(self):
             self.wire.abort_wire()
             return
-        record_connection(self.worker, self.plan, self, self.accepted_ns - made_ns)
+        record_connection(self.worker, self.plan, self, 0 if self.wire.tls is None else self.wire.tls.handshake_ns)
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
         if self.plan.secure and chosen_protocol(transport) == "h2":
             self.take_over()

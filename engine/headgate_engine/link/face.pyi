@@ -1,5 +1,6 @@
 from headgate_engine.link.contract import ServerStream
 from headgate_engine.plan.plans import BindPlan, ListenerPlan
+from headgate_engine.tls.identity import CertificateIdentity
 
 class ClientFace(ServerStream):
     """What steps, logs and expressions see of a client's connection."""
@@ -17,6 +18,9 @@ class ClientFace(ServerStream):
     @property
     def server_name(self) -> str | None:
         """The name that the client asked for in its TLS handshake; None without one."""
+    @property
+    def client_identity(self) -> CertificateIdentity | None:
+        """The owner of the client's certificate; None without one."""
     def named_listener(self, bind: BindPlan) -> ListenerPlan | None:
         """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
     @property

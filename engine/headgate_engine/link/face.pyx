@@ -7,7 +7,7 @@ from headgate_engine.route.table cimport HostTable
 
 from libc.stdint cimport int64_t
 
-from headgate_engine.link.addresses import address_of, address_text, requested_name
+from headgate_engine.link.addresses import address_of, address_text
 
 
 cdef class ClientFace(ServerStream):
@@ -26,7 +26,12 @@ cdef class ClientFace(ServerStream):
     @property
     def server_name(self):
         """The name that the client asked for in its TLS handshake; None without one."""
-        return None if self.transport is None else requested_name(self.transport)
+        return None if self.wire.tls is None else self.wire.tls.requested_name
+
+    @property
+    def client_identity(self):
+        """The owner of the client's certificate (tls.identity.CertificateIdentity); None without one."""
+        return None if self.wire.tls is None else self.wire.tls.peer_identity()
 
     def named_listener(self, BindPlan bind):
         """The listener for the server name in the TLS handshake; None without TLS or without a match."""

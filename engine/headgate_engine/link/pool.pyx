@@ -30,7 +30,7 @@ cdef class Pool(ConnectionOwner):
     """Connections of one worker to one destination.
 
     connector: `async connector(factory)` opens a transport whose protocol is `factory()`; it raises OSError (also
-    ssl.SSLError) or TimeoutError. protocol: the kind of connection. Idle timeout in seconds.
+    for a failed TLS handshake) or TimeoutError. protocol: the kind of connection. Idle timeout in seconds.
     """
 
     def __init__(self, Worker worker not None, str key, bytes endpoint, connector, UpstreamProtocol protocol not None, *,

@@ -8,17 +8,22 @@ Worker.connection_made() and connection_lost(). A client row makes the kind of c
 
 from __future__ import annotations
 
-import asyncio
+import logging
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from headgate_engine.link.addresses import address_of, address_text
 from headgate_engine.link.contract import RequestFactory, UpstreamProtocol
 from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.link.factory import ExchangeFactory
+from headgate_engine.link.handshake import SecureServer
 from headgate_engine.link.http2_upstream import Http2Upstream
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
+from headgate_engine.log.meter import label
 from headgate_engine.plan.plans import BindSlot
+from headgate_engine.shared.counters import Counter
+from headgate_engine.tls.context import TlsContext
 
 HTTP1 = "http/1.1"
 HTTP2 = "h2"
@@ -27,13 +32,69 @@ HTTP2 = "h2"
 # Protocols of asyncio, but by their methods only: a compiled class cannot have a Python class as its base.
 SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {HTTP1: DownstreamConnection}
 CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream, HTTP2: Http2Upstream}
+# What a client may choose in a TLS handshake (ALPN, RFC 7301), in our order, and its row of SERVERS. A client that does
+# not choose gets what the port speaks.
+NEGOTIATED: dict[str, str] = {HTTP2: HTTP1, HTTP1: HTTP1}      # HTTP/2 takes over a connection of HTTP/1.1
+
+HANDSHAKE_FAILURES = "gw_tls_handshake_failures_total"
+NS_PER_S = 1_000_000_000
+
+logger = logging.getLogger("headgate.tls")
 
 
-def connection_factory(worker: Worker, key: str) -> Callable[[], asyncio.BaseProtocol]:
-    """Return the protocol factory for the sockets of a port; KeyError before Worker.set_bind().
+class ServerNames(Protocol):
+    """Chooses the TLS settings of a connection by the name that its client asks for."""
 
-    Each connection speaks what the plan says that runs when it is accepted.
+    def find(self, name: str | None) -> TlsContext | None:
+        """Return the settings for a name in lower case (None if the client sent none), None if no listener has it."""
+
+
+class Port:
+    """Makes the connections of one port: the protocol factory of its sockets. KeyError before Worker.set_bind().
+
+    Each connection speaks what the plan says that runs when it is accepted, behind TLS if there are names.
     """
-    slot = worker.slot(key)
-    requests = ExchangeFactory(worker)
-    return lambda: SERVERS[slot.plan.protocol](worker, slot, requests)
+
+    def __init__(self, worker: Worker, key: str) -> None:
+        self.worker = worker
+        self.handshake_ns = 15 * NS_PER_S
+        self._slot = worker.slot(key)
+        self._requests = ExchangeFactory(worker)
+        self._names: ServerNames | None = None
+        self._failures: dict[str, Counter] = {}
+
+    def secure(self, names: ServerNames | None, handshake_s: float) -> None:
+        """Accept with TLS, or without it, from now on. handshake_s: seconds that a handshake may take."""
+        self._names = names
+        self.handshake_ns = int(handshake_s * NS_PER_S)
+
+    def __call__(self) -> Any:
+        """Return the protocol of an accepted socket."""
+        return self.connection(None) if self._names is None else SecureServer(self)
+
+    def connection(self, negotiated: str | None) -> Any:
+        """Return a connection that speaks what was negotiated; None: nothing was."""
+        row = NEGOTIATED.get(negotiated or "", self._slot.plan.protocol)
+        return SERVERS[row](self.worker, self._slot, self._requests)
+
+    def find(self, name: str | None) -> TlsContext | None:
+        """Return the TLS settings for a name, None if no listener has it."""
+        return None if self._names is None else self._names.find(name)
+
+    def failed(self, reason: str, detail: str | None, transport: Any, name: str | None) -> None:
+        """Count and report a failed handshake. reason: one of tls.faults.REASONS."""
+        counter = self._failures.get(reason)
+        if counter is None and self.worker.segment is not None:
+            labels = f"{label('bind', self._slot.key)},{label('reason', reason)}"
+            counter = Counter(self.worker.segment, f"{HANDSHAKE_FAILURES}\0{labels}".encode())
+            self._failures[reason] = counter
+        if counter is not None:
+            counter.add(1)
+        peer = "" if transport is None else address_text(*address_of(transport, "peername"))
+        told = {"bind": self._slot.key, "src.addr": peer, "tls.sni": name, "reason": reason, "error": detail}
+        logger.info("TLS handshake failed", extra={key: value for key, value in told.items() if value})
+
+
+def connection_factory(worker: Worker, key: str) -> Port:
+    """Return the protocol factory for the sockets of a port; KeyError before Worker.set_bind()."""
+    return Port(worker, key)

@@ -1,8 +1,9 @@
 # A transport as the engine uses it. Plain sockets are written with send(2) straight from C memory while nothing is queued;
 # only what the kernel does not take goes through the transport's queue. Behind the first read, which is the transport's, the
-# worker reads them by itself (link/reads). TLS always goes through the transport.
+# worker reads them by itself (link/reads). With TLS the transport is a link/secure, which does the same with what it encrypts.
 
 from headgate_engine.link.reads cimport Readable
+from headgate_engine.link.secure cimport SecureTransport
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -12,6 +13,7 @@ cdef class Wire(Readable):
     cdef object owner
     cdef Worker worker
     cdef object transport
+    cdef SecureTransport tls     # the same object, of a connection with TLS
     cdef int fd                  # -1: write through the transport
     cdef bint queued             # the transport holds unsent bytes; resume_writing() follows
     cdef bint own_reads          # the worker reads the socket, the transport does not

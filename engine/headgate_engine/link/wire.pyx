@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from headgate_engine.link.reads cimport Readable
+from headgate_engine.link.secure cimport SecureTransport
 from headgate_engine.link.contract cimport WRITE_DONE, WRITE_FAILED, WRITE_QUEUED
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -92,7 +93,10 @@ cdef class Wire(Readable):
         self.fd = -1
         # Queue limits of zero: pause_writing/resume_writing then mean "something is queued" and "nothing is".
         transport.set_write_buffer_limits(high=0)
-        if transport.get_extra_info("sslcontext") is None:
+        if isinstance(transport, SecureTransport):
+            self.tls = <SecureTransport>transport
+            self.tls.attach(self, self.worker)
+        elif transport.get_extra_info("sslcontext") is None:
             sock = transport.get_extra_info("socket")
             if sock is not None:
                 self.fd = sock.fileno()
@@ -128,6 +132,8 @@ cdef class Wire(Readable):
     cdef int pause_wire(self) except -1:
         if not self.reading_paused and self.transport is not None and not self.closing:
             self.reading_paused = True
+            if self.tls is not None:
+                return self.tls.pause()
             if not self.own_reads:
                 self.transport.pause_reading()
         return 0
@@ -135,6 +141,8 @@ cdef class Wire(Readable):
     cdef int resume_wire(self) except -1:
         if self.reading_paused and self.transport is not None and not self.closing:
             self.reading_paused = False
+            if self.tls is not None:
+                return self.tls.resume()
             if self.own_reads:
                 return self.worker.reads.watch(self)
             self.transport.resume_reading()
@@ -144,6 +152,7 @@ cdef class Wire(Readable):
     cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1:
         cdef Py_ssize_t sent = 0
         cdef Py_ssize_t total = out.length + tail_len
+        cdef int result
         if total == 0:
             return WRITE_QUEUED if self.queued else WRITE_DONE
         if self.write_broken or self.transport is None or self.closing:
@@ -158,6 +167,11 @@ cdef class Wire(Readable):
                 out.clear()
                 self.write_broken = True
                 return WRITE_FAILED
+        if self.tls is not None:
+            result = self.tls.write_out(out, tail, tail_len)
+            self.queued = self.tls.queued
+            self.write_broken = result == WRITE_FAILED
+            return result
         rest = _rest(out.data, out.length, tail, tail_len, sent)
         out.clear()
         self.transport.write(rest)

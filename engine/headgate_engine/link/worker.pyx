@@ -131,16 +131,21 @@ cdef class Worker:
 
     cdef int connection_made(self, connection) except -1:
         self.arriving.discard(connection)
-        if len(self.connections) >= self.max_connections or not self.budget.admits(self.clients()):
-            self.refused += 1
-            if self.refused & (self.refused - 1) == 0:      # 1, 2, 4, ...: a flood of clients is no flood of lines
-                logger.warning("client connections refused: too many are open", extra={
-                    "open": len(self.connections), "limit": self.max_connections, "refused": self.refused})
+        if not self.admit():
             return False
         self.accepted += 1
         self.connections.add(connection)
         self.count_connections()
         return True
+
+    def admit(self):
+        if len(self.connections) < self.max_connections and self.budget.admits(self.clients()):
+            return True
+        self.refused += 1
+        if self.refused & (self.refused - 1) == 0:          # 1, 2, 4, ...: a flood of clients is no flood of lines
+            logger.warning("client connections refused: too many are open", extra={
+                "open": len(self.connections), "limit": self.max_connections, "refused": self.refused})
+        return False
 
     cdef int connection_lost(self, connection) except -1:
         self.connections.discard(connection)
@@ -162,11 +167,14 @@ cdef class Worker:
 
     def abort_all(self):
         """Aborts every client connection, at the end of the drain deadline."""
-        for connection in list(self.connections):
+        for connection in [*self.connections, *self.arriving]:
             connection.abort_now()
 
     def connection_count(self):
         return len(self.connections)
+
+    def arriving_count(self):
+        return len(self.arriving)
 
     def idle_count(self):
         return sum(1 for connection in self.connections if connection.is_idle)

@@ -40,23 +40,25 @@ cdef enum:
     F_ROUTE = 3
     F_ENDPOINT = 4
     F_SRC_ADDR = 5
-    F_METHOD = 6
-    F_HOST = 7
-    F_PATH = 8
-    F_VERSION = 9
-    F_STATUS = 10
-    F_PROTOCOL = 11
-    F_OPERATION = 12
-    F_PROVIDER = 13
-    F_MODEL = 14
-    F_INPUT_TOKENS = 15
-    F_CACHED_TOKENS = 16
-    F_OUTPUT_TOKENS = 17
-    F_REASONING_TOKENS = 18
-    F_RETRY = 19
-    F_ERROR = 20
-    F_REASON = 21
-    F_DURATION = 22
+    F_SRC_IDENTITY = 6
+    F_METHOD = 7
+    F_HOST = 8
+    F_PATH = 9
+    F_VERSION = 10
+    F_STATUS = 11
+    F_TLS_SNI = 12
+    F_PROTOCOL = 13
+    F_OPERATION = 14
+    F_PROVIDER = 15
+    F_MODEL = 16
+    F_INPUT_TOKENS = 17
+    F_CACHED_TOKENS = 18
+    F_OUTPUT_TOKENS = 19
+    F_REASONING_TOKENS = 20
+    F_RETRY = 21
+    F_ERROR = 22
+    F_REASON = 23
+    F_DURATION = 24
 
 cdef enum:
     END_OF_LINE = 1 << 20
@@ -82,7 +84,7 @@ cdef dict PLACES = {key: place for place, key in enumerate(ORDER)}
 cdef dict TEXT_PREFIXES = {key: _text_prefix(key) for key in ORDER}
 cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
 cdef list KEPT_TEXTS = []
-cdef Key[23] TEXT_KEYS, JSON_KEYS
+cdef Key[25] TEXT_KEYS, JSON_KEYS
 
 
 cdef int _lay_out(Key* keys, dict prefixes) except -1:
@@ -100,7 +102,7 @@ _lay_out(TEXT_KEYS, TEXT_PREFIXES)
 _lay_out(JSON_KEYS, JSON_PREFIXES)
 
 # Positions in ORDER of the keys of FIELDS, for fields that are written before them.
-cdef int[23] PLACE
+cdef int[25] PLACE
 for _field in range(len(FIELDS)):
     PLACE[_field] = PLACES[FIELDS[_field]]
 
@@ -204,6 +206,12 @@ cdef class AccessLogFormat:
         if extras:
             self._extras(out, extras, PLACE[F_METHOD])
         self._request(out, ctx)
+        if ctx.secure and ctx.connection is not None:
+            if extras:
+                self._extras(out, extras, PLACE[F_TLS_SNI])
+            name = getattr(ctx.connection, "server_name", None)
+            if name is not None:
+                self._str(out, F_TLS_SNI, name)
         if extras:
             self._extras(out, extras, PLACE[F_PROTOCOL])
         if ctx.protocol is not None:
@@ -244,6 +252,10 @@ cdef class AccessLogFormat:
             if ctx.peer_text is None:
                 ctx.peer_text = ctx.connection.peer
             self._str(out, F_SRC_ADDR, ctx.peer_text)
+        if ctx.secure and self.kept >> F_SRC_IDENTITY & 1 and ctx.connection is not None:
+            identity = getattr(ctx.connection, "client_identity", None)
+            if identity is not None and identity.name:
+                self._str(out, F_SRC_IDENTITY, identity.name)
         return 0
 
     cdef int _place(self, ByteBuffer out, ListenerPlan listener, RoutePlan route) except -1:
@@ -447,8 +459,11 @@ cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
 
 
 class _Peer:
-    def __init__(self, peer):
+    def __init__(self, peer, name=None, server_name=None):
         self.peer = peer
+        self.client_identity = None if name is None else self
+        self.name = name
+        self.server_name = server_name
 
 
 cdef RequestContext _context(request):
@@ -467,7 +482,8 @@ cdef RequestContext _context(request):
     ctx.target_len = <unsigned int>len(target)
     head.minor_version = parts.pop("http.version", 1)
     ctx.head = head
-    ctx.connection = _Peer(parts.pop("src.addr", "unix"))
+    ctx.secure = "tls.sni" in parts or "src.identity" in parts
+    ctx.connection = _Peer(parts.pop("src.addr", "unix"), parts.pop("src.identity", None), parts.pop("tls.sni", None))
     gateway, listener = parts.pop("gateway", None), parts.pop("listener", "")
     if isinstance(gateway, ListenerPlan):
         ctx.listener = gateway

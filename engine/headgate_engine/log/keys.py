@@ -2,8 +2,8 @@
 
 # Keys that the engine itself writes, in this order.
 FIELDS = (
-    "gateway", "listener", "route_rule", "route", "endpoint", "src.addr", "http.method", "http.host", "http.path",
-    "http.version", "http.status", "protocol", "gen_ai.operation.name", "gen_ai.provider.name",
+    "gateway", "listener", "route_rule", "route", "endpoint", "src.addr", "src.identity", "http.method", "http.host",
+    "http.path", "http.version", "http.status", "tls.sni", "protocol", "gen_ai.operation.name", "gen_ai.provider.name",
     "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.cache_read.input_tokens",
     "gen_ai.usage.output_tokens", "gen_ai.usage.reasoning_tokens", "retry.attempt", "error", "reason", "duration",
 )

@@ -117,9 +117,16 @@ def _listener(listener: Listener) -> Json:
     protocol: Any = listener.protocol
     if listener.tls is not None:
         least, most = listener.tls.versions
-        protocol = {
-            "HTTPS": {"certificateSource": listener.tls.cert_file, "minTlsVersion": least, "maxTlsVersion": most}
-        }
+        shown: Json = {"certificateSource": listener.tls.cert_file, "minTlsVersion": least, "maxTlsVersion": most}
+        if listener.tls.suites:
+            shown["cipherSuites"] = list(listener.tls.suites)
+        if listener.tls.groups:
+            shown["keyExchangeGroups"] = list(listener.tls.groups)
+        if listener.tls.alpn is not None:
+            shown["alpn"] = [name.decode("latin-1") for name in listener.tls.alpn]
+        if listener.tls.root_file is not None:
+            shown["root"] = listener.tls.root_file
+        protocol = {"HTTPS": shown}
     return {
         "key": listener.key,
         "gatewayName": listener.gateway_name,

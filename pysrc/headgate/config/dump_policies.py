@@ -41,6 +41,10 @@ def _tls(tls: BackendTls) -> Json:
     if tls.client is not None:
         found["cert"] = tls.client.cert_file
         found["key"] = REDACTED
+    if tls.subject_alt_names:
+        found["subjectAltNames"] = list(tls.subject_alt_names)
+    if tls.groups:
+        found["keyExchangeGroups"] = list(tls.groups)
     return found
 
 

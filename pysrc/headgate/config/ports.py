@@ -73,10 +73,6 @@ class Ports:
         if others and (others[0].protocol == "HTTPS") != (listener.protocol == "HTTPS"):
             message = f"gateway listeners on port {port} cannot mix TLS and plaintext protocols"
             self.context.fault(Problem.CONFLICT, listener.record, "protocol", message)
-        if others and listener.tls and others[0].tls and listener.tls.versions != others[0].tls.versions:
-            # The version is agreed on before the client's name is looked at.
-            message = f"gateway listeners on port {port} cannot differ in their TLS versions"
-            self.context.fault(Problem.CONFLICT, listener.record, "tls", message)
         for other in others:
             if other.key == listener.key:
                 message = f"two listeners on port {port} are named {listener.name!r}"

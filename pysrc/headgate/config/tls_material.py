@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HTTP11 = "http/1.1"
 HTTP2 = "h2"
+# Of `subjectAltNames` (specification, BackendTLS).
+MOST_NAMES = 16
 UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
 
 
@@ -81,6 +83,80 @@ def _version(
     return default
 
 
+def _suites(
+    context: Context, records: tuple[Record, Record], versions: tuple[TlsVersion, TlsVersion]
+) -> tuple[str, ...]:
+    """Return the cipher suites of the first record that has some, in the engine's spelling."""
+    from headgate_engine.tls.names import SUITE_ALIASES, SUITES, SUITES_1_3
+
+    record = next((one for one in records if one.get("cipherSuites")), None)
+    if record is None:
+        return ()
+    found: dict[str, None] = {}
+    for name in record["cipherSuites"]:
+        known = SUITE_ALIASES.get(name, name)
+        if known not in SUITES:
+            message = f"unknown cipher suite {name!r}; known: {', '.join(SUITES)}"
+            context.fault(Problem.VALUE, record, "cipherSuites", message)
+            return ()
+        found[known] = None
+    usable = {"TLS_V1_3" if name in SUITES_1_3 else "TLS_V1_2" for name in found}
+    if not usable & set(versions):
+        message = f"no suite is left for the TLS versions {versions[0]} to {versions[1]}"
+        context.fault(Problem.CONFLICT, record, "cipherSuites", message)
+        return ()
+    return tuple(found)
+
+
+def _groups(context: Context, *records: Record) -> tuple[str, ...]:
+    """Return the key exchange groups of the first record that has some.
+
+    A group that the loaded library does not have is a fault.
+    """
+    from headgate_engine.tls.context import supports_group
+    from headgate_engine.tls.library import version
+    from headgate_engine.tls.names import GROUPS
+
+    record = next((one for one in records if one.get("keyExchangeGroups")), None)
+    if record is None:
+        return ()
+    for name in record["keyExchangeGroups"]:
+        message = None
+        if name not in GROUPS:
+            message = f"unknown key exchange group {name!r}; known: {', '.join(GROUPS)}"
+        elif not supports_group(name):
+            message = f"the loaded {version()} has no key exchange group {name}"
+        if message is not None:
+            context.fault(Problem.VALUE, record, "keyExchangeGroups", message)
+            return ()
+    return tuple(dict.fromkeys(record["keyExchangeGroups"]))
+
+
+def _alpn(context: Context, common: Record) -> tuple[bytes, ...] | None:
+    """Return the protocols that a client may choose from; None: what the gateway speaks."""
+    from headgate_engine.link.protocols import NEGOTIATED
+
+    entries = common.get("alpn")
+    if entries is None:
+        return None
+    found = tuple(bytes(entry) for entry in entries)
+    for name in found:
+        if name.decode("latin-1") not in NEGOTIATED:
+            shown = name.decode("ascii", "backslashreplace")
+            message = f"the gateway does not speak {shown!r} here; it speaks {', '.join(NEGOTIATED)}"
+            context.fault(Problem.VALUE, common, "alpn", message)
+            return None
+    return tuple(dict.fromkeys(found))
+
+
+def _root(context: Context, record: Record) -> tuple[str, bytes] | None:
+    """Read `root` and check that it holds certificates; None without it, or after a report."""
+    if record.get("root") is None:
+        return None
+    root = context.read_file(record, "root", record["root"])
+    return root if root is not None and _certificates(context, record, "root", root[1]) else None
+
+
 def server_tls(context: Context, record: Record, common: Record) -> ServerTls | None:
     """Return the TLS of a listener, or None after a report. `common` is `frontendPolicies.tls`."""
     least = _version(context, ("minTLSVersion", "minTlsVersion", "minVersion"), (record, common), "TLS_V1_2")
@@ -94,21 +170,30 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     if found is None:
         return None
     cert_file, cert_pem, key_file, key = found
+    root = _root(context, record)
+    if record.get("root") is not None and root is None:
+        return None
+    suites = _suites(context, (record, common), (least, most))
+    groups = _groups(context, record, common)
+    alpn = _alpn(context, common)
     return ServerTls(
         cert_file=cert_file,
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(cert_file, key_file, cert_pem, key, least, most)}",
+        key=f"tls/{digest(cert_file, key_file, cert_pem, key, least, most, suites, groups, alpn, root)}",
         versions=(least, most),
+        suites=suites,
+        groups=groups,
+        alpn=alpn,
+        root_file=root[0] if root else None,
+        root_pem=root[1] if root else None,
     )
 
 
 def backend_tls(context: Context, record: Record) -> BackendTls:
     """Return the TLS settings towards a backend. Invalid settings are reported and left out."""
-    root = context.read_file(record, "root", record["root"]) if record.get("root") is not None else None
-    if root is not None and not _certificates(context, record, "root", root[1]):
-        root = None
+    root = _root(context, record)
     client = None
     if record.get("cert") is not None or record.get("key") is not None:
         found = _pair(context, record)
@@ -134,4 +219,16 @@ def backend_tls(context: Context, record: Record) -> BackendTls:
         insecure_host=record.get("insecureHost", False),
         alpn=tuple(alpn) if alpn is not None else None,
         client=client,
+        subject_alt_names=_alternative_names(context, record),
+        groups=_groups(context, record),
     )
+
+
+def _alternative_names(context: Context, record: Record) -> tuple[str, ...]:
+    names = record.get("subjectAltNames") or ()
+    if len(names) > MOST_NAMES or not all(names):
+        context.fault(Problem.VALUE, record, "subjectAltNames", f"1 to {MOST_NAMES} names that are not empty")
+    if names and (record.get("insecure") or record.get("insecureHost")):
+        message = "names are not checked with 'insecure' or 'insecureHost'"
+        context.fault(Problem.CONFLICT, record, "subjectAltNames", message)
+    return tuple(names)

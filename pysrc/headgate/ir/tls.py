@@ -15,8 +15,10 @@ TlsVersion = Literal["TLS_V1_2", "TLS_V1_3"]
 class ServerTls:
     """The certificate chain and private key of a listener. Both are known to be well-formed and to match.
 
-    `cert_pem` begins with the leaf certificate. `versions` are the minimum and the maximum TLS version, which are the
-    same for all listeners of a port. `key` is stable while the settings and the contents of both files do not change.
+    `cert_pem` begins with the leaf certificate. `versions` are the minimum and the maximum TLS version. `suites` and
+    `groups` are names of the engine (tls.names) in the order of preference; empty means its defaults. `alpn` None means
+    what the gateway speaks. With `root_pem`, clients must have a certificate that it has signed. `key` is stable while
+    the settings and the contents of all files do not change.
     """
 
     cert_file: str
@@ -25,6 +27,11 @@ class ServerTls:
     key_pem: Secret
     key: str
     versions: tuple[TlsVersion, TlsVersion] = ("TLS_V1_2", "TLS_V1_3")
+    suites: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    alpn: tuple[bytes, ...] | None = None
+    root_file: str | None = None
+    root_pem: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +49,8 @@ class BackendTls:
 
     `root_pem` None means the trust store of the system. `hostname` None means the backend's host; it is
     sent as SNI and verified. `insecure` switches verification off, `insecure_host` only that of the name.
-    `alpn` None means `http/1.1`.
+    `alpn` None means `http/1.1`. With `subject_alt_names`, the certificate must have one of these names instead of the
+    host's. `groups` are names of the engine (tls.names) in the order of preference; empty means its defaults.
     """
 
     root_file: str | None = None
@@ -52,3 +60,5 @@ class BackendTls:
     insecure_host: bool = False
     alpn: tuple[str, ...] | None = None
     client: ClientCertificate | None = None
+    subject_alt_names: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import time
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
-from headgate.net.tls import ClientContext, shared_context
+from headgate.net.tls import ClientContext, approver, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
+from headgate_engine.link.handshake import HandshakeError, SecureClient
+from headgate_engine.link.secure import SecureTransport
+from headgate_engine.tls.context import KeptSession, TlsContext
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
+Approver = Callable[[SecureTransport], None]
 # The number of endpoints of one proxy that are tried for one connection.
 MAX_TRIES: Final = 3
 
@@ -66,8 +69,11 @@ class Dialer:
         self._keepalives = endpoint.keepalives or settings.keepalives
         self._context: ClientContext | None = None
         # That of `_context`, once it is ready.
-        self._ssl: ssl.SSLContext | None = None
-        self._server_hostname: str | None = None
+        self._tls: TlsContext | None = None
+        self._session: KeptSession | None = None
+        self._server_name = ""
+        self._check_name = True
+        self._approve: Approver | None = None
         self._selector: ProxySelector | None = None
         self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
@@ -76,13 +82,17 @@ class Dialer:
             self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
         if endpoint.tls is not None:
             self._context = shared_context(endpoint.tls)
-            self._server_hostname = endpoint.tls.hostname or endpoint.host
+            self._session = KeptSession()
+            self._server_name = endpoint.tls.hostname or endpoint.host or "localhost"
+            self._approve = approver(endpoint.tls)
+            unchecked = endpoint.tls.insecure or endpoint.tls.insecure_host
+            self._check_name = not unchecked and self._approve is None
 
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
         async with asyncio.timeout(self._timeout) as limit:
-            if self._context is not None and self._ssl is None:
-                self._ssl = await self._context.ready()
+            if self._context is not None and self._tls is None:
+                self._tls = await self._context.ready()
             if self._selector is not None and self._endpoint.tunnel is not None:
                 await self._connect_through(factory, self._selector, self._endpoint.tunnel, limit)
                 return
@@ -93,7 +103,7 @@ class Dialer:
             for last, address in zip(_last_flags(len(addresses)), addresses, strict=True):
                 try:
                     await self._connect_tcp(factory, address)
-                except ssl.SSLError:
+                except HandshakeError:
                     raise
                 except OSError:
                     if last:
@@ -103,12 +113,20 @@ class Dialer:
 
     async def _connect_tcp(self, factory: ProtocolFactory, address: str) -> None:
         loop = asyncio.get_running_loop()
-        transport, _ = await loop.create_connection(
-            factory, address, self._endpoint.port, ssl=self._ssl, server_hostname=self._server_hostname
-        )
+        secure = self._secured(factory)
+        transport, _ = await loop.create_connection(secure or factory, address, self._endpoint.port)
         sock = transport.get_extra_info("socket")
         if sock is not None and self._keepalives.enabled:
             _set_keepalives(sock, self._keepalives)
+        if secure is not None:
+            await secure.opened()
+
+    def _secured(self, factory: ProtocolFactory) -> Handshake | None:
+        """Return the TLS of one connection, None if the endpoint has none."""
+        if self._tls is None:
+            return None
+        name, check_name = self._server_name, self._check_name
+        return Handshake(SecureClient(self._tls, factory, name, check_name, self._approve, self._session))
 
     async def _connect_through(
         self, factory: ProtocolFactory, selector: ProxySelector, tunnel: ProxyTunnel, limit: asyncio.Timeout
@@ -163,26 +181,41 @@ class Dialer:
 
     async def _enter(self, factory: ProtocolFactory, answer: ProxyAnswer) -> None:
         """Hand the connection that the proxy has opened to `factory()`, after TLS if needed. Raises OSError."""
-        loop = asyncio.get_running_loop()
         transport: asyncio.Transport | None = answer.transport
+        secure = self._secured(factory)
         try:
-            if self._ssl is not None and transport is not None:
-                hostname = self._server_hostname
-                transport = await loop.start_tls(transport, answer, self._ssl, server_hostname=hostname)
             if answer.lost or transport is None or transport.is_closing():
                 raise TunnelError("the proxy closed the connection")
         except BaseException:
             if transport is not None:
                 transport.abort()
             raise
-        protocol = factory()
+        protocol = (secure or factory)()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+        if secure is not None:
+            await secure.opened()
 
     async def _connect_unix(self, factory: ProtocolFactory, path: str) -> None:
-        loop = asyncio.get_running_loop()
-        hostname = self._server_hostname or ("localhost" if self._ssl is not None else None)
-        await loop.create_unix_connection(factory, path, ssl=self._ssl, server_hostname=hostname)
+        secure = self._secured(factory)
+        await asyncio.get_running_loop().create_unix_connection(secure or factory, path)
+        if secure is not None:
+            await secure.opened()
+
+
+class Handshake:
+    """The TLS of one connection to a backend, as a factory of its protocol."""
+
+    def __init__(self, client: SecureClient) -> None:
+        self._client = client
+
+    def __call__(self) -> Any:
+        """Return the protocol of the loop's transport."""
+        return self._client
+
+    async def opened(self) -> None:
+        """Return when the protocol of the application has its transport. Raises OSError."""
+        await self._client.opened()
 
 
 def proxy_field(tunnel: ProxyTunnel) -> tuple[str, str] | None:

@@ -9,7 +9,6 @@ is built anew.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -480,8 +479,8 @@ def compile_steps(
         try:
             running.binds[bind.key] = yield from compiler.bind(bind)
             if bind.tls:
-                running.contexts[bind.key] = _context(bind, previous)
-        except (ValueError, ssl.SSLError, OSError) as error:
+                running.names[bind.key] = _names(bind, previous)
+        except (ValueError, OSError) as error:  # a TlsError is a ValueError
             errors.append(f"{bind.key}: {error}")
         yield
     if errors:
@@ -490,8 +489,8 @@ def compile_steps(
     return running
 
 
-def _context(bind: Bind, previous: RunningConfiguration | None) -> ssl.SSLContext:
-    """Return the context of a port, the running one while its certificates stay."""
-    if previous is not None and bind.key in previous.contexts and previous.tls_keys.get(bind.key) == tls_keys(bind):
-        return previous.contexts[bind.key]
-    return SniSelector(bind.listeners).accept_context()
+def _names(bind: Bind, previous: RunningConfiguration | None) -> SniSelector:
+    """Return the certificates of a port, the running ones while they stay."""
+    if previous is not None and bind.key in previous.names and previous.tls_keys.get(bind.key) == tls_keys(bind):
+        return previous.names[bind.key]
+    return SniSelector(bind.listeners)

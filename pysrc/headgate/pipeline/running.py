@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from itertools import islice
@@ -17,6 +16,7 @@ from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.route import Route
+from headgate.net.tls import SniSelector
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.keys import KeyStores
@@ -128,7 +128,8 @@ class RunningConfiguration:
         self.prices: PriceList | None = None
         self.logging: Logging | None = None
         self.tls_keys: dict[str, tuple[str, ...]] = {bind.key: tls_keys(bind) for bind in gateway.binds if bind.tls}
-        self.contexts: dict[str, ssl.SSLContext] = {}
+        # Of ports with TLS: who has which certificate.
+        self.names: dict[str, SniSelector] = {}
 
     @property
     def mcp(self) -> McpHandlers:
@@ -146,10 +147,6 @@ class RunningConfiguration:
     def relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
         """Return the handler of a request that another worker relays, None if there is none."""
         return None if self._mcp is None else self._mcp.relayed(key)
-
-    def ssl_context(self, bind_key: str) -> ssl.SSLContext | None:
-        """Return the TLS context of a port, None for plain HTTP."""
-        return self.contexts.get(bind_key)
 
     def activate(self) -> None:
         """Swap the plans in; requests in flight keep the ones they started with."""

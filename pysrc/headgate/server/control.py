@@ -22,13 +22,15 @@ MAX_DESCRIPTORS = 200
 class Prepare:
     """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle.
 
-    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `modules`: the
-    modules that compiling the configuration needs.
+    `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `tickets`:
+    what keys of TLS session tickets are made from (engine, tls.tickets). `modules`: the modules that compiling the
+    configuration needs.
     """
 
     generation: int
     listen: tuple[str, ...]
     session_key: bytes = field(repr=False)
+    tickets: tuple[int, bytes] = field(repr=False)
     modules: tuple[str, ...] = ()
 
 

@@ -27,7 +27,7 @@ async def drain(worker: Worker, acceptors: list[Acceptor], min_s: float, max_s: 
     await asyncio.gather(*(acceptor.stop() for acceptor in acceptors))
     # What was accepted last becomes a connection in a later turn of the loop, and must be counted.
     await asyncio.sleep(POLL_SECONDS)
-    while worker.connection_count():
+    while worker.connection_count() or worker.arriving_count():
         elapsed = time.monotonic() - started
         if elapsed >= max_s:
             worker.abort_all()

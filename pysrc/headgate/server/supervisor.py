@@ -30,7 +30,7 @@ from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.transfer import store, store_none
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.watchdog import Watchdog
-from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle
+from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle, WorkerSecrets
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate.telemetry.series import series_limit
@@ -83,7 +83,7 @@ class Supervisor:
         self._loaded = loaded
         self._watched = loaded.watched_files
         self._template = template
-        self._session_key = session_key(loaded.gateway)
+        self._secrets = WorkerSecrets(session_key(loaded.gateway))
         self._workers: list[WorkerHandle] = []
         self._worker_count = workers
         self._loads = WorkerLoads(segment, workers) if workers > 1 else None
@@ -215,12 +215,12 @@ class Supervisor:
         modules = self._template.modules
         if not self.generation:
             answers = await asyncio.gather(
-                *(worker.prepare(generation, config_fd, self._session_key, modules) for worker in workers)
+                *(worker.prepare(generation, config_fd, self._secrets, modules) for worker in workers)
             )
             return sorted({error for answer in answers for error in answer})
         # One after the other, so that the others have the cores for their traffic.
         for worker in workers:
-            errors = await worker.prepare(generation, config_fd, self._session_key, modules)
+            errors = await worker.prepare(generation, config_fd, self._secrets, modules)
             if errors:
                 return sorted(errors)
         return []
@@ -337,7 +337,7 @@ class Supervisor:
         config_fd = await self._stored(self.gateway, [worker])
         try:
             await self._records.prepare(self.gateway, [worker])
-            errors = await worker.prepare(self.generation, config_fd, self._session_key, self._template.modules)
+            errors = await worker.prepare(self.generation, config_fd, self._secrets, self._template.modules)
         finally:
             os.close(config_fd)
         if errors:

@@ -9,7 +9,6 @@ import logging
 import os
 import resource
 import socket
-import ssl
 import sys
 import threading
 import time
@@ -24,6 +23,7 @@ from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn, spawner
+from headgate.net.tls import TICKETS
 from headgate.pipeline.compile import CompileError, compile_steps
 from headgate.pipeline.running import RunningConfiguration, Steps
 from headgate.pipeline.slices import in_slices
@@ -55,7 +55,7 @@ from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.link.accept import SharedAccept, epoll_descriptor
-from headgate_engine.link.protocols import connection_factory
+from headgate_engine.link.protocols import Port
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
@@ -96,7 +96,7 @@ class WorkerProcess:
         self._preparing: asyncio.Task[None] | None = None
         self._sockets: dict[str, socket.socket] = {}
         self._acceptors: dict[str, Acceptor] = {}
-        self._tls_keys: dict[str, tuple[str, ...]] = {}
+        self._ports: dict[str, Port] = {}
         self._finished: asyncio.Future[None] | None = None
         self._worker_relay: WorkerRelay | None = None
         self._queue: asyncio.Queue[tuple[control.Message, list[int]]] = asyncio.Queue()
@@ -189,6 +189,7 @@ class WorkerProcess:
                     logger.error("unexpected control message", extra={"type": type(message).__name__})
 
     async def _prepare(self, message: Prepare, descriptors: list[int]) -> None:
+        TICKETS.give(*message.tickets)
         if self._worker_relay is None:
             ids = SessionIds(message.session_key)
             self._worker_relay = WorkerRelay(self._worker, self._folder, ids, self._find_relayed)
@@ -265,27 +266,26 @@ class WorkerProcess:
         if before is not None:
             self._release(before, gone, running)
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
-        keys = running.tls_keys
         for key in running.binds:
-            context = running.ssl_context(key)
-            if key not in self._acceptors:
-                factory = connection_factory(self._worker, key)
-                self._acceptors[key] = self._acceptor(key, factory, context, handshake_s)
+            known = key in self._acceptors
+            if not known:
+                self._ports[key] = Port(self._worker, key)
+            self._ports[key].secure(running.names.get(key), handshake_s)
+            if not known:
+                self._acceptors[key] = self._acceptor(key, self._ports[key])
                 await self._acceptors[key].start()
-            elif keys.get(key) != self._tls_keys.get(key):
-                await self._acceptors[key].change_tls(context, handshake_s)
         if before is None and self._shared_accept is not None:
             self._shared_accept.start()
-        self._tls_keys = keys
         for key in self._acceptors.keys() - running.binds.keys():
             spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
+            self._ports.pop(key, None)
 
-    def _acceptor(self, key: str, factory: Factory, context: ssl.SSLContext | None, handshake_s: float) -> Acceptor:
+    def _acceptor(self, key: str, factory: Factory) -> Acceptor:
         sock = self._sockets[key]
         if self._shared_accept is None:
-            return Acceptor(sock, factory, context, handshake_s)
-        return SharedAcceptor(sock, factory, context, handshake_s, self._shared_accept, key)
+            return Acceptor(sock, factory)
+        return SharedAcceptor(sock, factory, self._shared_accept, key)
 
     @staticmethod
     def _release(before: RunningConfiguration, gone: list[Any], current: RunningConfiguration) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import secrets
 import socket
 import time
 from collections.abc import Callable
@@ -28,8 +29,11 @@ from headgate.server.control import (
     WatchCommand,
 )
 from headgate.server.template_handle import TemplateHandle
+from headgate_engine.tls.tickets import TicketKeys
 
 logger = logging.getLogger("headgate.supervisor")
+
+TICKET_SECRET_BYTES = 32
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
@@ -41,6 +45,21 @@ FIRST_DELAY = 0.1
 LAST_DELAY = 5.0
 # A worker whose channel has closed ends within this time, unless it hangs.
 END_SECONDS = 0.2
+
+
+class WorkerSecrets:
+    """What all workers have in common for the life of the process, and nobody else has.
+
+    `session_key`: 32 bytes that seal session ids.
+    """
+
+    def __init__(self, session_key: bytes) -> None:
+        self.session_key = session_key
+        self._tickets = TicketKeys(secrets.token_bytes(TICKET_SECRET_BYTES), TicketKeys.number_now())
+
+    def tickets(self) -> tuple[int, bytes]:
+        """Return what keys of TLS session tickets are made from, as it is now."""
+        return self._tickets.given()
 
 
 class WorkerHandle:
@@ -159,13 +178,17 @@ class WorkerHandle:
             await self._answer(("hello", 0), PREPARE_SECONDS)
 
     async def prepare(
-        self, generation: int, config_fd: int, session_key: bytes, modules: tuple[str, ...]
+        self,
+        generation: int,
+        config_fd: int,
+        shared: WorkerSecrets,
+        modules: tuple[str, ...],
     ) -> tuple[str, ...]:
         """Have the worker compile a configuration; return its errors."""
         self.inherited = ""
         new = [key for key in self.sockets if key not in self.given]
         descriptors = [config_fd, *(self.sockets[key].fileno() for key in new)]
-        self.send(Prepare(generation, tuple(new), session_key, modules), descriptors)
+        self.send(Prepare(generation, tuple(new), shared.session_key, shared.tickets(), modules), descriptors)
         answer = await self._answer(("prepare", generation), PREPARE_SECONDS)
         assert isinstance(answer, Done)
         if not answer.errors:

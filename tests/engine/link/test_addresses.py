@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate_engine.link.addresses import address_of, address_text, requested_name
+from headgate_engine.link.addresses import address_of, address_text
 
 
 class Facts(asyncio.BaseTransport):
@@ -30,12 +30,3 @@ def test_an_end_has_a_host_and_a_port(name: object, host: str, port: int) -> Non
     ("10.0.0.1", 80, "10.0.0.1:80"), ("2001:db8::1", 443, "[2001:db8::1]:443"), ("", 0, "unix")])
 def test_an_address_is_written_as_in_a_url(host: str, port: int, text: str) -> None:
     assert address_text(host, port) == text
-
-
-def test_only_a_handshake_has_a_requested_name() -> None:
-    class Secure:
-        requested_name = "a.test"
-
-    assert requested_name(Facts(ssl_object=Secure())) == "a.test"
-    assert requested_name(Facts(ssl_object=object())) is None
-    assert requested_name(Facts()) is None

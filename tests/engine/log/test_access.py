@@ -28,6 +28,8 @@ FULL: dict[str, Any] = {
     "route": ("default", "web"),
     "endpoint": b"127.0.0.1:9000",
     "src.addr": "[::1]:50000",
+    "src.identity": "spiffe://td.test/ns/shop/sa/web",
+    "tls.sni": "a.test",
     "http.method": b"POST",
     "http.host": b"a.test:8080",
     "http.path": b"/v1/chat?x=1",
@@ -47,8 +49,8 @@ FULL: dict[str, Any] = {
 }
 TEXT_OF_FULL = (
     "2026-01-01T00:00:00.123456Z\tinfo\trequest gateway=default/gw listener=http route_rule=rule0 route=default/web "
-    "endpoint=127.0.0.1:9000 src.addr=[::1]:50000 http.method=POST http.host=a.test http.path=/v1/chat?x=1 "
-    "http.version=HTTP/1.1 http.status=200 protocol=llm gen_ai.operation.name=chat gen_ai.provider.name=openai "
+    "endpoint=127.0.0.1:9000 src.addr=[::1]:50000 src.identity=spiffe://td.test/ns/shop/sa/web http.method=POST http.host=a.test http.path=/v1/chat?x=1 "
+    "http.version=HTTP/1.1 http.status=200 tls.sni=a.test protocol=llm gen_ai.operation.name=chat gen_ai.provider.name=openai "
     "gen_ai.request.model=gpt-4o gen_ai.usage.input_tokens=10 gen_ai.usage.cache_read.input_tokens=4 "
     "gen_ai.usage.output_tokens=20 gen_ai.usage.reasoning_tokens=0 retry.attempt=2 "
     'error="connection reset" reason=UpstreamFailure duration=12ms\n'
@@ -128,7 +130,7 @@ def test_added_fields_stand_where_the_order_has_them_and_unknown_ones_at_the_end
         ("jwt.sub", "alice"),
         ("gen_ai.usage.cache_creation.input_tokens", 7),
         ("connection.id", 3),
-        ("src.identity", "spiffe://x"),
+        ("grpc.status", 7),
         ("gw.ai.usage.cost.total", 0.25),
         ("area", "a"),
         ("mcp.error.code", None),
@@ -146,7 +148,7 @@ def named(**texts: str) -> LogFields:
 
 def test_configured_fields_replace_those_of_the_engine_and_a_key_is_there_once() -> None:
     fields = named(time="'noon'", scope="'mine'", http="flatten({'path': '/x', 'host': 'b'})", route="flatten({'a': 1})")
-    steps = [("transformation.failed", "x-a"), ("transformation.failed", "x-b"), ("route.a", 2), ("tls.sni", "a.test")]
+    steps = [("transformation.failed", "x-a"), ("transformation.failed", "x-b"), ("route.a", 2), ("grpc.status", "7")]
     found = pairs({**FULL, "fields": steps}, fields=fields)
     assert list(found)[:3] == ["level", "time", "scope"]
     assert (found["level"], found["time"], found["scope"]) == ("info", "noon", "mine")

@@ -88,10 +88,7 @@ def test_backend_tls_holds_root_and_client_certificate(
         ),
         ("{hostname: 'a b'}", "routes[0].backends[0].policies.backendTLS.hostname: not a host (2)"),
         ("{root: none.pem}", "cannot read 'none.pem'"),
-        (
-            "{subjectAltNames: [a]}",
-            "not supported yet: routes[0].backends[0].policies.backendTLS.subjectAltNames (2)",
-        ),
+        ("{spiffe: {}}", "not supported yet: routes[0].backends[0].policies.backendTLS.spiffe (2)"),
     ],
 )
 def test_backend_tls_that_cannot_work_is_refused(
@@ -117,10 +114,83 @@ def test_versions_that_leave_nothing_are_refused(
     assert fault in faults(f"{text}\nfrontendPolicies: {{tls: {{{common}}}}}")[0]
 
 
-def test_listeners_of_a_port_have_the_same_versions(faults: Callable[..., list[str]], certificates: Any) -> None:
-    pair = f"cert: '{certificates.folder}/a.crt', key: '{certificates.folder}/a.key'"
-    text = (
-        f"gateways: {{g: {{port: 1, listeners: [{{hostname: a.test, tls: {{{pair}}}}}, "
-        f"{{hostname: b.test, tls: {{{pair}, minTLSVersion: TLS_V1_3}}}}]}}}}"
-    )
-    assert "gateway listeners on port 1 cannot differ in their TLS versions" in faults(text)[0]
+def pair(certificates: Any) -> str:
+    return f"cert: '{certificates.folder}/a.crt', key: '{certificates.folder}/a.key'"
+
+
+SETTINGS_FAULTS = {
+    "an unknown suite": (
+        "cipherSuites: [TLS_RSA_WITH_RC4_128_SHA]", "",
+        "gateways.g.tls.cipherSuites: unknown cipher suite 'TLS_RSA_WITH_RC4_128_SHA'; known: TLS13_AES_256_GCM_SHA384",
+    ),
+    "suites of another version": (
+        "cipherSuites: [TLS13_AES_128_GCM_SHA256], maxTLSVersion: TLS_V1_2", "",
+        "gateways.g.tls.cipherSuites: no suite is left for the TLS versions TLS_V1_2 to TLS_V1_2",
+    ),
+    "a common suite that is unknown": ("", "cipherSuites: [x]", "frontendPolicies.tls.cipherSuites: unknown cipher suite 'x'"),
+    "an unknown group": (
+        "keyExchangeGroups: [P-521]", "",
+        "gateways.g.tls.keyExchangeGroups: unknown key exchange group 'P-521'; known: X25519, P-256, P-384, X25519_MLKEM768",
+    ),
+    "a protocol that nobody speaks": ("", "alpn: [[115, 112, 100, 121]]", "frontendPolicies.tls.alpn: the gateway does not speak 'spdy'"),
+    "a root that is none": ("root: 'FOLDER/a.key'", "", "gateways.g.tls.root: the file holds no readable PEM certificate"),
+    "a root that is not there": ("root: 'FOLDER/none.pem'", "", "gateways.g.tls.root: cannot read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SETTINGS_FAULTS)
+def test_settings_that_cannot_work(case: str, faults: Callable[..., list[str]], certificates: Any) -> None:
+    own, common, fault = SETTINGS_FAULTS[case]
+    tls = f"{pair(certificates)}, {own.replace('FOLDER', str(certificates.folder))}"
+    text = f"gateways: {{g: {{port: 1, tls: {{{tls}}}}}}}\nfrontendPolicies: {{tls: {{{common}}}}}"
+    assert fault in faults(text)[0]
+
+
+def test_a_group_that_the_library_does_not_have(
+    faults: Callable[..., list[str]], certificates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import headgate_engine.tls.context as context
+
+    has = context.supports_group
+    monkeypatch.setattr(context, "supports_group", lambda name: name != "P-384" and has(name))
+    text = f"gateways: {{g: {{port: 1, tls: {{{pair(certificates)}, keyExchangeGroups: [X25519, P-384]}}}}}}"
+    (fault,) = faults(text)
+    assert fault.startswith("gateways.g.tls.keyExchangeGroups: the loaded OpenSSL 3.")
+    assert "has no key exchange group P-384" in fault
+
+
+def test_settings_of_listeners(loaded: Callable[..., Any], certificates: Any) -> None:
+    """A listener's own come first, and listeners of a port may differ in all of them."""
+    text = f"""
+        gateways:
+          g:
+            port: 1
+            listeners:
+            - {{hostname: a.test, tls: {{{pair(certificates)}, root: '{certificates.folder}/root.pem',
+                cipherSuites: [ECDHE-RSA-AES256-GCM-SHA384, TLS_AES_128_GCM_SHA256, TLS13_AES_128_GCM_SHA256]}}}}
+            - {{hostname: b.test, tls: {{{pair(certificates)}, minTLSVersion: TLS_V1_3, keyExchangeGroups: [P-384]}}}}
+        frontendPolicies:
+          tls: {{alpn: [[104, 116, 116, 112, 47, 49, 46, 49]], keyExchangeGroups: [P-256, X25519], cipherSuites: [TLS13_AES_256_GCM_SHA384]}}
+        """
+    one, other = (listener.tls for listener in loaded(text).binds[0].listeners)
+    assert one.suites == ("TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS13_AES_128_GCM_SHA256")
+    assert (one.groups, other.groups) == (("P-256", "X25519"), ("P-384",))
+    assert other.suites == ("TLS13_AES_256_GCM_SHA384",)
+    assert one.alpn == other.alpn == (b"http/1.1",)
+    assert one.root_pem == (certificates.folder / "root.pem").read_bytes()
+    assert (other.root_pem, other.versions[0], one.versions[0]) == (None, "TLS_V1_3", "TLS_V1_2")
+    assert one.key != other.key
+
+
+BACKEND_FAULTS = {
+    "no names": ("subjectAltNames: ['']", "subjectAltNames: 1 to 16 names that are not empty"),
+    "too many names": (f"subjectAltNames: [{', '.join('abcdefghijklmnopq')}]", "subjectAltNames: 1 to 16 names"),
+    "names that are not checked": ("subjectAltNames: [a], insecureHost: true", "names are not checked with 'insecure' or 'insecureHost'"),
+    "an unknown group": ("keyExchangeGroups: [x]", "keyExchangeGroups"),
+}
+
+
+@pytest.mark.parametrize("case", BACKEND_FAULTS)
+def test_settings_of_backends_that_cannot_work(case: str, faults: Callable[..., list[str]]) -> None:
+    tls, fault = BACKEND_FAULTS[case]
+    assert any(fault in line for line in faults(backend(f"{{{tls}}}")))

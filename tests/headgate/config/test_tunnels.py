@@ -51,13 +51,13 @@ def test_pools_are_told_apart_by_their_way() -> None:
 
 
 def test_a_named_proxy_brings_its_policies_and_may_stand_behind() -> None:
-    named = "backends: [{name: out, host: 'https://p:3128', policies: {backendAuth: {key: abc}, tcp: {connectTimeout: 2s, keepalives: {}}}}]"
+    named = "backends: [{name: out, host: 'https://p:3128', policies: {backendAuth: {key: canary}, tcp: {connectTimeout: 2s, keepalives: {}}}}]"
     found = endpoint("backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {backend: out}}}}]", named).tunnel
     assert found is not None
     [proxy] = found.proxies
     assert (proxy.endpoint.tls is not None, proxy.endpoint.connect_timeout_ms) == (True, 2000)
     assert found.credential is not None
-    assert "abc" not in repr(found)
+    assert "canary" not in repr(found)
 
 
 REFUSED = [

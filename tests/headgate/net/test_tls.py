@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 import threading
 import weakref
 
@@ -12,6 +11,7 @@ import pytest
 from headgate.ir.tls import BackendTls
 from headgate.net.tasks import spawn
 from headgate.net.tls import shared_context
+from headgate_engine.tls.context import TlsContext
 
 
 class Store:
@@ -20,7 +20,7 @@ class Store:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, failures: int = 0) -> None:
         self.threads: list[int] = []
         self.failures = failures
-        monkeypatch.setattr(ssl.SSLContext, "load_default_certs", lambda _context: self._read())
+        monkeypatch.setattr("headgate.net.tls.read_system_roots", self._read)
 
     def _read(self) -> None:
         self.threads.append(threading.get_ident())
@@ -44,13 +44,13 @@ def test_the_store_is_read_once_and_beside_the_loop(monkeypatch: pytest.MonkeyPa
     held = shared_context(BackendTls(alpn=("once",)))
     assert not store.threads, "before anybody connects"
 
-    async def connect() -> list[ssl.SSLContext]:
+    async def connect() -> list[TlsContext]:
         return list(await asyncio.gather(*(held.ready() for _ in range(20))))
 
     found = asyncio.run(connect())
     assert len(set(map(id, found))) == 1
-    assert found[0].verify_mode is ssl.CERT_REQUIRED
-    assert found[0].check_hostname
+    assert found[0].verified
+    assert not found[0].lacks_roots
     assert len(store.threads) == 1
     assert store.threads[0] != threading.get_ident()
     asyncio.run(connect())
@@ -85,5 +85,5 @@ def test_a_store_that_cannot_be_read_is_tried_again(monkeypatch: pytest.MonkeyPa
 def test_what_needs_no_store_reads_none(monkeypatch: pytest.MonkeyPatch, insecure_host: bool) -> None:
     store = Store(monkeypatch)
     context = asyncio.run(shared_context(BackendTls(insecure=True, insecure_host=insecure_host)).ready())
-    assert context.verify_mode is ssl.CERT_NONE
+    assert not context.verified
     assert not store.threads

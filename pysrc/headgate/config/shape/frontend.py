@@ -47,11 +47,11 @@ FRONTEND_TLS: Final = Object(
     "FrontendTls",
     {
         "handshakeTimeout": optional(DURATION),
-        "alpn": later(maybe(ListOf(ListOf(UINT8)))),
+        "alpn": maybe(ListOf(ListOf(UINT8))),
         "minVersion": LEAST_VERSION,
         "maxVersion": MOST_VERSION,
-        "cipherSuites": later(maybe(STRINGS), []),
-        "keyExchangeGroups": later(maybe(STRINGS), []),
+        "cipherSuites": maybe(STRINGS),
+        "keyExchangeGroups": maybe(STRINGS),
     },
 )
 PROXY_PROTOCOL: Final = Object(

@@ -80,8 +80,8 @@ BACKEND_TLS: Final = Object(
         "insecure": optional(BOOL),
         "insecureHost": optional(BOOL),
         "alpn": maybe(STRINGS),
-        "subjectAltNames": later(maybe(STRINGS), []),
-        "keyExchangeGroups": later(maybe(ListOf(KEY_GROUPS)), []),
+        "subjectAltNames": maybe(STRINGS),
+        "keyExchangeGroups": maybe(ListOf(KEY_GROUPS)),
         "spiffe": later(maybe(nothing("BackendSpiffe"))),
     },
 )

@@ -1,0 +1,17 @@
+# Both sides of a TLS handshake: an accepted connection, whose first message chooses the listener, and one to a backend.
+
+from headgate_engine.link.secure cimport SecureTransport
+from headgate_engine.tls.hello cimport ClientHello
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+cdef class SecureServer(SecureTransport):
+    cdef object port             # link.protocols.Port
+    cdef ClientHello hello
+    cdef ByteBuffer first        # of a hello that comes in several reads
+    cdef bint settled            # open, or failed
+
+cdef class SecureClient(SecureTransport):
+    cdef object factory          # makes the protocol
+    cdef object waiter           # future of the handshake
+    cdef object approve          # approve(self), raises OSError; None: nobody asks
+    cdef int _refuse(self, error) except -1

@@ -1,0 +1,159 @@
+"""TLS handshakes with clients and with backends; see handshake.pxd."""
+
+from headgate_engine.link.secure cimport SecureTransport, shared_output
+from headgate_engine.tls.connection cimport TlsConnection
+from headgate_engine.tls.context cimport KeptSession, TlsContext
+from headgate_engine.tls.hello cimport HELLO_MORE, HELLO_REFUSED, ClientHello
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport int64_t
+
+import asyncio
+
+cdef enum:
+    # Bytes of a client before its hello is whole.
+    MOST_FIRST = 40000
+
+# An alert that ends a handshake (RFC 8446 section 6.2): unrecognized_name.
+cdef bytes NO_NAME = b"\x15\x03\x01\x00\x02\x02\x70"
+
+
+cdef class SecureServer(SecureTransport):
+    """The TLS of an accepted connection. port: link.protocols.Port, whose listeners and connections it asks for."""
+
+    def __init__(self, port not None):
+        self.fd = -1
+        self.port = port
+        self.hello = ClientHello()
+
+    def connection_made(self, transport):
+        SecureTransport.connection_made(self, transport)
+        self.worker = self.port.worker
+        if not self.worker.admit():
+            self.settled = True
+            self.worker.connection_lost(self)
+            self.abort()
+            return
+        self.worker.connection_accepted(self)
+        self.worker.timers.arm(self, self.started_ns + <int64_t>self.port.handshake_ns)
+
+    def abort_now(self):
+        self.abort()
+
+    cdef int on_timer(self, int64_t now_ns) except -1:
+        return self.failed("timeout", "the handshake took too long")
+
+    cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
+        cdef TlsContext context
+        cdef int found
+        if self.settled:
+            return False
+        if self.first is not None:
+            self.first.append(p, n)
+            p, n = self.first.data, self.first.length
+        found = self.hello.read(<const unsigned char*>p, n)
+        if found == HELLO_MORE:
+            if self.first is None:
+                self.first = ByteBuffer()
+                self.first.append(p, n)
+            if self.first.length > MOST_FIRST:
+                self.failed("protocol", "a very long ClientHello")
+            return False
+        if found == HELLO_REFUSED:
+            self.failed("plain" if p[0] != 22 else "protocol", self.hello.fault)
+            return False
+        self.requested_name = self.hello.server_name
+        context = self.port.find(self.requested_name)
+        if context is None:
+            shared_output().append(NO_NAME, len(NO_NAME))
+            self._flush()
+            self.failed("name", "no listener has this name")
+            return False
+        self.tls = TlsConnection(context, shared_output())
+        self.tls.take(p, n)
+        return True
+
+    cdef int established(self) except -1:
+        self.settled = True
+        self.hello = None
+        self.worker.timers.disarm(self)
+        protocol = self.port.connection(self.tls.selected_alpn_protocol())
+        self.set_protocol(protocol)
+        self.worker.connection_lost(self)
+        self.first = None          # of what is in it, the TLS has taken a copy
+        protocol.connection_made(self)
+        return 0
+
+    cdef int failed(self, str reason, str detail) except -1:
+        if self.settled:
+            return 0
+        self.settled = True
+        raw = self.raw
+        self.worker.connection_lost(self)
+        self.worker.timers.disarm(self)
+        self.port.failed(reason, detail, raw, self.requested_name)
+        if raw is not None:
+            self.closing = True
+            raw.close()
+        return 0
+
+
+cdef class SecureClient(SecureTransport):
+    """The TLS of a connection to a backend: the protocol of the loop's transport until `opened()` is over.
+
+    factory makes the protocol behind it. approve(self) may refuse the peer by raising OSError.
+    """
+
+    def __init__(self, TlsContext context not None, factory, str server_name=None, bint check_name=True, approve=None,
+                 KeptSession session=None):
+        self.fd = -1
+        self.tls = TlsConnection(context, shared_output(), server_name=server_name, check_name=check_name, session=session)
+        self.requested_name = server_name
+        self.factory = factory
+        self.approve = approve
+        self.waiter = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport):
+        SecureTransport.connection_made(self, transport)
+        self.received(NULL, 0)
+
+    async def opened(self):
+        try:
+            await self.waiter
+        except BaseException:
+            self.abort()
+            raise
+
+    cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
+        return True
+
+    cdef int established(self) except -1:
+        if self.approve is not None:
+            try:
+                self.approve(self)
+            except OSError as error:
+                return self._refuse(error)
+        if self.waiter.done():
+            self.abort()               # whoever asked for the connection does not wait any more
+            return 0
+        protocol = self.factory()
+        self.set_protocol(protocol)
+        protocol.connection_made(self)
+        if not self.waiter.done():
+            self.waiter.set_result(None)
+        return 0
+
+    cdef int failed(self, str reason, str detail) except -1:
+        if self.protocol is not None:
+            return 0
+        return self._refuse(ConnectionError(f"TLS: {detail}") if reason == "closed" else HandshakeError(f"TLS: {detail}"))
+
+    cdef int _refuse(self, error) except -1:
+        if not self.waiter.done():
+            self.waiter.set_exception(error)
+        self.abort()
+        return 0
+
+
+class HandshakeError(ConnectionError):
+    """A backend's TLS was not accepted, or it did not accept ours."""

@@ -1,0 +1,31 @@
+from headgate_engine.tls.context import KeptSession, TlsContext
+from headgate_engine.wire.buffer import ByteBuffer
+
+class TlsConnection:
+    """TLS of one connection, between bytes of the network and bytes of the application."""
+
+    state: int
+    """0: in the handshake, 1: open, 2: the peer has ended its half, 3: failed."""
+    fault: str | None
+    reason: str | None
+    resumed: bool
+    def __init__(
+        self,
+        context: TlsContext,
+        out: ByteBuffer | None = None,
+        *,
+        server_name: str | None = None,
+        check_name: bool = True,
+        session: KeptSession | None = None,
+    ) -> None: ...
+    def feed(self, data: bytes | bytearray | memoryview) -> tuple[bytes, bytes]:
+        """Take what the network has brought; return (decrypted bytes, bytes to send)."""
+    def send(self, data: bytes | bytearray | memoryview) -> bytes:
+        """Encrypt; return bytes to send. Raises ValueError where nothing can be sent."""
+    def finish(self) -> bytes:
+        """Return the bytes that end our half."""
+    def version(self) -> str | None: ...
+    def cipher(self) -> str | None: ...
+    def selected_alpn_protocol(self) -> str | None: ...
+    def peer_certificate(self) -> bytes | None:
+        """Return the peer's certificate (DER), None without one."""

@@ -1,0 +1,185 @@
+"""TLS handshakes with clients and with backends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+
+import pytest
+from rig import GET, Rig, on_rig
+from tests.engine.link.secure_rig import Collected, Echo, SecureFront
+from tests.engine.tls.test_hello import hello
+from tests.engine.tls.tls_rig import client, python_client
+
+from headgate_engine.link.handshake import HandshakeError, SecureClient
+from headgate_engine.tls.context import KeptSession
+
+
+@on_rig()
+async def test_a_hello_in_pieces(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    data = hello()
+    for step in (1, 7, 100):
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        for at in range(0, len(data), step):
+            writer.write(data[at : at + step])
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert (await reader.readexactly(5))[:3] == b"\x16\x03\x03", "a ServerHello"
+        writer.close()
+    await rig.wait(lambda: len(front.failures) == 3, "they are given up")
+    assert {reason for reason, _ in front.failures} == {"closed"}
+
+
+FAILURES = {
+    "plain": (b"GET / HTTP/1.1\r\n\r\n", "plain", b""),
+    "spoilt": (b"\x16\x03\x01\0\x05\2\0\0\1\0", "protocol", b""),
+    "a name that nobody has": (hello("b.test"), "name", b"\x15\x03\x01\0\2\2\x70"),
+    "no end of it": ((b"\x16\x03\x01\0\1\1" + b"\x16\x03\x01\0\1\0" * 9000), "protocol", b""),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_what_ends_a_handshake(case: str, caplog: pytest.LogCaptureFixture) -> None:
+    data, reason, answer = FAILURES[case]
+
+    @on_rig()
+    async def attempt(rig: Rig) -> None:
+        caplog.set_level(logging.INFO, "headgate.tls")
+        front = await SecureFront(rig).start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        writer.write(data)
+        try:
+            assert await reader.read() == answer
+        except ConnectionResetError:
+            assert not answer
+        writer.close()
+        await rig.wait(lambda: front.failures, "it is reported")
+        assert [found for found, _ in front.failures] == [reason]
+        assert rig.worker.arriving_count() == 0
+
+    attempt(caplog)
+    lines = [record for record in caplog.records if record.message == "TLS handshake failed"]
+    assert len(lines) == 1
+    assert lines[0].__dict__["reason"] == reason
+    assert lines[0].__dict__["src.addr"].startswith("127.0.0.1:")
+
+
+@on_rig()
+async def test_a_client_that_takes_too_long_and_one_that_leaves(rig: Rig) -> None:
+    front = SecureFront(rig)
+    front.port_object.secure(front.port_object._names, 0.05)
+    await front.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    assert await reader.read() == b""
+    writer.close()
+    front.port_object.secure(front.port_object._names, 30.0)
+    _, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    await rig.wait(lambda: rig.worker.arriving_count() == 1, "it has begun")
+    writer.close()
+    await rig.wait(lambda: len(front.failures) == 2, "both are reported")
+    assert [reason for reason, _ in front.failures] == ["timeout", "closed"]
+    await rig.wait(lambda: rig.worker.arriving_count() == 0, "none is left")
+
+
+@on_rig()
+async def test_a_drain_ends_handshakes(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    await rig.wait(lambda: rig.worker.arriving_count() == 1, "it has begun")
+    rig.worker.abort_all()
+    assert await reader.read() == b""
+    await rig.wait(lambda: rig.worker.arriving_count() == 0, "it is over")
+    writer.close()
+
+
+@on_rig()
+async def test_more_connections_than_there_is_room_for(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    rig.worker.max_connections = 1
+    reader, writer = await front.open()
+    writer.write(GET)
+    await reader.readuntil(b"\r\n\r\n")
+    with pytest.raises(OSError):
+        await front.open()
+    assert front.failures == []
+    assert rig.worker.refused == 1
+    writer.close()
+
+
+@on_rig()
+async def test_a_port_without_tls_again(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    front.port_object.secure(None, 1.0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    writer.write(GET)
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+
+
+@on_rig()
+async def test_sessions_are_resumed(rig: Rig) -> None:
+    front = await SecureFront(rig, Echo).start()
+    context, kept = client(), KeptSession()
+    for reused in (False, True, True):
+        found = Collected()
+        secure = SecureClient(context, lambda found=found: found, "a.test", session=kept)
+        await rig.loop.create_connection(lambda secure=secure: secure, "127.0.0.1", front.port)
+        await secure.opened()
+        secure.write(b"x")
+        await rig.wait(lambda found=found: found.data, "the tickets come before it")
+        assert secure.session_reused == reused
+        secure.abort()
+
+
+@on_rig()
+async def test_why_a_backend_is_not_accepted(rig: Rig) -> None:
+    front = await SecureFront(rig, Echo).start()
+    with pytest.raises(HandshakeError, match=r"^TLS: certificate verify failed: hostname mismatch$"):
+        await wrong_name(front)
+
+    def refuse(_secure: object) -> None:
+        raise HandshakeError("not this one")
+
+    with pytest.raises(HandshakeError, match=r"^not this one$"):
+        await front.secure_client(Collected, approve=refuse)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    rig.servers.append(server)
+    secure = SecureClient(client(), Collected, "a.test")
+    await rig.loop.create_connection(lambda: secure, "127.0.0.1", server.sockets[0].getsockname()[1])
+    with pytest.raises(ConnectionError, match="TLS: "):
+        await secure.opened()
+
+
+async def wrong_name(front: SecureFront) -> None:
+    """A client that wants another name than the certificate has, of a server that takes any."""
+    front.port_object._names.find = lambda _: front.port_object._names.context  # type: ignore[union-attr, method-assign]
+    await front.secure_client(Collected, name="b.test")
+
+
+@on_rig()
+async def test_nobody_waits_any_more(rig: Rig) -> None:
+    front = await SecureFront(rig, Echo).start()
+    found = Collected()
+    secure = SecureClient(client(), lambda: found, "a.test")
+    waiting = rig.loop.create_task(secure.opened())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await rig.loop.create_connection(lambda: secure, "127.0.0.1", front.port)
+    await rig.wait(lambda: front.failures or rig.worker.arriving_count() == 0, "it is over")
+    assert not hasattr(found, "transport")
+
+
+@on_rig()
+async def test_versions_beside_one_another(rig: Rig) -> None:
+    front = await SecureFront(rig, Echo, least="TLS_V1_3").start()
+
+    def old(context: ssl.SSLContext) -> None:
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    with pytest.raises(ssl.SSLError):
+        await front.open(python_client(old))
+    await rig.wait(lambda: front.failures, "it is reported")
+    assert front.failures == [("version", "unsupported protocol")]
