@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import queue
 import shutil
 import ssl
@@ -17,6 +18,7 @@ from tests.end_to_end.running import free_port
 from tests.end_to_end.tls_rig import (
     authority,  # noqa: F401
     issue,
+    tls_upstream,
 )
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,9 +52,22 @@ routes:
   policies: {localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}]}
   backends: [{host: "127.0.0.1:BACKEND"}]
 - name: grpc
-  gateways: [default, secure/a]
+  gateways: [default]
   matches: [{path: {pathPrefix: /test.Echo}}]
   backends: [{host: "127.0.0.1:GRPC"}]
+- name: safe-grpc
+  gateways: [secure/a]
+  matches: [{path: {pathPrefix: /test.Echo}}]
+  backends: [{host: "127.0.0.1:SAFE", policies: {backendTLS: {root: FOLDER/ca.pem, hostname: grpc.test}}}]
+- name: safe
+  gateways: [default]
+  matches: [{path: {pathPrefix: /safe}}]
+  policies: {urlRewrite: {path: {full: /one/safe}, authority: {full: a.test}}}
+  backends: [{host: "127.0.0.1:SECURE", policies: {backendTLS: {root: FOLDER/ca.pem, hostname: a.test, alpn: [h2]}}}]
+- name: older
+  gateways: [default]
+  matches: [{path: {pathPrefix: /older}}]
+  backends: [{host: "127.0.0.1:OLDER", policies: {backendTLS: {root: FOLDER/ca.pem, hostname: old.test, alpn: [h2]}}}]
 - name: dead
   gateways: [default, secure/a]
   matches: [{path: {pathPrefix: /test.Dead}}]
@@ -67,8 +82,8 @@ def filled(folder: Path, **ports: int) -> str:
     return text
 
 
-def serve() -> tuple[grpc.Server, int]:
-    """A gRPC server with one method of each kind; messages are plain bytes."""
+def serve(key: bytes, chain: bytes) -> tuple[grpc.Server, int, int]:
+    """A gRPC server with one method of each kind, its port in plain text and that with TLS; messages are plain bytes."""
 
     def unary(request: bytes, context: grpc.ServicerContext) -> bytes:
         metadata = dict(context.invocation_metadata())
@@ -96,8 +111,9 @@ def serve() -> tuple[grpc.Server, int]:
         "Both": grpc.stream_stream_rpc_method_handler(both),
     }),))
     port = server.add_insecure_port("127.0.0.1:0")
+    safe = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(key, chain)]))
     server.start()
-    return server, port
+    return server, port, safe
 
 
 def check_calls(channel: grpc.Channel) -> None:
@@ -136,9 +152,10 @@ def curl(*words: str) -> str:
 
 def test_clients_of_others(gateway, echo, authority, tmp_path) -> None:
     issue(authority, tmp_path, "a", "a.test")
-    server, grpc_port = serve()
-    tls_port = free_port()
-    running = gateway(filled(tmp_path, SECURE=tls_port, BACKEND=echo, GRPC=grpc_port))
+    issue(authority, tmp_path, "grpc", "grpc.test")
+    server, grpc_port, safe_port = serve((tmp_path / "grpc.key").read_bytes(), (tmp_path / "grpc.pem").read_bytes())
+    tls_port, older = free_port(), tls_upstream(authority, "old.test")
+    running = gateway(filled(tmp_path, SECURE=tls_port, BACKEND=echo, GRPC=grpc_port, SAFE=safe_port, OLDER=older))
     plain, secure = f"http://127.0.0.1:{running.port}", f"https://a.test:{tls_port}"
     trust = ["--cacert", str(tmp_path / "ca.pem"), "--resolve", f"a.test:{tls_port}:127.0.0.1"]
     show = ["-o", "/dev/null", "-w", "%{http_version} %{http_code}"]
@@ -164,7 +181,14 @@ def test_clients_of_others(gateway, echo, authority, tmp_path) -> None:
         done = subprocess.run(
             ["h2load", "-n", "500", "-c", "3", "-m", "50", f"{plain}/one"], capture_output=True, text=True, check=True)
         assert "500 succeeded, 0 failed" in done.stdout
-    # gRPC in plain text and over TLS: the backend is spoken to in HTTP/2 in both cases.
+    # A backend with TLS that is spoken to in HTTP/2: the gateway itself, 2 MB each way.
+    numbers = "".join(f"{number:7}\n" for number in range(250_000))
+    (tmp_path / "numbers").write_text(numbers)
+    assert json.loads(curl("--data-binary", f"@{tmp_path / 'numbers'}", f"{plain}/safe"))["body"] == numbers
+    running.wait_log("http.path=/one/safe http.version=HTTP/2.0 http.status=200")
+    # One that does not choose it in the handshake is not spoken to at all.
+    assert "the backend does not offer HTTP/2 (ALPN h2)" in curl("-w", "%{http_code}", f"{plain}/older")
+    # gRPC in plain text and over TLS, to the client and to the backend: that is spoken to in HTTP/2 in both cases.
     credentials = grpc.ssl_channel_credentials((tmp_path / "ca.pem").read_bytes())
     with grpc.insecure_channel(f"127.0.0.1:{running.port}") as channel:
         check_calls(channel)
@@ -179,7 +203,7 @@ def test_h2spec(gateway, echo, authority, tmp_path) -> None:
     """All of it over TLS; in plain text, what is no preface is a request of HTTP/1.1, and gets its answer."""
     issue(authority, tmp_path, "a", "a.test")
     tls_port = free_port()
-    running = gateway(filled(tmp_path, SECURE=tls_port, BACKEND=echo, GRPC=1).replace("hostname: a.test, ", ""))
+    running = gateway(filled(tmp_path, SECURE=tls_port, BACKEND=echo, GRPC=1, SAFE=1, OLDER=1).replace("hostname: a.test, ", ""))
     for port, flags, failed in ((tls_port, ["-t", "-k"], "0 failed"), (running.port, [], "1 failed")):
         done = subprocess.run(
             [str(H2SPEC), "-h", "127.0.0.1", "-p", str(port), "-P", "/read", *flags], capture_output=True, text=True, check=False)
