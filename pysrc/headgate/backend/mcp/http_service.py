@@ -157,9 +157,13 @@ class HttpService:
             call.reply(200)
             return
         if session.server.name is None:
+            await self._end(session_id)
             call.reply(200)
         else:
-            await self._forward(call, self._headers(call, JSON, session), session, None)
+            await self._forward(call, self._headers(call, JSON, session), session, None, ends=session_id)
+
+    async def _end(self, session_id: str) -> None:
+        """End a session at every worker; a client that has been told so meets none that goes on with it."""
         await self.sessions.remove(session_id)
         self.sessions.tombstone(session_id)
         await self._tell_ended(session_id)
@@ -213,8 +217,12 @@ class HttpService:
         session: McpSession | None,
         message: RpcMessage | None,
         refused: Callable[[int, bytes], bool] | None = None,
+        ends: str | None = None,
     ) -> bool:
-        """Call the server and give the client its answer. The target's time-out does not cover a stream's body."""
+        """Call the server and give the client its answer. The target's time-out does not cover a stream's body.
+
+        `ends`: the id of the session that is over when the server has answered.
+        """
         response: UpstreamResponse | None = None
         body = b""
         timeout_s = self.remote.timeout_s if call.begun is None else call.begun.remaining_s
@@ -226,6 +234,8 @@ class HttpService:
                     body = await read(response)
             if refused is not None and refused(response.status, body):
                 return False
+            if ends is not None:
+                await self._end(ends)
             own = self._begun(call, session, response, opened(message, response, body))
             if shape is AnswerShape.STREAM:
                 await self._stream(call, response, own, message)
