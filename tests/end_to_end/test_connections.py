@@ -138,8 +138,8 @@ def test_hop_by_hop_fields_stop_here_and_the_rest_passes(start) -> None:
     assert b"eep-Alive" not in head
     assert b"roxy-Connection" not in head
     assert b"te: trailers\r\n" in head
-    assert b"X-Kept: Yes" in head
-    assert b"Proxy-Authorization: p" in head
+    assert b"x-kept: Yes" in head
+    assert b"proxy-authorization: p" in head
     assert b"host: a.test\r\n" in head
     assert answer.startswith(b"HTTP/1.1 200 Fine\r\n")
     assert b"x-kept: Yes\r\n" in answer
@@ -151,7 +151,7 @@ def test_trailers_pass_both_ways(start) -> None:
 
     def script(connection: socket.socket) -> None:
         data = b""
-        while b"X-Sum: 1\r\n\r\n" not in data:
+        while b"x-sum: 1\r\n\r\n" not in data:
             data += connection.recv(65536)
         seen.append(data)
         connection.sendall(
@@ -163,8 +163,8 @@ def test_trailers_pass_both_ways(start) -> None:
     sock.sendall(
         b"POST / HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX-Sum: 1\r\nHost: evil\r\n\r\n"
     )
-    answer = receive(sock, b"\r\nX-Out: 2\r\n\r\n")
-    assert b"5\r\nhello\r\n0\r\nX-Sum: 1\r\n\r\n" in seen[0]
+    answer = receive(sock, b"\r\nx-out: 2\r\n\r\n")
+    assert b"5\r\nhello\r\n0\r\nx-sum: 1\r\n\r\n" in seen[0]
     assert b"3\r\nabc\r\n0\r\n" in answer
 
 
@@ -429,6 +429,7 @@ def test_answers_of_the_gateway_itself(start, send_raw, data: bytes, start_of_an
         assert b"content-length: 4" in answer
 
 
+@pytest.mark.http1(reason="httpx sends no RST_STREAM when a response is closed")
 def test_clients_that_vanish_leave_nothing_behind(start) -> None:
     def script(connection: socket.socket) -> None:
         read_request(connection)

@@ -70,7 +70,7 @@ CASES: dict[str, list[Case]] = {
                        Case(418, "/teapot", text="I am a teapot"), Case(200, "/other", seen_path="/other")],
     "requestMirror": [Case(200, seen_path="/api/x")],
     "timeout and retry": [Case(200, seen={"x-retry-attempt": []})],
-    "backendAuth": [Case(200, "/a?b=c", seen_path="/a?b=c&key=backend-key", seen={"x-tenant-key": ["tenant-7"]})],
+    "backendAuth": [Case(200, "/a?b=c", seen_path="/a?b=c&api_key=backend-key", seen={"x-tenant-key": ["tenant-7"]})],
     # The echo of these tests knows no CONNECT.
     "Through a proxy: backendTunnel": [Case(503, text="upstream call failed: the proxy refused the tunnel with status 501")],
     "health and sessionAffinity": [Case(200, headers={"x-user": "ada"})],

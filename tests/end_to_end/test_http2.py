@@ -188,6 +188,12 @@ def test_clients_of_others(gateway, echo, authority, tmp_path) -> None:
     running.wait_log("http.path=/one/safe http.version=HTTP/2.0 http.status=200")
     # One that does not choose it in the handshake is not spoken to at all.
     assert "the backend does not offer HTTP/2 (ALPN h2)" in curl("-w", "%{http_code}", f"{plain}/older")
+    # gRPC-Web is an ordinary exchange over both versions, also where the gateway fails it.
+    for flag in ("--http2-prior-knowledge", "--http1.1"):
+        web = [flag, "-H", "content-type: application/grpc-web+proto", "--data-binary", "x"]
+        assert json.loads(curl(*web, f"{plain}/one"))["body"] == "x"
+        assert curl(*web, *show, f"{plain}/test.Dead/Unary").endswith(" 503")
+        assert curl(*web, *show, f"{plain}/test.Nobody/Unary").endswith(" 404")
     # gRPC in plain text and over TLS, to the client and to the backend: that is spoken to in HTTP/2 in both cases.
     credentials = grpc.ssl_channel_credentials((tmp_path / "ca.pem").read_bytes())
     with grpc.insecure_channel(f"127.0.0.1:{running.port}") as channel:

@@ -133,6 +133,7 @@ def test_encoded_bodies_are_read(rig: Rig, encoding: str, raw: bytes) -> None:
     assert rig.seen(CHAT, raw, content_encoding=encoding).body == raw, "nobody edits it"
 
 
+@pytest.mark.http1(reason="httpx does not read an answer that comes before it has sent its body")
 def test_a_broken_encoding_and_a_body_that_is_too_large(rig: Rig) -> None:
     broken = rig.send(CHAT, b"no gzip", content_encoding="gzip")
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, "request_body_decode_failed")

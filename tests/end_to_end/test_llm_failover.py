@@ -227,6 +227,7 @@ def test_a_provider_that_keeps_failing_is_left_alone(pair) -> None:
     assert (len(one.seen), len(two.seen)) == (3, 5)
 
 
+@pytest.mark.http1(reason="httpx sends no RST_STREAM when a response is closed")
 def test_a_client_that_leaves_stops_the_provider(pair) -> None:
     running, one, _ = pair(stream(chunk("a"), end="stall"))
     found = client(running).chat.completions.create(model="m", messages=MESSAGES, stream=True)

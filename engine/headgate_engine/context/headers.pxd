@@ -54,6 +54,7 @@ cdef enum HeadFlag:
     HEAD_IS_HEAD = 256          # method HEAD (its response has no body)
     HEAD_SEVERAL_READINGS = 1024  # servers may read the path in more than one way (context.paths)
     HEAD_CLOSE_DELIMITED = 512  # response body runs until the connection closes
+    HEAD_KEEPS_CASE = 2048      # HTTP/1.1 sends the field names on as the peer wrote them, not in lower case
 
 cdef class MessageHead:
     # -- bytes: everything below is an offset into `data` --------------------------------------------------------

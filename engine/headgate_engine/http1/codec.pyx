@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from headgate_engine.context.headers cimport (
-    H_DATE, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED,
-    SPAN_CHECKED, SPAN_DROPPED)
+    H_DATE, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KEEPS_CASE, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead,
+    SPAN_ADDED, SPAN_CHECKED, SPAN_DROPPED)
 from headgate_engine.http1.head cimport mark_ids
 from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, ROLE_SERVER
 from headgate_engine.http1.states cimport (
@@ -153,7 +153,7 @@ cdef class Http1Codec(Http1Receiver):
         out.append(b" HTTP/1.1\r\nhost: ", 17)
         out.append(head.data + head.authority_off, head.authority_len)
         out.append(b"\r\n", 2)
-        self._fields(out, head, False)
+        self._fields(out, head, not head.flags & HEAD_KEEPS_CASE)
         if upgrade:
             self._upgrade_fields(out, head)
         if head.flags & HEAD_TE_TRAILERS:
@@ -269,7 +269,7 @@ cdef class Http1Codec(Http1Receiver):
         if self.send_mode == BODY_CHUNKED:
             out.append(b"0\r\n", 3)
             if trailers is not None:
-                self._fields(out, trailers, False)
+                self._fields(out, trailers, not trailers.flags & HEAD_KEEPS_CASE)
             out.append(b"\r\n", 2)
         return 0
 

@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport (
-    H_CONTENT_TYPE, HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
+    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream
@@ -21,14 +21,13 @@ cdef enum:
     # A call that the backend says it has not looked at is sent again, so often in all.
     UNPROCESSED_ATTEMPTS = 3
     HTTP2 = 20                # MessageHead.minor_version
-    GRPC_LENGTH = 16          # of application/grpc
 
 
 cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint):
     cdef UpstreamAttempt found = UpstreamAttempt.__new__(UpstreamAttempt)
     found.request = request
     found.pool = pool
-    if pool.make_twin is not None and goes_by_http2(request.ctx):
+    if pool.make_twin is not None and goes_by_http2(request.ctx, pool.twin_for_grpc):
         found.pool = pool.for_http2()
     found.endpoint = endpoint
     if endpoint is not None:
@@ -36,22 +35,15 @@ cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState e
     return found
 
 
-cdef bint goes_by_http2(RequestContext ctx) noexcept:
-    """Whether a call whose protocol is not configured goes by HTTP/2: as its client came in plain text, and gRPC always.
+cdef bint goes_by_http2(RequestContext ctx, bint only_grpc) noexcept:
+    """Whether a call whose protocol is not configured goes by HTTP/2: gRPC always, others where both sides are plain text.
 
-    What clients of TLS listeners choose says nothing of the backend.
+    What clients of TLS listeners choose says nothing of the backend, and servers with TLS may refuse a handshake for h2 alone.
     """
     cdef MessageHead head = ctx.head
-    cdef int at
     if head.minor_version != HTTP2 or head.flags & HEAD_UPGRADE:
         return False
-    if not ctx.secure:
-        return True
-    at = head.find_id(H_CONTENT_TYPE, 0)
-    if at < 0 or not is_grpc(head):
-        return False
-    # application/grpc-web is HTTP/1.1's (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md).
-    return head.spans[at].value_len == GRPC_LENGTH or head.data[head.spans[at].value_off + GRPC_LENGTH] != c'-'
+    return not ctx.secure and not only_grpc or is_grpc(head)
 
 
 # Only the memory of attempts that are gone is used again.

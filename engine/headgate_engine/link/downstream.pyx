@@ -1,7 +1,7 @@
 """Client HTTP/1.1 connections; see downstream.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, MessageHead
+from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, HEAD_KEEPS_CASE, MessageHead
 from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
@@ -271,8 +271,7 @@ cdef class DownstreamConnection(ClientFace):
                 self.worker.timers.arm(
                     self.wire, self.head_started_ns + min(self.plan.head_timeout_ns, self.plan.idle_timeout_ns))
         elif not self.wire.queued:
-            self.worker.timers.arm(
-                self.wire, max(self.last_read_ns, self.idle_since_ns) + self.plan.idle_timeout_ns)
+            self.worker.timers.arm(self.wire, max(self.last_read_ns, self.idle_since_ns) + self.plan.idle_timeout_ns)
         return 0
 
     cdef int _begin_request(self) except -1:
@@ -332,8 +331,7 @@ cdef class DownstreamConnection(ClientFace):
         # Whether a client sends the body now that waited for leave to do so is anyone's guess.
         if not self.request_done and (self.expects_continue or not self.codec.rest_is_small(DRAIN_LIMIT)):
             self.close_requested = True
-        return self.codec.send_response(
-            self.worker.to_client, head, framing, length, self._must_close(), self.plan.lower_case)
+        return self.codec.send_response(self.worker.to_client, head, framing, length, self._must_close(), self.plan.lower_case)
 
     cdef int _framing(self, int size) noexcept:
         """How a body ends (RFC 9112 section 6.3): without a length by chunks or, for HTTP/1.0, by closing."""
@@ -362,6 +360,8 @@ cdef class DownstreamConnection(ClientFace):
         return 0
 
     cdef int end_response(self, MessageHead trailers) except -1:
+        if trailers is not None and not self.plan.lower_case:
+            trailers.flags |= HEAD_KEEPS_CASE
         return self.codec.send_end(self.worker.to_client, trailers)
 
     cdef int send_informational(self, int status, MessageHead head) except -1:

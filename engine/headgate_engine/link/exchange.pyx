@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, MessageHead, drop_underscores
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KEEPS_CASE, MessageHead, drop_underscores
 from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
 from headgate_engine.link.contract cimport ClientStream, ServerStream
@@ -128,6 +128,8 @@ cdef class Exchange(RequestCore):
         if trailers is not None:
             if not self.bind.keeps_underscores:
                 drop_underscores(trailers)
+            if not self.bind.lower_case:
+                trailers.flags |= HEAD_KEEPS_CASE
             collector_of(self).trailers = trailers       # another attempt needs them, too
         if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
             return attempt.send_end(trailers)

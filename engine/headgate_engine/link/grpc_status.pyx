@@ -2,8 +2,10 @@
 
 from headgate_engine.context.headers cimport H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.request cimport Reply
+from headgate_engine.wire.scan cimport same_lower
 
-from libc.string cimport memcmp
+cdef enum:
+    GRPC_LENGTH = 16            # of application/grpc
 
 # HTTP status to gRPC status code; every other failure is UNKNOWN.
 CODES = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
@@ -13,9 +15,15 @@ NO_BACKEND = b"no valid backends"
 
 
 cdef bint is_grpc(MessageHead request) noexcept:
+    # application/grpc-web is an ordinary HTTP exchange (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md).
     cdef int at = request.find_id(H_CONTENT_TYPE, 0)
-    return at >= 0 and request.spans[at].value_len >= 16 and memcmp(
-        request.data + request.spans[at].value_off, b"application/grpc", 16) == 0
+    cdef const char* kind
+    if at < 0 or request.spans[at].value_len < GRPC_LENGTH:
+        return False
+    kind = request.data + request.spans[at].value_off
+    if not same_lower(kind, b"application/grpc", GRPC_LENGTH):
+        return False
+    return request.spans[at].value_len == GRPC_LENGTH or kind[GRPC_LENGTH] in (c'+', c';', c' ', c'\t')
 
 
 def percent_encoded(bytes message):

@@ -23,6 +23,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef list upgrades               # streams that wait for the peer's SETTINGS, which allow them or not
     cdef int64_t calls
     cdef bint secure, settled        # settled: the peer's SETTINGS have come
+    cdef bint unproven               # calls wait until then: nobody said that the peer speaks HTTP/2
     cdef bint processing, writing, scheduled, lost
 
     cdef bint alive(self) noexcept

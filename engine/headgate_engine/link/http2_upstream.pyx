@@ -33,6 +33,9 @@ cdef enum:
     EXPECTED_STREAMS = 100
     MOST_STREAMS = 1000
 
+# How long a backend of which nobody said that it speaks HTTP/2 has for its SETTINGS.
+cdef int64_t PROOF_NS = 5000000000
+
 # Clients that read slowly hold back a stream's window each: the connection's is that of many.
 USUAL = Http2Limits(
     max_window=1048576, connection_window=16777216, max_list=65536, resets=1000000, oddities=10000)
@@ -52,6 +55,10 @@ cdef class Http2UpstreamConnection(ClientConnection):
         self.wire.attach(transport)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.session.begin(monotonic_ns())
+        if not self.secure and type(self.owner) is Pool and (<Pool>self.owner).plain is not None:
+            self.unproven = True
+            (<Pool>self.owner).unproven += 1
+            self.worker.timers.arm(self.wire, monotonic_ns() + PROOF_NS)
         self.owner.connection_opened(self)
         if self.secure and chosen_protocol(transport) != "h2":
             self._fail("the backend does not offer HTTP/2 (ALPN h2)")
@@ -102,8 +109,10 @@ cdef class Http2UpstreamConnection(ClientConnection):
             self._fail("internal error")
 
     def on_timer(self, now_ns):
-        # Armed only while idle: the keep-alive time is over.
-        if self.active == 0:
+        # Armed only while idle: the keep-alive time is over, or the time in which the peer's SETTINGS were to come.
+        if self.unproven:
+            self._fail("the backend sends no SETTINGS")
+        elif self.active == 0:
             self.close()
 
     # -- ClientConnection --------------------------------------------------------------------------------------------
@@ -112,7 +121,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
 
     cdef int capacity(self) noexcept:
         cdef int64_t most = min(self.session.peer_streams, MOST_STREAMS) if self.settled else EXPECTED_STREAMS
-        if not self.alive() or self.session.goaway_last != NO_GOAWAY or self.session.highest >= NO_GOAWAY - 2:
+        if self.unproven or not self.alive() or self.session.goaway_last != NO_GOAWAY or self.session.highest >= NO_GOAWAY - 2:
             return 0
         return <int>max(most - self.active, <int64_t>0)
 
@@ -152,8 +161,6 @@ cdef class Http2UpstreamConnection(ClientConnection):
             self._switch(None)
         except ConnectionFault as error:
             self.processing = False
-            if not self.settled and type(self.owner) is Pool:
-                (<Pool>self.owner).spurn()
             self.session.fault(error.code, str(error))
             self.write()
             return self._fail(f"protocol error: {error}")
@@ -231,6 +238,10 @@ cdef class Http2UpstreamConnection(ClientConnection):
                 self.session.reset(stream.record, E_CANCEL)
                 self.fail_call(stream, False, "the backend takes no upgrade over HTTP/2")
         self.upgrades = []
+        if self.unproven:
+            self.unproven = False
+            self.worker.timers.disarm(self.wire)
+            return (<Pool>self.owner).proven(self)
         return self.free() if self.owner.wanted() else 0
 
     cdef int _on_goaway(self) except -1:
@@ -358,12 +369,14 @@ cdef class Http2UpstreamConnection(ClientConnection):
         """The connection is over, and with it all calls."""
         cdef SessionStream record
         cdef Http2ClientStream stream
-        cdef bint spurned = not self.settled and type(self.owner) is Pool and (<Pool>self.owner).spurned_ns != 0
         self.close()
+        if self.unproven:
+            self.unproven = False
+            (<Pool>self.owner).spurn()
         for record in self.session.drop():
             stream = <Http2ClientStream>record.owner
             if stream is not None:
-                self.fail_call(stream, spurned, detail)
+                self.fail_call(stream, False, detail)
         return 0
 
 

@@ -1,7 +1,7 @@
 """The phases of a request between its head and its backend; see phases.pxd."""
 
 from headgate_engine.context.cookies cimport drop_session_cookies
-from headgate_engine.context.headers cimport HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
+from headgate_engine.context.headers cimport HEAD_KEEPS_CASE, HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
 from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings, settle_path
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
@@ -99,6 +99,8 @@ cdef int pick_listener(RequestCore request) except -1:
             head.data + head.authority_off, head.authority_len)
     if not bind.keeps_underscores:
         drop_underscores(head)
+    if not bind.lower_case:
+        head.flags |= HEAD_KEEPS_CASE
     if not settle_path(head, bind.path_mode):
         request.ctx.reply = request.worker.reply(REPLY_DOUBTFUL_PATH)
         return RESPOND

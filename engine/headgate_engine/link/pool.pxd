@@ -41,7 +41,10 @@ cdef class Pool(ConnectionOwner):
     # Of a twin: the pool that it is one of, and when HTTP/2 is tried again with a backend that does not speak it (ns).
     cdef Pool plain
     cdef int64_t spurned_ns
+    # Of a twin: open connections whose backend has not shown yet that it speaks HTTP/2. They carry no calls.
+    cdef int64_t unproven
     cdef public object make_twin
+    cdef public bint twin_for_grpc           # only gRPC goes through the twin: the backend has TLS
     cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
@@ -49,7 +52,9 @@ cdef class Pool(ConnectionOwner):
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
     # The pool for calls over HTTP/2, or this one.
     cdef Pool for_http2(self)
-    # The backend does not speak HTTP/2: calls of a twin go through the plain pool for a while.
+    # The backend of a connection that counts in `unproven` speaks HTTP/2.
+    cdef int proven(self, ClientConnection connection) except -1
+    # It does not: calls of a twin, those that wait as well, go through the plain pool for a while.
     cdef int spurn(self) except -1
     # The call does not wait any more. A connect that no other call waits for ends.
     cdef int withdraw(self, ResponseSink sink) except -1

@@ -26,6 +26,7 @@ class Pool(ConnectionOwner):
     max_connections: int
     max_waiting: int
     make_twin: Callable[[], Pool] | None
+    twin_for_grpc: bool
     connect_meter: Callable[[int], None] | None
     refusals: Counter | None
     def __init__(

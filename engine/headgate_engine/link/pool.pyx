@@ -62,9 +62,18 @@ cdef class Pool(ConnectionOwner):
             self.twin.plain = self
         return self if self.twin.spurned_ns and monotonic_ns() < self.twin.spurned_ns else self.twin
 
+    cdef int proven(self, ClientConnection connection) except -1:
+        self.unproven -= 1
+        return self._offer(connection)
+
     cdef int spurn(self) except -1:
-        if self.plain is not None:
-            self.spurned_ns = monotonic_ns() + SPURNED_NS
+        cdef Pool plain = self.plain
+        self.unproven -= 1
+        if plain is None:
+            return 0
+        self.spurned_ns = monotonic_ns() + SPURNED_NS
+        while self.waiting:
+            plain.acquire(self._next_waiting(), False, True)
         return 0
 
     # -- calls -------------------------------------------------------------------------------------------------------
@@ -86,7 +95,7 @@ cdef class Pool(ConnectionOwner):
 
     cdef int withdraw(self, ResponseSink sink) except -1:
         if sink not in self.waiting:
-            return 0
+            return 0 if self.plain is None else self.plain.withdraw(sink)      # spurn() may have passed it on
         del self.waiting[sink]
         if self.openings and (self.connecting - 1) * self.protocol.streams >= len(self.waiting):
             self._give_up()
@@ -175,7 +184,7 @@ cdef class Pool(ConnectionOwner):
     cdef bint _refill(self) except -1:
         """Opens a connection if more calls wait than those being opened are expected to carry, and there is room."""
         cdef Opening opening
-        if not self.waiting or self.connecting * self.protocol.streams >= len(self.waiting) or (
+        if not self.waiting or (self.connecting + self.unproven) * self.protocol.streams >= len(self.waiting) or (
                 0 < self.max_connections <= self.open + self.connecting):
             return True
         if not self.worker.budget.take(self.worker.clients()):

@@ -94,7 +94,7 @@ cdef class BindPlan(MeteredPlan):
     cdef public int64_t max_requests         # per connection; 0: unlimited
     cdef public int path_mode                # context.paths.PathMode
     cdef public bint keeps_underscores       # request fields with an underscore in their names go on
-    cdef public bint lower_case              # response field names
+    cdef public bint lower_case              # field names that HTTP/1.1 sends on, to clients and backends
     cdef public int forwarded                # ForwardedBits
     cdef public int trusted_hops
     cdef public int64_t generation

@@ -293,6 +293,8 @@ def frontend_policies(frontend: Frontend) -> Json:
         "maxBufferSize": frontend.max_buffer_bytes,
         "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
     }
+    if frontend.keeps_header_case:
+        http["http1HeaderCase"] = "preserve"
     if frontend.http1_max_headers is not None:
         http["http1MaxHeaders"] = frontend.http1_max_headers
     for name, size in (

@@ -25,6 +25,7 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         http2_keepalive_ms=http.get("http2KeepaliveInterval") or None,
         http2_keepalive_timeout_ms=http.get("http2KeepaliveTimeout") or 20_000,
         keeps_underscores=http.get("headersWithUnderscores") == "keep",
+        keeps_header_case=http.get("http1HeaderCase") == "preserve",
         path_normalization=http.get("pathNormalization", "resolve"),
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         access_log=_access_log(context, record, logging),

@@ -31,6 +31,7 @@ class Frontend:
     `http1_max_headers` None means the codec's default. A connection older than `max_connection_duration_ms` is
     closed at the end of its running request; None means no limit. `path_normalization` says what becomes of paths with
     dot segments or needless escapes. Without `keeps_underscores`, request headers with underscores are dropped.
+    With `keeps_header_case`, header names stay as HTTP/1.1 peers wrote them, otherwise they are sent in lower case.
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
     """
@@ -46,6 +47,7 @@ class Frontend:
     http2_keepalive_ms: int | None = None
     http2_keepalive_timeout_ms: int = 20_000
     keeps_underscores: bool = False
+    keeps_header_case: bool = False
     path_normalization: Literal["resolve", "refuse", "keep"] = "resolve"
     tls_handshake_timeout_ms: int = 15_000
     access_log: AccessLog = AccessLog()

@@ -183,6 +183,7 @@ class PlanCompiler:
         plan.http2 = http2_limits(frontend)
         plan.secure = bind.tls
         plan.keeps_underscores = frontend.keeps_underscores
+        plan.lower_case = not frontend.keeps_header_case
         plan.path_mode = MODES[frontend.path_normalization]
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS

@@ -52,6 +52,7 @@ class Pools:
             pool = self._previous.get(endpoint.pool_key) or self._open(endpoint, HTTP2 if endpoint.http2 else HTTP1)
             if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
                 pool.make_twin = partial(self._open, endpoint, HTTP2)
+                pool.twin_for_grpc = endpoint.tls is not None
             self.by_key[endpoint.pool_key] = pool
         return pool
 

@@ -308,10 +308,19 @@ async def test_the_protocol_of_the_client_chooses_and_falls_back(rig: Rig) -> No
     assert len(backend.connections) == 1
 
 
+HTTP1_ONLY: dict[str, list[bytes]] = {
+    "says so": [b"HTTP/1.1 505 No\r\ncontent-length: 0\r\n\r\n"],
+    "says so in words": [b"<!DOCTYPE HTML>\n<p>Bad request version", b" ('HTTP/2.0')"],
+    "closes": [],
+}
+
+
+@pytest.mark.parametrize("way", HTTP1_ONLY)
 @on_rig()
-async def test_a_backend_that_speaks_http1_only_gets_that(rig: Rig) -> None:
+async def test_a_backend_that_speaks_http1_only_gets_that(rig: Rig, way: str) -> None:
     pool = Pool(rig.worker, "twin", b"backend:80", rig.connect_upstream, Http2Upstream(rig.worker))
     asked: list[None] = []
+    bodies: list[bytes] = []
 
     def twin() -> Pool:
         asked.append(None)
@@ -319,20 +328,58 @@ async def test_a_backend_that_speaks_http1_only_gets_that(rig: Rig) -> None:
 
     rig.pool.make_twin = twin
 
-    async def script(up: object) -> None:
-        first = await up.intake.until(b"\r\n\r\n")  # type: ignore[attr-defined]
+    async def script(up: Any) -> None:
+        first = await up.intake.until(b"\r\n\r\n")
         if first.startswith(b"PRI"):
-            await up.send(b"HTTP/1.1 505 No\r\ncontent-length: 0\r\n\r\n")  # type: ignore[attr-defined]
+            for piece in HTTP1_ONLY[way]:
+                await up.send(piece)
+            up.writer.close()
         else:
-            await up.reply()  # type: ignore[attr-defined]
+            while True:
+                assert b"content-length: 4" in first
+                bodies.append(await up.intake.exactly(4))
+                await up.reply()
+                first = await up.intake.until(b"\r\n\r\n")
 
     rig.script = script
     client = await connected(rig)
-    for _ in range(3):
-        answer = await client.ask()
-        assert (answer.status, answer.body) == (200, b"ok")
+    # What cannot be sent twice is not lost either, nor what comes meanwhile.
+    numbers = [await client.request("POST", "/", [("content-length", "4")], end=False) for _ in range(2)]
+    for number in numbers:
+        await client.send(number, b"body", end=True)
+    numbers = [*numbers, await client.request("POST", "/", [("content-length", "4")], end=False)]
+    await client.send(numbers[2], b"body", end=True)
+    answers = [await client.answer(number) for number in numbers]
+    assert [(answer.status, answer.body) for answer in answers] == [(200, b"ok")] * 3
+    assert bodies == [b"body"] * 3
     assert len(asked) == 1
-    assert pool.opened == 1
+    assert (pool.opened, pool.open, pool.waiting_count) == (1, 0, 0)
+
+
+@on_rig()
+async def test_a_call_that_ends_while_the_protocol_is_found_out_is_withdrawn(rig: Rig) -> None:
+    pool = Pool(rig.worker, "twin", b"backend:80", rig.connect_upstream, Http2Upstream(rig.worker))
+    rig.pool.make_twin = lambda: pool
+    told = asyncio.Event()
+
+    async def script(up: Any) -> None:
+        first = await up.intake.until(b"\r\n\r\n")
+        if first.startswith(b"PRI"):
+            await told.wait()
+            up.writer.close()
+        else:
+            await up.reply()
+
+    rig.script = script
+    client, gone = await connected(rig), await connected(rig)
+    kept = await client.request()
+    await rig.wait(lambda: pool.waiting_count == 1, "the first call")
+    await gone.request("GET", "/")
+    await rig.wait(lambda: pool.waiting_count == 2, "the second call")
+    gone.sock.close()
+    await rig.wait(lambda: pool.waiting_count == 1, "its end")
+    told.set()
+    assert (await client.answer(kept)).status == 200
 
 
 @on_rig()

@@ -110,7 +110,6 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
         ("routes: [{policies: {a2a: {}}}]", "routes[0].policies.a2a"),
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
         ("gateways: {g: {port: 1, protocol: TCP}}", "gateways.g.protocol = TCP"),
-        ("frontendPolicies: {http: {http1HeaderCase: preserve}}", "frontendPolicies.http.http1HeaderCase = preserve"),
     ],
 )
 def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> None:

@@ -33,7 +33,7 @@ FRONTEND_HTTP: Final = Object(
         "http1IdleTimeout": optional(DURATION),
         "headersWithUnderscores": optional(WordChoice("UnderscoreHeaders", ("drop", "keep"))),
         "pathNormalization": optional(WordChoice("PathNormalization", ("resolve", "refuse", "keep"))),
-        "http1HeaderCase": optional(WordChoice("HeaderCase", ("lowercase", "preserve"), ("preserve",))),
+        "http1HeaderCase": optional(WordChoice("HeaderCase", ("lowercase", "preserve"))),
         "http2WindowSize": maybe(unsigned("Http2Window", 2_147_483_647, 1)),
         "http2ConnectionWindowSize": maybe(unsigned("Http2ConnectionWindow", 2_147_483_647, 65_535)),
         "http2FrameSize": maybe(unsigned("Http2Frame", 16_777_215, 16_384)),
