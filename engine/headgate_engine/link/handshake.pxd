@@ -12,6 +12,7 @@ cdef class SecureServer(SecureTransport):
 
 cdef class SecureClient(SecureTransport):
     cdef object factory          # makes the protocol
-    cdef object waiter           # future of the handshake
+    cdef object waiter           # future of the handshake; None: opened() is over
     cdef object approve          # approve(self), raises OSError; None: nobody asks
     cdef int _refuse(self, error) except -1
+    cdef bint _awaited(self) except -1

@@ -74,10 +74,10 @@ cdef class SecureServer(SecureTransport):
         return True
 
     cdef int established(self) except -1:
-        self.settled = True
         self.hello = None
         self.worker.timers.disarm(self)
         protocol = self.port.connection(self.tls.selected_alpn_protocol())
+        self.settled = True        # from here on, who counts it is the protocol
         self.set_protocol(protocol)
         self.worker.connection_lost(self)
         self.first = None          # of what is in it, the TLS has taken a copy
@@ -123,23 +123,33 @@ cdef class SecureClient(SecureTransport):
         except BaseException:
             self.abort()
             raise
+        finally:
+            # An exception knows the frames that it went through, and they this object.
+            self.waiter = None
+
+    cdef bint _awaited(self) except -1:
+        """Whether somebody still waits for the handshake."""
+        return self.waiter is not None and not self.waiter.done()
 
     cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
         return True
 
     cdef int established(self) except -1:
-        if self.approve is not None:
+        # Neither is needed again, and both may lead back here.
+        approve, self.approve = self.approve, None
+        factory, self.factory = self.factory, None
+        if approve is not None:
             try:
-                self.approve(self)
+                approve(self)
             except OSError as error:
                 return self._refuse(error)
-        if self.waiter.done():
+        if not self._awaited():
             self.abort()               # whoever asked for the connection does not wait any more
             return 0
-        protocol = self.factory()
+        protocol = factory()
         self.set_protocol(protocol)
         protocol.connection_made(self)
-        if not self.waiter.done():
+        if self._awaited():
             self.waiter.set_result(None)
         return 0
 
@@ -149,7 +159,8 @@ cdef class SecureClient(SecureTransport):
         return self._refuse(ConnectionError(f"TLS: {detail}") if reason == "closed" else HandshakeError(f"TLS: {detail}"))
 
     cdef int _refuse(self, error) except -1:
-        if not self.waiter.done():
+        self.factory = self.approve = None
+        if self._awaited():
             self.waiter.set_exception(error)
         self.abort()
         return 0

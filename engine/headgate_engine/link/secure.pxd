@@ -20,6 +20,7 @@ cdef class SecureTransport(Readable):
     cdef bint own_reads          # the worker reads the socket, the loop's transport does not
     cdef bint buffered           # the protocol is a BufferedProtocol
     cdef bint queued             # the loop's transport holds unsent bytes
+    cdef Py_ssize_t answered     # bytes that the library has said by itself since then
     cdef bint closing, lost, ended
     cdef object high             # of write buffer limits
     cdef readonly int64_t handshake_ns     # how long it took
@@ -35,7 +36,9 @@ cdef class SecureTransport(Readable):
     cdef int resume(self) except -1
     cdef int received(self, const char* p, Py_ssize_t n) except -1
     cdef int _deliver(self, char* p, Py_ssize_t n) except -1
+    cdef int _answer(self) except -1
     cdef int _flush(self) except -1
+    cdef int _send(self) except -1
     cdef int _peer_ended(self, int error) except -1
     cdef int _read_by_loop(self) except -1
     # -- what the two sides differ in

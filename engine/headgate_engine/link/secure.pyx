@@ -28,6 +28,8 @@ cdef enum:
     SIZE = 65536
     # The longest record (RFC 8446 section 5.1).
     RECORD = 16384
+    # Bytes that the library answers by itself (to changes of keys and renegotiations) while nothing leaves: 2,500 answers.
+    MOST_ANSWERS = 65536
 
 # Memory that is in use for the length of one call only, and so by one connection at a time: a process has one loop.
 cdef char* encrypted = <char*>malloc(SIZE)     # what the loop has read
@@ -91,6 +93,7 @@ cdef class SecureTransport(Readable):
 
     def resume_writing(self):
         self.queued = False
+        self.answered = 0
         if self.protocol is not None:
             self.protocol.resume_writing()
 
@@ -129,7 +132,7 @@ cdef class SecureTransport(Readable):
                 tls.take(p, n)
             if tls.state == TLS_HANDSHAKE:
                 state = tls.handshake()
-                self._flush()
+                self._answer()
                 if state == TLS_FAILED:
                     return self.failed(tls.reason, tls.fault)
                 if state == TLS_HANDSHAKE or self.closing:
@@ -139,7 +142,7 @@ cdef class SecureTransport(Readable):
             while not self.closing and tls.state == TLS_OPEN and tls.unread():
                 found = tls.read(plain, SIZE)
                 if output.length:
-                    self._flush()            # an alert, or the answer to a change of keys
+                    self._answer()           # an alert, or the answer to a change of keys
                 if found == 0:
                     break
                 self._deliver(plain, found)
@@ -150,14 +153,27 @@ cdef class SecureTransport(Readable):
                 return self._peer_ended(EPROTO)
         except Exception:  # task boundary: a fault here ends this connection, never the loop
             logger.exception("TLS connection failed")
+            output.clear()
             self.abort()
         finally:
             if tls is not None:
                 tls.take(NULL, 0)
         return 0
 
+    cdef int _answer(self) except -1:
+        """Send what the library itself says. A peer that makes it speak and reads nothing must not fill the memory."""
+        cdef Py_ssize_t size = output.length
+        self._flush()
+        if self.queued:
+            self.answered += size
+            if self.answered > MOST_ANSWERS:
+                logger.warning("TLS connection ended: the peer wants answers and does not read them")
+                self.abort()
+        return 0
+
     cdef int _deliver(self, char* p, Py_ssize_t n) except -1:
         cdef Readable reader = self.reader
+        cdef SecureTransport inner
         cdef Worker worker
         cdef char* scratch
         cdef Py_ssize_t at = 0, part
@@ -175,7 +191,8 @@ cdef class SecureTransport(Readable):
         data = PyBytes_FromStringAndSize(p, n)
         if isinstance(self.protocol, SecureTransport):
             # Its memory is that which this one is reading from.
-            return (<SecureTransport>self.protocol).received(data, n)
+            inner = <SecureTransport>self.protocol
+            return inner.received(data, n)
         if not self.buffered:
             self.protocol.data_received(data)
             return 0
@@ -237,16 +254,22 @@ cdef class SecureTransport(Readable):
         taken = self.tls.write(out.data, out.length) and self.tls.write(tail, tail_len)
         out.clear()
         if not taken:
+            output.clear()           # a part may have been encrypted, and the next one to flush is another connection
             return WRITE_FAILED
         return self._flush()
 
     cdef int _flush(self) except -1:
+        if output.length == 0:
+            return WRITE_QUEUED if self.queued else WRITE_DONE
+        try:
+            return self._send()
+        finally:
+            output.clear()           # whatever happens: what is left would leave on another connection
+
+    cdef int _send(self) except -1:
         cdef Py_ssize_t sent = 0
         cdef Py_ssize_t total = output.length
-        if total == 0:
-            return WRITE_QUEUED if self.queued else WRITE_DONE
         if self.raw is None or self.lost:
-            output.clear()
             return WRITE_FAILED
         if self.fd >= 0 and not self.queued:
             while True:
@@ -254,15 +277,13 @@ cdef class SecureTransport(Readable):
                 if sent >= 0 or errno != EINTR:
                     break
             if sent == total:
-                output.clear()
                 return WRITE_DONE
             if sent < 0:
                 if errno != EAGAIN:
-                    output.clear()
                     return WRITE_FAILED
                 sent = 0
         rest = PyBytes_FromStringAndSize(output.data + sent, total - sent)
-        output.clear()
+        output.clear()               # the other transport of TLS within TLS uses it
         self.raw.write(rest)
         self.queued = self.raw.get_write_buffer_size() > 0
         return WRITE_QUEUED if self.queued else WRITE_DONE

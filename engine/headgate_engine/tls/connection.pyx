@@ -78,6 +78,13 @@ cdef bint is_address(str name):
     return ":" in name or name.rpartition(".")[2].isdigit()
 
 
+cdef inline void forget_faults() noexcept:
+    """What anything else in this thread has left in the library's list would pass for a fault of this connection: the list
+    has to be empty before a call (SSL_get_error(3))."""
+    if openssl.ERR_peek_error() != 0:
+        openssl.ERR_clear_error()
+
+
 cdef class TlsConnection:
     """TLS of one connection.
 
@@ -153,6 +160,7 @@ cdef class TlsConnection:
         cdef int result
         if self.state != TLS_HANDSHAKE or self.ssl == NULL:
             return self.state
+        forget_faults()
         result = openssl.SSL_do_handshake(self.ssl)
         if result == 1:
             self.state = TLS_OPEN
@@ -165,6 +173,7 @@ cdef class TlsConnection:
         cdef int result
         if self.state != TLS_OPEN:
             return 0
+        forget_faults()
         # Record for record, until what has come is used up: asking once more to learn that would cost as much again.
         while done < room and (self.pipe.input_len > 0 or openssl.SSL_has_pending(self.ssl)):
             result = openssl.SSL_read(self.ssl, into + done, <int>(room - done))
@@ -198,6 +207,7 @@ cdef class TlsConnection:
         cdef int part, result
         if self.state != TLS_OPEN and self.state != TLS_ENDED:
             return False
+        forget_faults()
         while n > 0:
             part = MOST_WRITE if n > MOST_WRITE else <int>n
             result = openssl.SSL_write(self.ssl, p, part)

@@ -9,6 +9,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
+import os
+
 from headgate_engine.errors import TlsError
 from headgate_engine.tls import library, names as known
 
@@ -42,8 +44,11 @@ cdef uint64_t OP_CIPHER_SERVER_PREFERENCE = 1 << 22
 cdef uint64_t OP_NO_RENEGOTIATION = 1 << 30
 cdef unsigned long V_FLAG_PARTIAL_CHAIN = 0x80000
 
-# The roots of the system, read once: parsing them takes 10 ms and more.
+# The roots of the system, which all contexts share: parsing them takes 10 ms and more. stamp: of the files they are from.
 cdef void* system_store = NULL
+cdef object system_stamp = None
+# Key exchange groups (tls.names) to whether the library has them.
+cdef dict supported_groups = {}
 
 
 cdef int _fail(str what) except -1:
@@ -122,21 +127,41 @@ cdef int _keep_session(SSL* ssl, SSL_SESSION* session) noexcept:
     return 1
 
 
+def _stamp_of_roots():
+    """Return what changes with the roots of the system: when their file and their folder were written."""
+    import ssl
+
+    found = ssl.get_default_verify_paths()
+    stamps = []
+    for place in (os.environ.get(found.openssl_cafile_env, found.openssl_cafile),
+                  os.environ.get(found.openssl_capath_env, found.openssl_capath)):
+        try:
+            status = os.stat(place)
+        except OSError:
+            stamps.append((place, 0, 0, 0))
+        else:
+            stamps.append((place, status.st_mtime_ns, status.st_size, status.st_ino))
+    return stamps
+
+
 def read_system_roots():
-    global system_store
+    global system_store, system_stamp
     cdef void* store
+    cdef void* before
     load()
-    if system_store != NULL:
+    stamp = _stamp_of_roots()
+    if system_store != NULL and stamp == system_stamp:
         return
     store = openssl.X509_STORE_new()
     if store == NULL:
         raise MemoryError()
     with nogil:
         openssl.X509_STORE_set_default_paths(store)
-    if system_store == NULL:
-        system_store = store
-    else:
-        openssl.X509_STORE_free(store)      # another thread was faster
+    openssl.ERR_clear_error()          # there may be none
+    # Another thread may have been faster; contexts hold a reference of their own.
+    before, system_store, system_stamp = system_store, store, stamp
+    if before != NULL:
+        openssl.X509_STORE_free(before)
 
 
 cdef class KeptSession:
@@ -150,10 +175,15 @@ cdef class KeptSession:
 
 
 def supports_group(name):
+    found = supported_groups.get(name)
+    if found is None:
+        found = supported_groups[name] = _asked_for_group(known.GROUPS[name].encode())
+    return found
+
+
+cdef bint _asked_for_group(bytes text) except -1:
     cdef SSL_CTX* ctx
-    cdef bytes text
     load()
-    text = known.GROUPS[name].encode()
     ctx = openssl.SSL_CTX_new(openssl.TLS_server_method())
     if ctx == NULL:
         raise MemoryError()

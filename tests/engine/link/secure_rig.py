@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from typing import Any
 
@@ -45,8 +46,11 @@ class SecureFront:
 
         self.port_object.failed = failed  # type: ignore[method-assign]
 
-    async def start(self) -> SecureFront:
+    async def start(self, send_buffer: int = 0) -> SecureFront:
+        """`send_buffer`: of each accepted socket, in bytes; 0: what the kernel gives."""
         front = await self.rig.loop.create_server(self.port_object, "127.0.0.1", 0)
+        if send_buffer:
+            front.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         self.rig.servers.append(front)
         self.port = front.sockets[0].getsockname()[1]
         return self

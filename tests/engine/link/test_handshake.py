@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import logging
 import ssl
 
@@ -12,7 +14,8 @@ from tests.engine.link.secure_rig import Collected, Echo, SecureFront
 from tests.engine.tls.test_hello import hello
 from tests.engine.tls.tls_rig import client, python_client
 
-from headgate_engine.link.handshake import HandshakeError, SecureClient
+from headgate_engine.link.handshake import HandshakeError, SecureClient, SecureServer
+from headgate_engine.tls.connection import TlsConnection
 from headgate_engine.tls.context import KeptSession
 
 
@@ -92,6 +95,63 @@ async def test_a_drain_ends_handshakes(rig: Rig) -> None:
     assert await reader.read() == b""
     await rig.wait(lambda: rig.worker.arriving_count() == 0, "it is over")
     writer.close()
+
+
+@on_rig(faults=1)
+async def test_a_connection_that_cannot_be_made(rig: Rig) -> None:
+    """It is logged, and what was counted is counted off."""
+    front = await SecureFront(rig).start()
+
+    def broken(_: object) -> None:
+        raise LookupError("no plan")
+
+    front.port_object.connection = broken  # type: ignore[method-assign]
+    with contextlib.suppress(OSError):       # it may have ended within the client's handshake
+        reader, _ = await front.open()
+        assert await reader.read() == b""
+    await rig.wait(lambda: rig.worker.arriving_count() == 0, "none is left")
+
+
+def secure_objects() -> int:
+    """How many connections with TLS there are."""
+    return sum(type(one) in (SecureClient, SecureServer, TlsConnection) for one in gc.get_objects())
+
+
+@on_rig()
+async def test_connections_leave_nothing_for_the_cycle_collector(rig: Rig) -> None:
+    """It does not look at what was there when a configuration came into force."""
+    front = await SecureFront(rig, Echo).start()
+    front.port_object._names.find = lambda _: front.port_object._names.context  # type: ignore[union-attr, method-assign]
+
+    def refuse(_secure: object) -> None:
+        raise HandshakeError("not this one")
+
+    async def accepted() -> None:
+        found = Collected()
+        secure = await front.secure_client(lambda: found, approve=lambda _: None)
+        secure.write(b"x")
+        await rig.wait(lambda: found.data, "it is back")
+        secure.close()
+        await rig.wait(lambda: found.lost, "it is over")
+        del found.transport        # as Wire.detach() does
+
+    async def refused() -> None:
+        for options in ({"approve": refuse}, {"name": "b.test"}):
+            with contextlib.suppress(HandshakeError):
+                await front.secure_client(Collected, **options)
+
+    for kind in (accepted, refused):
+        await kind()
+        await rig.wait(lambda: rig.worker.arriving_count() == 0, "none is left")
+        gc.collect()
+        gc.disable()
+        try:
+            before = secure_objects()
+            for _ in range(20):
+                await kind()
+            await rig.wait(lambda before=before: secure_objects() <= before, f"all of {kind.__name__} are gone")
+        finally:
+            gc.enable()
 
 
 @on_rig()

@@ -10,7 +10,7 @@ import ssl
 import pytest
 from rig import GET, Rig, on_rig
 from tests.engine.link.secure_rig import Collected, Echo, SecureFront
-from tests.engine.tls.tls_rig import client, python_client
+from tests.engine.tls.tls_rig import OddClient, client, python_client
 
 from headgate_engine.link.handshake import SecureClient
 from headgate_engine.link.secure import SecureTransport
@@ -143,6 +143,44 @@ async def test_a_client_that_does_not_read(rig: Rig) -> None:
     await rig.wait(lambda: "resumed" in states, "the queue is empty")
     assert states == ["paused", "queued", "resumed"]
     writer.close()
+
+
+@on_rig()
+async def test_a_client_that_wants_answers_and_reads_none(rig: Rig) -> None:
+    """Those of the library to handshakes within a connection do not fill the memory; who reads them gets as many as it wants."""
+    lost: list[Exception | None] = []
+
+    class Watched(Echo):
+        def connection_lost(self, exc: Exception | None) -> None:
+            lost.append(exc)
+
+    front = await SecureFront(rig, Watched).start(send_buffer=4096)
+    for reads in (True, False):
+        peer, sock = OddClient(old=True), socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        sock.setblocking(False)
+        await rig.loop.sock_connect(sock, ("127.0.0.1", front.port))
+        out = peer.feed(b"")
+        while not peer.open:
+            await rig.loop.sock_sendall(sock, out)
+            out = peer.feed(await rig.loop.sock_recv(sock, 65536))
+        await rig.loop.sock_sendall(sock, out)
+        asked = 0
+        try:
+            while not lost and asked < 10_000:
+                await rig.loop.sock_sendall(sock, b"".join(peer.hello() for _ in range(100)))
+                asked += 100
+                if reads:
+                    await rig.loop.sock_recv(sock, 65536)
+        except ConnectionError:
+            assert not reads
+        if not reads:
+            await rig.wait(lambda: lost, "it is given up")
+        assert bool(lost) is not reads, asked
+        sock.close()
+        await rig.wait(lambda: lost, "it is gone")
+        lost.clear()
+        peer.close()
 
 
 @on_rig()

@@ -12,8 +12,10 @@ from tests.engine.tls.tls_rig import (
     FAILED,
     OPEN,
     ROOTS,
+    OddClient,
     Peer,
     client,
+    leave_a_fault,
     pair,
     python_client,
     python_server,
@@ -288,6 +290,54 @@ def test_the_alert_of_a_peer_is_told() -> None:
     ours = TlsConnection(server(A_TEST))
     shake(ours, Peer(stranger))
     assert (ours.state, ours.reason, ours.fault) == (FAILED, "alert", "tlsv1 alert unknown ca")
+
+
+def test_faults_of_others_are_none_of_ours() -> None:
+    """The library keeps a list of errors for each thread, in which anything else in the process may leave some."""
+    peer, ours = Peer(python_client()), TlsConnection(server())
+    back = peer.feed(b"")
+    half = len(back) // 2
+    for piece in (back[:half], back[half:]):
+        leave_a_fault()
+        _, out = ours.feed(piece)
+    last = peer.feed(out)
+    leave_a_fault()
+    _, tickets = ours.feed(last)
+    assert ours.state == OPEN, ours.fault
+    sent = peer.send(b"request")
+    for at in range(len(sent)):
+        leave_a_fault()
+        ours.feed(sent[at : at + 1])
+    leave_a_fault()
+    assert peer.receive(tickets + ours.send(b"answer")) == b"answer"
+    assert ours.state == OPEN, ours.fault
+
+
+def test_new_keys() -> None:
+    peer, ours = OddClient(), TlsConnection(server())
+    out = ours.feed(peer.feed(b""))[1]
+    assert peer.read(ours.feed(peer.feed(out))[1]) == b""
+    assert peer.open
+    for number in range(50):
+        out = b""
+        for _ in range(number + 1):
+            found, answer = ours.feed(peer.update())
+            assert (found, ours.state) == (b"", OPEN)
+            out += answer
+        assert peer.read(out + ours.send(b"%d" % number)) == b"%d" % number
+    peer.close()
+
+
+def test_another_handshake_within_a_connection_is_refused() -> None:
+    peer, ours = OddClient(old=True), TlsConnection(server())
+    out = peer.feed(b"")
+    while not peer.open:
+        out = peer.feed(ours.feed(out)[1])
+    assert ours.version() == "TLSv1.2"
+    for _ in range(3):
+        found, answer = ours.feed(peer.hello())
+        assert (found, ours.state, answer[:5]) == (b"", OPEN, b"\x15\3\3\0\x1a"), "a warning (RFC 5246 section 7.2.2)"
+    peer.close()
 
 
 def test_a_connection_that_was_never_set_up() -> None:

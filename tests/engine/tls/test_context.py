@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import ssl
+from pathlib import Path
 
 import pytest
-from tests.engine.tls.tls_rig import A_TEST, FAILED, OPEN, Peer, client, pair, python_client, server, shake
+import trustme
+from tests.engine.tls.tls_rig import (
+    A_TEST,
+    FAILED,
+    OPEN,
+    ROOTS,
+    Peer,
+    client,
+    pair,
+    python_client,
+    python_server,
+    server,
+    shake,
+)
 
 from headgate_engine.errors import TlsError
 from headgate_engine.tls.connection import TlsConnection
-from headgate_engine.tls.context import TlsContext, supports_group
+from headgate_engine.tls.context import TlsContext, read_system_roots, supports_group
 from headgate_engine.tls.library import version
 from headgate_engine.tls.names import GROUPS, SUITES, SUITES_1_2, SUITES_1_3
 
@@ -42,7 +57,7 @@ def test_what_is_refused(case: str) -> None:
 @pytest.mark.parametrize("suite", SUITES)
 def test_each_suite_alone(suite: str) -> None:
     rsa = "_RSA_" in suite
-    found = pair("a.test", key_type=__import__("trustme").KeyType.RSA) if rsa else A_TEST
+    found = pair("a.test", key_type=trustme.KeyType.RSA) if rsa else A_TEST
     ours, peer = TlsConnection(server(found, suites=(suite,))), Peer(python_client())
     shake(ours, peer)
     assert (ours.state, ours.cipher()) == (OPEN, SUITES[suite])
@@ -84,8 +99,6 @@ def test_groups(group: str) -> None:
 
 
 def test_an_intermediate_authority_may_be_a_root() -> None:
-    import trustme
-
     top = trustme.CA()
     middle = top.create_child_ca()
     leaf = middle.issue_cert("a.test")
@@ -97,8 +110,6 @@ def test_an_intermediate_authority_may_be_a_root() -> None:
 
 
 def test_a_chain_is_sent_whole() -> None:
-    import trustme
-
     leaf = trustme.CA()
     middle = leaf.create_child_ca()
     made = middle.issue_cert("a.test")
@@ -117,3 +128,26 @@ def test_a_context_is_set_up_once_and_before_it_is_used() -> None:
         context.__init__(server=False)  # type: ignore[misc]
     assert context.verified
     assert not client(roots=None).verified
+
+
+def test_roots_of_the_system_that_change_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = tmp_path / "roots.pem"
+    store.write_bytes(trustme.CA().cert_pem.bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(store))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path / "none"))
+
+    def state() -> int:
+        read_system_roots()
+        context = client(roots=None, system_roots=True)
+        context.trust_system()
+        ours = TlsConnection(context, server_name="a.test")
+        shake(ours, Peer(python_server(), server_side=True))
+        return ours.state
+
+    assert state() == FAILED
+    store.write_bytes(ROOTS)
+    written = store.stat().st_mtime_ns
+    os.utime(store, ns=(written, written + 1_000_000_000))
+    assert state() == OPEN
+    store.unlink()
+    assert state() == FAILED

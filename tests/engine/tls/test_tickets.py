@@ -44,3 +44,27 @@ def test_what_is_given_makes_the_same_keys() -> None:
 def test_what_is_refused(secret: bytes, period: int) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         TicketKeys(secret, 1, period)
+
+
+def test_many_periods_at_once_are_those_one_by_one() -> None:
+    one, other = TicketKeys(b"s" * 32, 8, 60), TicketKeys(b"s" * 32, 8, 60)
+    for number in range(9, 109):
+        one.move(number * 60)
+    other.move(108 * 60)
+    assert one.names() == other.names()
+    assert one.number == other.number == 108
+
+
+def test_a_clock_that_goes_ahead_by_decades() -> None:
+    """The periods in between are not gone through, and all workers that see the same have the same keys."""
+    workers = [TicketKeys(b"s" * 32, 0) for _ in range(2)]
+    before = workers[0].names()
+    for worker in workers:
+        worker.move(7200 * 10**15)
+    assert workers[0].number == 10**15
+    assert workers[0].names() == workers[1].names()
+    assert not set(before) & set(workers[0].names())
+    for worker in workers:
+        worker.move(7200 * (10**15 + 1))
+    assert workers[0].names() == workers[1].names()
+    assert len(set(workers[0].names())) == 2

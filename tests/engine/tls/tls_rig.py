@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import _ssl
+import ctypes
+import hmac
 import ssl
 from collections.abc import Callable
 from typing import NamedTuple
 
 import trustme
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from headgate_engine.tls.connection import TlsConnection
 from headgate_engine.tls.context import TlsContext
@@ -95,6 +99,102 @@ class Peer:
         except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
             pass
         return found
+
+
+LIBRARY = ctypes.CDLL(getattr(_ssl, "__file__", None))
+for _name, _result in {
+    "TLS_client_method": ctypes.c_void_p, "SSL_CTX_new": ctypes.c_void_p, "SSL_new": ctypes.c_void_p,
+    "BIO_s_mem": ctypes.c_void_p, "BIO_new": ctypes.c_void_p, "ERR_peek_error": ctypes.c_ulong, "SSL_get_session": ctypes.c_void_p,
+    "SSL_get_client_random": ctypes.c_size_t, "SSL_get_server_random": ctypes.c_size_t, "SSL_SESSION_get_master_key": ctypes.c_size_t,
+}.items():  # fmt: skip
+    getattr(LIBRARY, _name).restype = _result
+
+
+def leave_a_fault() -> None:
+    """What other code of this thread does that does not empty the library's list of errors."""
+    LIBRARY.ERR_new()
+    LIBRARY.ERR_set_error(20, 100, None)
+    assert LIBRARY.ERR_peek_error()
+
+
+class OddClient:
+    """A client over memory that says what Python's ssl cannot: it asks for new keys, and begins handshakes anew.
+
+    old: TLS 1.2 with AES-128-GCM.
+    """
+
+    def __init__(self, *, old: bool = False) -> None:
+        self._context = ctypes.c_void_p(LIBRARY.SSL_CTX_new(ctypes.c_void_p(LIBRARY.TLS_client_method())))
+        if old:
+            LIBRARY.SSL_CTX_ctrl(self._context, 124, 0x0303, None)  # SSL_CTX_set_max_proto_version(3)
+            LIBRARY.SSL_CTX_set_cipher_list(self._context, b"ECDHE-ECDSA-AES128-GCM-SHA256")
+        self._sent = 1  # the Finished of the handshake
+        self._ssl = ctypes.c_void_p(LIBRARY.SSL_new(self._context))
+        memory = ctypes.c_void_p(LIBRARY.BIO_s_mem())
+        self._input, self._output = (ctypes.c_void_p(LIBRARY.BIO_new(memory)) for _ in range(2))
+        LIBRARY.SSL_set_bio(self._ssl, self._input, self._output)
+        LIBRARY.SSL_set_connect_state(self._ssl)
+
+    def _written(self) -> bytes:
+        room = ctypes.create_string_buffer(65536)
+        found = b""
+        while (size := LIBRARY.BIO_read(self._output, room, len(room))) > 0:
+            found += room.raw[:size]
+        return found
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes, go on with the handshake; return bytes to send."""
+        LIBRARY.BIO_write(self._input, data, len(data))
+        LIBRARY.SSL_do_handshake(self._ssl)
+        return self._written()
+
+    @property
+    def open(self) -> bool:
+        """Whether the handshake is over."""
+        return bool(LIBRARY.SSL_is_init_finished(self._ssl))
+
+    def update(self) -> bytes:
+        """Return a message that asks the peer for new keys."""
+        assert LIBRARY.SSL_key_update(self._ssl, 1) == 1
+        assert LIBRARY.SSL_do_handshake(self._ssl) == 1
+        return self._written()
+
+    def hello(self) -> bytes:
+        """Return the beginning of another handshake within the connection, which is `old` (RFC 5246 section 7.4.1.1)."""
+        client, server, master = (ctypes.create_string_buffer(size) for size in (32, 32, 48))
+        LIBRARY.SSL_get_client_random(self._ssl, client, ctypes.c_size_t(32))
+        LIBRARY.SSL_get_server_random(self._ssl, server, ctypes.c_size_t(32))
+        LIBRARY.SSL_SESSION_get_master_key(ctypes.c_void_p(LIBRARY.SSL_get_session(self._ssl)), master, ctypes.c_size_t(48))
+        keys = _expanded(master.raw, b"key expansion" + server.raw + client.raw, 40)
+        number = self._sent.to_bytes(8, "big")
+        self._sent += 1
+        text = b"\1\0\0\0"
+        about = number + b"\x16\3\3" + len(text).to_bytes(2, "big")
+        sealed = AESGCM(keys[:16]).encrypt(keys[32:36] + number, text, about)  # RFC 5288
+        return b"\x16\3\3" + (8 + len(sealed)).to_bytes(2, "big") + number + sealed
+
+    def read(self, data: bytes) -> bytes:
+        """Return what encrypted bytes are."""
+        LIBRARY.BIO_write(self._input, data, len(data))
+        room = ctypes.create_string_buffer(65536)
+        found = b""
+        while (size := LIBRARY.SSL_read(self._ssl, room, len(room))) > 0:
+            found += room.raw[:size]
+        return found
+
+    def close(self) -> None:
+        """Free it."""
+        LIBRARY.SSL_free(self._ssl)
+        LIBRARY.SSL_CTX_free(self._context)
+
+
+def _expanded(secret: bytes, seed: bytes, size: int) -> bytes:
+    """P_SHA256 of RFC 5246 section 5."""
+    found, link = b"", seed
+    while len(found) < size:
+        link = hmac.digest(secret, link, "sha256")
+        found += hmac.digest(secret, link + seed, "sha256")
+    return found[:size]
 
 
 def shake(ours: TlsConnection, peer: Peer, step: int = 1 << 20) -> bytes:
