@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate_engine.context.redact import hide_parameter, redacted
+from headgate_engine.context.redact import HiddenParameter, redacted
 from headgate_engine.context.request import Reply
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.log.access import AccessLogFormat
@@ -26,7 +26,7 @@ SEGMENT = Segment.create()
 ENTRIES: tuple[Callable[..., Any], ...] = (
     SlotClaims, Counter, Gauge, Histogram, RequestSeries, Money, TokenBucket, snapshot, slot_dollars, other_key, Segment.attach,
     SEGMENT.limit_series, AccessLogFormat, LogFields().keeps, LogFields().pairs, BindMeter, ModelMeter, label_value,
-    route_labels, RecordFormat, hide_parameter, redacted, json_value, text_value, LocalRateLimitStep, PromptTokenStep,
+    route_labels, RecordFormat, HiddenParameter, redacted, json_value, text_value, LocalRateLimitStep, PromptTokenStep,
     Counter(SEGMENT, b"c\0").add, Gauge(SEGMENT, b"g\0").set, Money(SEGMENT, b"m\0").add,
     SlotClaims(SEGMENT, b"k").offer, TokenBucket(SEGMENT, b"b", 1, 1, 1).take_at, Histogram(SEGMENT, b"h\0", (1,)).observe,
 )  # fmt: skip

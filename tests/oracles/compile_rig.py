@@ -24,6 +24,7 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import RoutePlan
 from headgate_engine.shared.segment import Segment
 
+PATIENCE = 20.0
 PORT = "gateways: {default: {port: 3000}}\n"
 
 
@@ -37,18 +38,37 @@ class Rig:
         self.known: dict[str, Route] = {}
         self.generation = 0
         self.within: Callable[[Callable[[], object]], None]
+        self.loop = loop
 
-    def run(self, text: str) -> RunningConfiguration:
-        made = self.compile(text)
+    def rest(self, condition: Callable[[], object] = lambda: True) -> None:
+        """Run the loop until its background tasks have come to a condition, or PATIENCE is over."""
+
+        async def wait() -> None:
+            end = self.loop.time() + PATIENCE
+            for _ in range(5):
+                await asyncio.sleep(0)
+            while not condition() and self.loop.time() < end:  # noqa: ASYNC110 - it has no event to wait for
+                await asyncio.sleep(0.01)
+
+        self.loop.run_until_complete(wait())
+
+    def run(self, text: str, gateways: str = PORT) -> RunningConfiguration:
+        return self.swap(self.compile(text, gateways))
+
+    def swap(self, made: RunningConfiguration) -> RunningConfiguration:
+        """Bring a compiled configuration in, and let go of the one before it."""
         before, self.running = self.running, made
         made.activate()
         if before is not None:
             at_once(before.release(made))
         return made
 
-    def compile(self, text: str) -> RunningConfiguration:
+    def compile(self, text: str, gateways: str = PORT) -> RunningConfiguration:
+        return self.compiled(self.same_routes(load(TextSource(gateways + text)).gateway))
+
+    def compiled(self, gateway: Gateway) -> RunningConfiguration:
+        """Return what a configuration that was read is compiled to."""
         self.generation += 1
-        gateway = self.same_routes(load(TextSource(PORT + text)).gateway)
         relay = Relay(0, SessionIds(bytes(32)), nobody)
         return compile_gateway(
             gateway, self.running, worker=self.worker, generation=self.generation, relay=relay

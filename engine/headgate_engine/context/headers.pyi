@@ -1,5 +1,10 @@
-def hide_header(name: str) -> None:
-    """Treat a field's values as credentials in this process: redacted() hides them. Raises ValueError if too many."""
+from collections.abc import Iterable
+
+def hide_headers(names: Iterable[str]) -> None:
+    """Treat the values of these fields, and of no others that were named before, as credentials in this process.
+
+    redacted() hides them in messages that are read from now on. Raises ValueError if there are too many.
+    """
 
 class MessageHead:
     """Start line and fields of a message. Edits apply to the message that is sent."""

@@ -371,24 +371,27 @@ def _checked(str name, str value):
 # Names that the configuration marks as sensitive, in lower case.
 cdef enum:
     MAX_NAMED = 64
-cdef list named_sensitive = []
+cdef tuple named_sensitive = ()      # holds what the pointers lead to
 cdef const char* sensitive_names[MAX_NAMED]
 cdef Py_ssize_t sensitive_lengths[MAX_NAMED]
 cdef int sensitive_count = 0
 
 
-def hide_header(str name):
-    """Treat a field's values as credentials in this process: redacted() hides them. Raises ValueError if too many."""
-    global sensitive_count
-    cdef bytes raw = name.lower().encode("ascii")
-    if raw in named_sensitive:
-        return
-    if sensitive_count == MAX_NAMED:
+def hide_headers(names not None):
+    """Treat the values of these fields, and of no others that were named before, as credentials in this process.
+
+    redacted() hides them in messages that are read from now on. Raises ValueError if there are too many.
+    """
+    global named_sensitive, sensitive_count
+    cdef tuple found = tuple({(<str?>name).lower().encode("ascii"): None for name in names})
+    cdef Py_ssize_t i
+    if len(found) > MAX_NAMED:
         raise ValueError(f"more than {MAX_NAMED} sensitive headers")
-    named_sensitive.append(raw)
-    sensitive_names[sensitive_count] = raw
-    sensitive_lengths[sensitive_count] = len(raw)
-    sensitive_count += 1
+    for i in range(len(found)):
+        sensitive_names[i] = <bytes>found[i]
+        sensitive_lengths[i] = len(<bytes>found[i])
+    sensitive_count = <int>len(found)
+    named_sensitive = found
 
 
 cdef unsigned char sensitivity(int header_id, const char* name, Py_ssize_t n) noexcept nogil:

@@ -2,6 +2,10 @@
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+# While it lives, the values of a query parameter are redacted in all log lines of the process.
+cdef class HiddenParameter:
+    cdef bytes name                 # in lower case; None: nothing is hidden
+
 # Returns whether the query p..end has a parameter that contains a credential.
 cdef bint has_secret(const char* p, const char* end) except -1
 cdef bint is_secret(const char* p, const char* equals, const char* stop) except -1

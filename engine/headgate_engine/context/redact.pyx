@@ -21,15 +21,25 @@ cdef enum:
     LONG_KEY = 16
 
 cdef list SECRET_NAMES = [name.encode() for name in CREDENTIALS]
-# Names of the configured credential locations, in lower case.
-cdef list CONFIGURED_NAMES = []
+# Names of the configured credential locations, in lower case, to the number of objects that hide them.
+cdef dict CONFIGURED_NAMES = {}
 
 
-def hide_parameter(str name not None):
-    """Redact the values of that query parameter in all log lines of this process from now on."""
-    raw = name.lower().encode()
-    if raw and raw not in CONFIGURED_NAMES:
-        CONFIGURED_NAMES.append(raw)
+cdef class HiddenParameter:
+    def __init__(self, str name not None):
+        if self.name is not None:
+            raise ValueError("a parameter is hidden once")
+        if name:
+            self.name = name.lower().encode()
+            CONFIGURED_NAMES[self.name] = CONFIGURED_NAMES.get(self.name, 0) + 1
+
+    def __dealloc__(self):
+        if self.name is not None:
+            count = CONFIGURED_NAMES[self.name] - 1
+            if count:
+                CONFIGURED_NAMES[self.name] = count
+            else:
+                del CONFIGURED_NAMES[self.name]
 
 
 def redacted(str target not None):
@@ -47,7 +57,7 @@ def redacted(str target not None):
 cdef bint is_secret(const char* p, const char* equals, const char* stop) except -1:
     """Return whether the parameter p..equals with the value equals+1..stop contains a credential."""
     cdef Py_ssize_t n = equals - p
-    cdef bytes name, plain
+    cdef bytes name, plain, raw
     if equals + 1 >= stop:
         return False
     if memchr(p, 37, n) != NULL:
@@ -56,8 +66,9 @@ cdef bint is_secret(const char* p, const char* equals, const char* stop) except 
         if b"=" in plain or b"%" in plain and plain == p[:n]:
             return False
         return is_secret(plain, <const char*>plain + len(plain), <const char*>plain + len(plain) + (stop - equals))
-    for name in CONFIGURED_NAMES:
-        if len(name) == n and same_lower(p, name, n):
+    if CONFIGURED_NAMES:
+        raw = p[:n]
+        if raw.lower() in CONFIGURED_NAMES:
             return True
     for name in SECRET_NAMES:
         if len(name) == n and same_lower(p, name, n):

@@ -46,12 +46,13 @@ cdef class Http2UpstreamConnection(ClientConnection):
         self.worker = worker
         self.owner = owner
         self.session = Http2Session(False, limits)
-        self.wire = wired(Http2UpstreamWire.__new__(Http2UpstreamWire), worker, self)
+        self.wire = wired(Http2UpstreamWire.__new__(Http2UpstreamWire), worker, None)
         self.resumed = []
         self.upgrades = []
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
+        self.wire.owner = self       # not before: of a connect that fails, nobody is told
         self.wire.attach(transport)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.session.begin(monotonic_ns())

@@ -30,10 +30,11 @@ cdef class UpstreamConnection(ClientConnection):
         self.worker = worker
         self.owner = owner
         self.codec = Http1Codec(ROLE_CLIENT, limits)
-        self.wire = wired(UpstreamWire.__new__(UpstreamWire), worker, self)
+        self.wire = wired(UpstreamWire.__new__(UpstreamWire), worker, None)
 
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
+        self.wire.owner = self       # not before: of a connect that fails, nobody is told
         self.wire.attach(transport)
         self.owner.connection_opened(self)
 

@@ -17,8 +17,9 @@ class Remembered:
 class IdentityStep(AsyncStep):
     """Authentication by one credential.
 
-    `verify(ctx, credential)` is called for a credential that is not in the cache. It calls admit(), or returns a Reply
-    or an awaitable of one. missing, invalid: the replies to requests without a credential, or with a bad one.
+    `verify(step, ctx, credential)` is called for a credential that is not in the cache. It calls step.admit(), or
+    returns a Reply or an awaitable of one. It is given the step so that it need not hold it: plans must be free of
+    cycles. missing, invalid: the replies to requests without a credential, or with a bad one.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class IdentityStep(AsyncStep):
         name: str,
         location: CredentialLocation,
         mode: str,
-        verify: Callable[[RequestContext, bytes], Awaitable[Reply | None] | Reply | None] | None,
+        verify: Callable[[IdentityStep, RequestContext, bytes], Awaitable[Reply | None] | Reply | None] | None,
         missing: Reply,
         invalid: Reply,
     ) -> None: ...
@@ -60,7 +61,7 @@ class ChallengeStep(JwtStep):
         name: str,
         location: CredentialLocation,
         mode: str,
-        verify: Callable[[RequestContext, bytes], Awaitable[Reply | None] | Reply | None],
+        verify: Callable[[IdentityStep, RequestContext, bytes], Awaitable[Reply | None] | Reply | None],
         challenge: Callable[[RequestContext], Reply],
     ) -> None: ...
 

@@ -24,8 +24,9 @@ cdef class Remembered:
 cdef class IdentityStep(AsyncStep):
     """Authentication by one credential.
 
-    `verify(ctx, credential)` is called for a credential that is not in the cache. It calls admit(), or returns a Reply
-    or an awaitable of one. missing, invalid: the replies to requests without a credential, or with a bad one.
+    `verify(step, ctx, credential)` is called for a credential that is not in the cache. It calls step.admit(), or returns a
+    Reply or an awaitable of one. It is given the step so that it need not hold it: plans must be free of cycles.
+    missing, invalid: the replies to requests without a credential, or with a bad one.
     """
 
     def __init__(self, str name, CredentialLocation location not None, str mode, verify, Reply missing, Reply invalid):
@@ -60,7 +61,7 @@ cdef class IdentityStep(AsyncStep):
 
     def judge(self, RequestContext ctx, bytes credential):
         """Verify a credential that is not in the cache. Return a verdict."""
-        found = self.function(ctx, credential)
+        found = self.function(self, ctx, credential)
         if found is None:
             return CONTINUE
         if isinstance(found, Reply):

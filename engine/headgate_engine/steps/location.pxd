@@ -15,6 +15,7 @@ cdef class CredentialLocation:
     cdef bytes prefix               # lower case, with its blank; empty: none
     cdef bytes shown                # the prefix as configured, for put()
     cdef object program             # IN_EXPRESSION
+    cdef object hidden              # IN_QUERY: keeps the parameter out of logs while this object lives
     # Returns the credential, or None. Sets `conflict` if there are several, as the client's choice is then ambiguous.
     cdef bytes find(self, RequestContext ctx)
     cdef bint conflict

@@ -8,6 +8,7 @@ from headgate_engine.expr.program cimport Program
 from headgate_engine.expr.values cimport Redacted
 from headgate_engine.wire.scan cimport lower
 
+from headgate_engine.context.redact import HiddenParameter
 from headgate_engine.expr.values import EvaluationError
 
 KINDS = {"header": IN_HEADER, "query": IN_QUERY, "cookie": IN_COOKIE, "expression": IN_EXPRESSION}
@@ -25,6 +26,7 @@ cdef class CredentialLocation:
         self.prefix = prefix.lower().encode()
         self.shown = prefix.encode()
         self.program = program
+        self.hidden = HiddenParameter(name) if self.kind == IN_QUERY else None
         if self.kind == IN_EXPRESSION and program is None:
             raise ValueError("an expression is missing")
 

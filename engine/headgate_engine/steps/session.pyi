@@ -17,5 +17,5 @@ class OidcStep(IdentityStep):
         login_prefix: str,
         callback: str,
         logout: str,
-        verify: Callable[[RequestContext, bytes | None], Awaitable[Reply | None] | Reply | None],
+        verify: Callable[[IdentityStep, RequestContext, bytes | None], Awaitable[Reply | None] | Reply | None],
     ) -> None: ...

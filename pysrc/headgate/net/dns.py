@@ -7,6 +7,7 @@ import ipaddress
 import socket
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from headgate.net.tasks import spawn
 
@@ -19,6 +20,16 @@ MAX_NAMES = 4096
 MAX_LOOKUPS = 1024
 
 
+class _Failure(NamedTuple):
+    """A failed look-up. An exception that is raised again and again would hold the frames of all who have met it."""
+
+    kind: type[OSError]
+    args: tuple[object, ...]
+
+    def error(self) -> OSError:
+        return self.kind(*self.args)
+
+
 class Resolver:
     """Resolves host names to addresses.
 
@@ -28,7 +39,7 @@ class Resolver:
     def __init__(self, *, ipv6: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
         self._family = socket.AF_UNSPEC if ipv6 else socket.AF_INET
         self._clock = clock
-        self._known: dict[str, tuple[float, list[str] | OSError]] = {}
+        self._known: dict[str, tuple[float, list[str] | _Failure]] = {}
         self._running: dict[str, asyncio.Future[list[str]]] = {}
         self._turn = 0
 
@@ -42,8 +53,8 @@ class Resolver:
         found = self._known.get(host)
         if found is None or found[0] <= self._clock():
             addresses = await self._ask_once(host)
-        elif isinstance(found[1], OSError):
-            raise found[1]
+        elif isinstance(found[1], _Failure):
+            raise found[1].error()
         else:
             addresses = found[1]
         self._turn += 1
@@ -51,19 +62,19 @@ class Resolver:
         return addresses[start:] + addresses[:start]
 
     async def _ask_once(self, host: str) -> list[str]:
-        running = self._running.get(host)
-        if running is None:
+        if host not in self._running:
             if len(self._running) >= MAX_LOOKUPS:
                 raise OSError("too many names are being looked up")
-            running = self._running[host] = asyncio.get_running_loop().create_future()
-            spawn(f"look up {host}", self._answer(host, running))
-        return await asyncio.shield(running)
+            self._running[host] = asyncio.get_running_loop().create_future()
+            spawn(f"look up {host}", self._answer(host, self._running[host]))
+        # In no variable: the frame is part of the error that the future holds.
+        return await asyncio.shield(self._running[host])
 
     async def _answer(self, host: str, running: asyncio.Future[list[str]]) -> None:
         try:
             running.set_result(await self._ask(host))
         except OSError as error:
-            running.set_exception(error)
+            running.set_exception(_Failure(type(error), error.args).error())
             running.exception()  # marks the exception as retrieved: who waited for it may have left
         finally:
             del self._running[host]
@@ -77,7 +88,7 @@ class Resolver:
         try:
             answer = await loop.getaddrinfo(host, None, family=self._family, type=socket.SOCK_STREAM)
         except OSError as error:
-            self._known[host] = (self._clock() + FAILURE_TTL_SECONDS, error)
+            self._known[host] = (self._clock() + FAILURE_TTL_SECONDS, _Failure(type(error), error.args))
             raise
         ordered = sorted(answer, key=lambda entry: entry[0] != socket.AF_INET)
         addresses = list(dict.fromkeys(str(entry[4][0]) for entry in ordered))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -37,6 +38,10 @@ def _owned(task: asyncio.Task[Any]) -> asyncio.Task[Any]:
 def _ended(task: asyncio.Task[Any]) -> None:
     _running.discard(task)
     if task.cancelled():
+        # The task keeps the exception. That knows the frames that it went through, and one of them often knows who
+        # keeps the task. The collector of CPython 3.11 does not see that ring; result() takes the exception out of it.
+        with contextlib.suppress(asyncio.CancelledError):
+            task.result()
         return
     error = task.exception()
     if error is not None:

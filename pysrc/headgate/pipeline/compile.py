@@ -60,7 +60,6 @@ from headgate.pipeline.steps import at_host, stands_alone
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
-from headgate_engine.context.headers import hide_header
 from headgate_engine.context.paths import MODES
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
@@ -128,8 +127,6 @@ class PlanCompiler:
         # Plans of other settings are not taken over, but the rules that lead to them are.
         self._settled = previous if same else None
         self._before: dict[str, CompiledListener] = {} if previous is None else previous.listeners
-        for name in gateway.process.sensitive_headers:
-            hide_header(name)
         client = partial(client_of, running.pools)
         self._environment = Environment(
             worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, client, worker.spawn,
@@ -480,7 +477,7 @@ def compile_steps(
         try:
             running.binds[bind.key] = yield from compiler.bind(bind)
             if bind.tls:
-                running.names[bind.key] = _names(bind, previous)
+                running.names[bind.key] = yield from _names(bind, previous)
         except (ValueError, OSError) as error:  # a TlsError is a ValueError
             errors.append(f"{bind.key}: {error}")
         yield
@@ -490,8 +487,9 @@ def compile_steps(
     return running
 
 
-def _names(bind: Bind, previous: RunningConfiguration | None) -> SniSelector:
+def _names(bind: Bind, previous: RunningConfiguration | None) -> Steps[SniSelector]:
     """Return the certificates of a port, the running ones while they stay."""
-    if previous is not None and bind.key in previous.names and previous.tls_keys.get(bind.key) == tls_keys(bind):
-        return previous.names[bind.key]
-    return SniSelector(bind.listeners)
+    before = None if previous is None else previous.names.get(bind.key)
+    if previous is not None and before is not None and previous.tls_keys.get(bind.key) == tls_keys(bind):
+        return before
+    return (yield from SniSelector.steps(bind.listeners, before))

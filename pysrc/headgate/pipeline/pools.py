@@ -26,37 +26,19 @@ REFUSED: Final = "gw_upstream_refused_total"
 NS_PER_S: Final = 1_000_000_000
 
 
-class Pools:
-    """Connection pools by endpoint key; those that a new configuration still names are taken over."""
+class PoolOpener:
+    """Opens connection pools with the settings of one configuration.
 
-    def __init__(self, worker: Worker, gateway: Gateway, previous: Pools | None) -> None:
+    A pool may hold this for as long as it lives, which can be longer than its configuration: so it holds no pools.
+    """
+
+    def __init__(self, worker: Worker, gateway: Gateway) -> None:
         self._worker = worker
         self._settings = gateway.process.upstream
         self._resolver = Resolver(ipv6=gateway.process.ipv6)
-        self._previous = {} if previous is None else previous.by_key
-        self.by_key: dict[str, Pool] = {}
-        self._calls: dict[tuple[str, str], Histogram] = {}
 
-    def calls(self, kind: str, subtype: str) -> Histogram:
-        """Return where the time of calls is counted. kind: Primary, Policy or Mirror. subtype: what they are for."""
-        found = self._calls.get((kind, subtype))
-        if found is None:
-            key = series_key(CALLS, {"kind": kind, "subtype": subtype})
-            found = self._calls[kind, subtype] = Histogram(self._worker.segment, key, BUCKETS[BY_NAME[CALLS].buckets])
-        return found
-
-    def get(self, endpoint: Endpoint) -> Pool:
-        """Return the pool of an endpoint; the running one if there is one."""
-        pool = self.by_key.get(endpoint.pool_key)
-        if pool is None:
-            pool = self._previous.get(endpoint.pool_key) or self._open(endpoint, HTTP2 if endpoint.http2 else HTTP1)
-            if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
-                pool.make_twin = partial(self._open, endpoint, HTTP2)
-                pool.twin_for_grpc = endpoint.tls is not None
-            self.by_key[endpoint.pool_key] = pool
-        return pool
-
-    def _open(self, endpoint: Endpoint, protocol: str) -> Pool:
+    def open(self, endpoint: Endpoint, protocol: str) -> Pool:
+        """Return a new pool of connections that speak a protocol (link.protocols)."""
         if endpoint.tls is not None:
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=(protocol,)))
         dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
@@ -74,6 +56,37 @@ class Pools:
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
         pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
         pool.refusals = Counter(self._worker.segment, series_key(REFUSED, {}))
+        return pool
+
+
+class Pools:
+    """Connection pools by endpoint key; those that a new configuration still names are taken over."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, previous: Pools | None) -> None:
+        self._worker = worker
+        self._opener = PoolOpener(worker, gateway)
+        self._previous = {} if previous is None else previous.by_key
+        self.by_key: dict[str, Pool] = {}
+        self._calls: dict[tuple[str, str], Histogram] = {}
+
+    def calls(self, kind: str, subtype: str) -> Histogram:
+        """Return where the time of calls is counted. kind: Primary, Policy or Mirror. subtype: what they are for."""
+        found = self._calls.get((kind, subtype))
+        if found is None:
+            key = series_key(CALLS, {"kind": kind, "subtype": subtype})
+            found = self._calls[kind, subtype] = Histogram(self._worker.segment, key, BUCKETS[BY_NAME[CALLS].buckets])
+        return found
+
+    def get(self, endpoint: Endpoint) -> Pool:
+        """Return the pool of an endpoint; the running one if there is one."""
+        pool = self.by_key.get(endpoint.pool_key)
+        if pool is None:
+            protocol = HTTP2 if endpoint.http2 else HTTP1
+            pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, protocol)
+            if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
+                pool.make_twin = partial(self._opener.open, endpoint, HTTP2)
+                pool.twin_for_grpc = endpoint.tls is not None
+            self.by_key[endpoint.pool_key] = pool
         return pool
 
     def close_unused(self, current: Pools) -> None:

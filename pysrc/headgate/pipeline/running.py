@@ -25,6 +25,7 @@ from headgate.pipeline.replies import engine_replies
 from headgate.policy.claims import RouteClaims
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
+from headgate_engine.context.headers import hide_headers
 from headgate_engine.expr.program import Program
 from headgate_engine.link.worker import Worker
 from headgate_engine.llm.prices import PriceList
@@ -151,6 +152,7 @@ class RunningConfiguration:
     def activate(self) -> None:
         """Swap the plans in; requests in flight keep the ones they started with."""
         self.worker.set_replies(engine_replies())
+        hide_headers(self.gateway.process.sensitive_headers)
         for listener in self.listeners.values():
             for entry in listener.moved:
                 for rule in entry.rules:

@@ -19,7 +19,7 @@ from headgate.policy.key_sets import KeyStore
 from headgate.policy.location import compile_location
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.pattern import ModelPattern
-from headgate_engine.steps.identity import ApiKeyStep, BasicStep, ChallengeStep, JwtStep
+from headgate_engine.steps.identity import ApiKeyStep, BasicStep, ChallengeStep, IdentityStep, JwtStep
 
 UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required"}'
 JSON = (b"content-type", b"application/json")
@@ -41,7 +41,7 @@ def _jwt_reply(error: str) -> Reply:
 
 
 class JwtPolicy:
-    """The JWT checks of one policy: its providers with their key sets, which cache verified tokens, and the step.
+    """The JWT checks of one policy: its providers with their key sets, which cache verified tokens. Its step holds it.
 
     `challenge` makes the reply to a request without a valid token if that reply depends on the request.
     """
@@ -49,42 +49,48 @@ class JwtPolicy:
     def __init__(
         self, auth: JwtAuth, env: Environment, challenge: Callable[[RequestContext], Reply] | None = None
     ) -> None:
+        self._challenge = challenge
+        self._location = compile_location(auth.location, env)
+        self._mode = auth.mode
         self.providers: list[tuple[Checks, KeyStore]] = []
         for one in auth.providers:
             store = env.key_store(one.keys)
             checks = store.shared(Checks(one.issuer, one.audiences, frozenset(one.required)))
             self.providers.append((checks, store))
-        location = compile_location(auth.location, env)
-        self.step: JwtStep
-        if challenge is None:
-            missing, invalid = _jwt_reply(""), _jwt_reply("invalid token")
-            self.step = JwtStep("jwtAuth", location, auth.mode, self.check, missing, invalid)
-        else:
-            self.step = ChallengeStep("mcpAuthentication", location, auth.mode, self.check, challenge)
-        self.step.trust(tuple((store.verified, checks) for checks, store in self.providers))
 
-    def check(self, ctx: RequestContext, token: bytes) -> Reply | Awaitable[Reply | None] | None:
+    def step(self) -> JwtStep:
+        """Return a step that makes these checks."""
+        made: JwtStep
+        if self._challenge is None:
+            missing, invalid = _jwt_reply(""), _jwt_reply("invalid token")
+            made = JwtStep("jwtAuth", self._location, self._mode, self.check, missing, invalid)
+        else:
+            made = ChallengeStep("mcpAuthentication", self._location, self._mode, self.check, self._challenge)
+        made.trust(tuple((store.verified, checks) for checks, store in self.providers))
+        return made
+
+    def check(self, step: IdentityStep, ctx: RequestContext, token: bytes) -> Reply | Awaitable[Reply | None] | None:
         """Verify a token that is not cached; None means that it is valid. Waits only if keys must be fetched again."""
         try:
-            self._admit(ctx, token)
+            self._admit(step, ctx, token)
         except UnknownKey as error:
             if any(store.may_refetch for _, store in self.providers):
-                return self._refetched(ctx, token)
+                return self._refetched(step, ctx, token)
             return _jwt_reply(str(error))
         except TokenError as error:
             return _jwt_reply(str(error))
         return None
 
-    async def _refetched(self, ctx: RequestContext, token: bytes) -> Reply | None:
+    async def _refetched(self, step: IdentityStep, ctx: RequestContext, token: bytes) -> Reply | None:
         stale = [store for _, store in self.providers if store.may_refetch]
         await asyncio.gather(*(store.refetch() for store in stale))
         try:
-            self._admit(ctx, token)
+            self._admit(step, ctx, token)
         except TokenError as error:
             return _jwt_reply(str(error))
         return None
 
-    def _admit(self, ctx: RequestContext, token: bytes) -> None:
+    def _admit(self, step: IdentityStep, ctx: RequestContext, token: bytes) -> None:
         """Accept a token that one provider's key verifies; raises TokenError of the provider with the token's key."""
         now = time.time()
         failure: TokenError = UnknownKey(None)
@@ -101,7 +107,7 @@ class JwtPolicy:
                 failure = error
                 continue
             store.verified.remember(token, claims, checks, _seconds_left(claims, now))
-            self.step.admit(ctx, token, claims)
+            step.admit(ctx, token, claims)
             return
         raise failure
 
@@ -113,7 +119,7 @@ def _seconds_left(claims: dict[str, Any], now: float) -> float:
 
 def compile_jwt(auth: JwtAuth, env: Environment) -> JwtStep:
     """Return the step of `jwtAuth`."""
-    return JwtPolicy(auth, env).step
+    return JwtPolicy(auth, env).step()
 
 
 def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
@@ -140,16 +146,18 @@ def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
 
     busy = Reply(429, TOO_MANY_LOGINS.encode(), (TEXT, (b"retry-after", b"1")), "BasicAuth")
 
-    def check(ctx: RequestContext, credential: bytes) -> Reply | Awaitable[Reply | None]:
+    def check(step: IdentityStep, ctx: RequestContext, credential: bytes) -> Reply | Awaitable[Reply | None]:
         try:
             name, colon, password = base64.b64decode(credential, validate=True).decode().partition(":")
         except ValueError:
             return invalid
         if not colon or len(password) > MAX_PASSWORD or "\0" in password:
             return invalid
-        return verified(ctx, credential, name, password)
+        return verified(step, ctx, credential, name, password)
 
-    async def verified(ctx: RequestContext, credential: bytes, name: str, password: str) -> Reply | None:
+    async def verified(
+        step: IdentityStep, ctx: RequestContext, credential: bytes, name: str, password: str
+    ) -> Reply | None:
         try:
             if not await PASSWORDS.run(partial(check_password, users, name, password)):
                 return invalid
@@ -158,5 +166,4 @@ def compile_basic(auth: BasicAuth, env: Environment) -> BasicStep:
         step.admit(ctx, credential, name, REMEMBER_SECONDS)
         return None
 
-    step = BasicStep("basicAuth", compile_location(auth.location, env), auth.mode, check, missing, invalid)
-    return step
+    return BasicStep("basicAuth", compile_location(auth.location, env), auth.mode, check, missing, invalid)

@@ -73,10 +73,13 @@ class McpAuthenticationPolicy:
         resource = self._more.get("resource")
         parts = urlsplit(resource) if isinstance(resource, str) else None
         self._origin = f"{parts.scheme}://{parts.netloc}" if parts is not None and parts.netloc else None
-        self.steps: tuple[Step, ...] = (
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the steps of this policy, which hold it."""
+        return (
             PythonStep("mcpAuthentication body", self.want_body),
             AsyncStep("mcpAuthentication documents", self.document),
-            JwtPolicy(policy.jwt, env, self.challenge).step,
+            JwtPolicy(self._policy.jwt, self._env, self.challenge).step(),
             PythonStep("mcpAuthentication registration body", self.want_registration),
             AsyncStep("mcpAuthentication registration", self.registration),
         )
@@ -376,4 +379,4 @@ def external(ctx: RequestContext) -> str:
 
 def compile_mcp_authentication(policy: McpAuthentication, env: Environment) -> tuple[Step, ...]:
     """Return the steps."""
-    return McpAuthenticationPolicy(policy, env).steps
+    return McpAuthenticationPolicy(policy, env).steps()

@@ -24,6 +24,7 @@ from headgate.policy.oidc_provider import Metadata, Provider, ProviderError
 from headgate_engine.context.cookies import SESSION_PREFIX
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.limit.bucket import TokenBucket
+from headgate_engine.steps.identity import IdentityStep
 from headgate_engine.steps.session import OidcStep
 
 TEXT: Final = (b"content-type", b"text/plain")
@@ -84,12 +85,15 @@ class OidcPolicy:
         self._session_cookie = f"{SESSION_PREFIX}s_{policy.key}"
         self._login_prefix = f"{SESSION_PREFIX}t_{policy.key}."
         self._attributes = "; Path=/; HttpOnly; SameSite=Lax" + ("; Secure" if redirect.scheme == "https" else "")
-        self.step = OidcStep(
-            self._session_cookie, self._login_prefix, self._callback, self._logout, self.judge
-        )
+
+    def step(self) -> OidcStep:
+        """Return the step of this policy, which holds it."""
+        return OidcStep(self._session_cookie, self._login_prefix, self._callback, self._logout, self.judge)
 
     # -- dispatch ----------------------------------------------------------------------------------------------------
-    def judge(self, ctx: RequestContext, credential: bytes | None) -> Awaitable[Reply | None] | Reply | None:
+    def judge(
+        self, step: IdentityStep, ctx: RequestContext, credential: bytes | None
+    ) -> Awaitable[Reply | None] | Reply | None:
         """Answer callback and logout, admit requests with a session, and redirect others to the provider."""
         if ctx.path == self._callback:
             return self._guarded(self._finish_login(ctx))
@@ -102,13 +106,10 @@ class OidcPolicy:
             return self._login(ctx, metadata) if metadata else self._guarded(self._login_later(ctx))
         assert credential is not None
         if now >= session.renew_at and self._may_renew(credential):
-            return self._renewed(ctx, credential, session)
+            return self._renewed(step, ctx, credential, session)
         until = session.renew_at if now < session.renew_at else min(now + RENEW_PAUSE, session.expires)
-        self._admit(ctx, credential, session, until - now)
+        _admit(step, ctx, credential, session, until - now)
         return None
-
-    def _admit(self, ctx: RequestContext, credential: bytes, session: OidcSession, seconds: float) -> None:
-        self.step.admit(ctx, credential, (session.claims, session.token.encode()), max(seconds, 0.0))
 
     async def _guarded(self, answer: Awaitable[Reply]) -> Reply:
         try:
@@ -242,7 +243,9 @@ class OidcPolicy:
             self._renewals[place] = bucket
         return bool(bucket.take_at(1, time.monotonic_ns())[0])
 
-    async def _renewed(self, ctx: RequestContext, credential: bytes, session: OidcSession) -> None:
+    async def _renewed(
+        self, step: IdentityStep, ctx: RequestContext, credential: bytes, session: OidcSession
+    ) -> None:
         """Renew the session at the provider. If that fails, the session continues unchanged."""
         try:
             form = {"grant_type": "refresh_token", "refresh_token": session.refresh or ""}
@@ -253,11 +256,11 @@ class OidcPolicy:
             renewed = _session(found, claims, session.refresh)
             name, value = self._seal(renewed)
         except (Failure, ProviderError):
-            self._admit(ctx, credential, session, min(RENEW_PAUSE, session.expires - time.time()))
+            _admit(step, ctx, credential, session, min(RENEW_PAUSE, session.expires - time.time()))
             return
         ctx.add_response_header(name.decode(), value.decode())
         # Further requests with the old cookie get the renewed session.
-        self._admit(ctx, credential, renewed, min(60.0, renewed.expires - time.time()))
+        _admit(step, ctx, credential, renewed, min(60.0, renewed.expires - time.time()))
 
     async def _end(self, ctx: RequestContext, session: OidcSession | None) -> Reply:
         """Log out at the gateway and, if the provider supports it, at the provider.
@@ -273,6 +276,10 @@ class OidcPolicy:
         query = urlencode({"id_token_hint": session.token, "client_id": self._policy.client_id})
         location = metadata.logout + ("&" if "?" in metadata.logout else "?") + query
         return Reply(302, b"", ((b"location", location.encode()), NO_STORE, gone), "Oidc")
+
+
+def _admit(step: IdentityStep, ctx: RequestContext, credential: bytes, session: OidcSession, seconds: float) -> None:
+    step.admit(ctx, credential, (session.claims, session.token.encode()), max(seconds, 0.0))
 
 
 def _session(found: dict[str, Any], claims: dict[str, Any], refresh: str | None) -> OidcSession:
@@ -336,4 +343,4 @@ def _printable(text: str) -> str:
 
 def compile_oidc(policy: Oidc, env: Environment) -> OidcStep:
     """Return the step of `oidc`; raises ValueError if an inline discovery document is invalid."""
-    return OidcPolicy(policy, env).step
+    return OidcPolicy(policy, env).step()

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.context.headers import MessageHead
+from headgate.expr.compile import compile_expression
+from headgate_engine.context.headers import MessageHead, hide_headers
+from headgate_engine.context.request import make_context
 
 NAMES = st.sampled_from(["Host-X", "x-a", "X-A", "cookie", "Set-Cookie", "content-type", "very-long-" + "n" * 200])
 VALUES = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
@@ -66,3 +68,25 @@ def test_request_lines(method: str, target: str, authority: str) -> None:
 def test_bad_request_lines(method: str, target: str, authority: str) -> None:
     with pytest.raises(ValueError, match="is not"):
         MessageHead().set_request(method, target, authority)
+
+
+def test_sensitive_fields_are_those_that_were_named_last() -> None:
+    def hidden() -> list[str]:
+        ctx = make_context(headers=[("x-one", "v"), ("x-two", "v"), ("x-three", "v")])
+        shown = {name: compile_expression(f'request.headers.redacted()["{name}"]').evaluate(ctx) for name, _ in ctx.request.items()}
+        return sorted(name for name, value in shown.items() if value == "<redacted>")
+
+    try:
+        hide_headers(["X-One", "x-two", "x-one"])
+        assert hidden() == ["x-one", "x-two"]
+        for number in range(100):
+            hide_headers([f"x-{number}", "x-three"])
+        assert hidden() == ["x-three"]
+        hide_headers(f"x-{number}" for number in range(64))
+        with pytest.raises(ValueError, match="more than 64"):
+            hide_headers(f"x-{number}" for number in range(65))
+        with pytest.raises(TypeError):
+            hide_headers([None])  # type: ignore[list-item]
+    finally:
+        hide_headers([])
+    assert hidden() == []

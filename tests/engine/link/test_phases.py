@@ -9,7 +9,7 @@ from rig import GET, Rig, on_rig
 
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.plan.step import AsyncStep
-from headgate_engine.steps.identity import ChallengeStep
+from headgate_engine.steps.identity import ChallengeStep, IdentityStep
 from headgate_engine.steps.location import CredentialLocation
 
 
@@ -69,7 +69,7 @@ async def test_a_refusal_that_raises_behind_an_await_answers_500(rig: Rig) -> No
     def challenge(_ctx: RequestContext) -> Reply:
         raise ValueError("no way to be found")
 
-    async def verify(_ctx: RequestContext, _credential: bytes) -> Reply:
+    async def verify(_step: IdentityStep, _ctx: RequestContext, _credential: bytes) -> Reply:
         await asyncio.sleep(0)
         return Reply(401)
 

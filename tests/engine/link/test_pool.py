@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 from rig import GET, Rig, Truncated, Upstream, on_rig
 
+from headgate_engine.http1.codec import Http1Codec
+from headgate_engine.http2.session import Http2Session
 from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
+from headgate_engine.link.http2_upstream import Http2Upstream, Http2UpstreamConnection
 from headgate_engine.link.pool import Pool, describe
-from headgate_engine.link.upstream import Http1Upstream
+from headgate_engine.link.upstream import Http1Upstream, UpstreamConnection
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
@@ -54,6 +58,36 @@ async def test_every_failed_connect_reaches_who_waits(rig: Rig, fault: BaseExcep
     assert {answer.status for answer in answers} == {504 if isinstance(fault, TimeoutError) else 503}
     assert rig.at_rest()
     rig.faults.clear()          # the task that failed unexpectedly is told to the loop as well
+
+
+@pytest.mark.parametrize("protocol", [Http1Upstream, Http2Upstream])
+@on_rig()
+async def test_failed_connects_leave_nothing_for_the_cycle_collector(rig: Rig, protocol: Any) -> None:
+    """It does not look at what was there when a configuration came into force. A backend that is down fails them all."""
+
+    async def connect(factory: Callable[[], object]) -> None:
+        factory()       # one for each address that is tried
+        factory()
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    rig.pool = Pool(rig.worker, "c", b"backend:80", connect, protocol(rig.worker))
+    rig.backend.pool = rig.pool
+    kinds = (UpstreamConnection, Http2UpstreamConnection, Http1Codec, Http2Session)
+
+    def left() -> int:
+        return sum(type(one) in kinds for one in gc.get_objects())
+
+    assert (await rig.ask(GET)).status == 503
+    gc.collect()
+    gc.disable()
+    try:
+        before = left()
+        for _ in range(20):
+            assert (await rig.ask(GET)).status == 503
+        # The codecs of clients go when the loop has told of their end.
+        await rig.wait(lambda: left() <= before, "all are gone")
+    finally:
+        gc.enable()
 
 
 @on_rig()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.expr.compile import compile_expression
-from headgate_engine.context.headers import hide_header
+from headgate_engine.context.headers import hide_headers
 from headgate_engine.context.request import make_context
 from headgate_engine.log.fields import JsonText, LogFields, shown
 
@@ -68,7 +68,7 @@ def test_filters(text: str, kept: bool) -> None:
 
 
 def test_nothing_of_a_credential_shows() -> None:
-    hide_header("X-My-Token")
+    hide_headers(["X-My-Token"])
     ctx = make_context(headers=(("x-my-token", "CANARY"), ("authorization", "CANARY"), ("x-free", "shown")))
     found = fields("request.headers.redacted()", "request.headers.redacted()['x-my-token']").pairs(ctx)
     assert "CANARY" not in str(found)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate.expr.compile import compile_expression
-from headgate_engine.context.headers import hide_header
+from headgate_engine.context.headers import hide_headers
 from headgate_engine.context.request import make_context
 from headgate_engine.plan.step import run_step
 from headgate_engine.steps.headers import RequestHeaderStep
@@ -43,7 +43,7 @@ def test_an_edit_can_be_applied_again() -> None:
 
 def test_what_is_sensitive_may_be_said_after_the_edit_was_made() -> None:
     ctx, step = make_context(), RequestHeaderStep([("x-hidden-later", "secret")])
-    hide_header("x-hidden-later")
+    hide_headers(["x-hidden-later"])
     run_step(step, ctx)
     shown = compile_expression('request.headers.redacted()["x-hidden-later"]').evaluate(ctx)
     assert (ctx.request.get("x-hidden-later"), shown) == ("secret", "<redacted>")

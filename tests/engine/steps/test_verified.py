@@ -8,7 +8,7 @@ import pytest
 
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
-from headgate_engine.steps.identity import JwtStep
+from headgate_engine.steps.identity import IdentityStep, JwtStep
 from headgate_engine.steps.location import CredentialLocation
 from headgate_engine.steps.verified import VerifiedTokens
 
@@ -23,7 +23,7 @@ class Policy:
         self.step = JwtStep("jwtAuth", CredentialLocation("header", "authorization", "Bearer "), "strict", self.verify, BAD, BAD)
         self.step.trust(trusted)
 
-    def verify(self, _ctx: RequestContext, _token: bytes) -> Reply | None:
+    def verify(self, _step: IdentityStep, _ctx: RequestContext, _token: bytes) -> Reply | None:
         self.asked += 1
         return BAD
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import traceback
+import weakref
 
 import pytest
 
@@ -116,3 +119,33 @@ def test_look_ups_that_run_have_a_bound(asked, monkeypatch) -> None:
         assert await resolver.lookup("both.test") == ["10.0.0.3"]
 
     asyncio.run(run())
+
+
+def test_a_failure_that_is_told_again_holds_nobody(asked) -> None:
+    """Each who asks gets an error of its own: one that is raised again knows the frames of all who have met it."""
+
+    async def frames(resolver: Resolver) -> int:
+        try:
+            await resolver.lookup("none.test")
+        except socket.gaierror as error:
+            if (error.errno, error.strerror) != (-2, "Name or service not known"):
+                raise
+            return len(traceback.extract_tb(error.__traceback__))
+        raise AssertionError("it was found")
+
+    async def main() -> None:
+        resolver = Resolver(clock=Clock())
+        assert await frames(resolver) > 2
+        assert [await frames(resolver) for _ in range(5)] == [2] * 5
+        assert asked == ["none.test"]
+        gone = weakref.ref(resolver)
+        for _ in range(3):      # until the turn is over in which the loop holds what has just come
+            await asyncio.sleep(0)
+        gc.disable()
+        try:
+            del resolver
+            assert gone() is None, "what it keeps of a failure does not lead back to it"
+        finally:
+            gc.enable()
+
+    asyncio.run(main())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import weakref
 
 import pytest
 
@@ -44,3 +46,26 @@ def test_a_failure_is_logged_under_its_name_and_a_cancellation_is_not(caplog: py
     with caplog.at_level(logging.ERROR):
         asyncio.run(main())
     assert [getattr(record, "task", None) for record in caplog.records] == ["bad"]
+
+
+def test_who_keeps_a_task_that_was_cancelled_is_not_kept_by_it() -> None:
+    class Keeper:
+        async def wait(self) -> None:
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        keeper = Keeper()
+        keeper.task = spawn("kept", keeper.wait())  # type: ignore[attr-defined]
+        gone = weakref.ref(keeper)
+        await asyncio.sleep(0)
+        keeper.task.cancel()  # type: ignore[attr-defined]
+        await asyncio.wait([keeper.task])  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+        gc.disable()
+        try:
+            del keeper
+            assert gone() is None
+        finally:
+            gc.enable()
+
+    asyncio.run(main())

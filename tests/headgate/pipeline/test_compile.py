@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import re
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
+import example_files
 import pytest
-from compile_rig import Rig, open_rig, rig
+import trustme
+from compile_rig import PORT, Rig, open_rig, rig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headgate.config.load import LoadErrors, TextSource, load
+from headgate.expr.compile import compile_expression
 from headgate.ir.gateway import Gateway
 from headgate.ir.route import Route
+from headgate.net.tls import ClientContext, SniSelector
 from headgate.pipeline.running import RunningConfiguration
 from headgate.pipeline.slices import at_once
+from headgate.policy.cloud.refresher import CredentialError
+from headgate_engine.context.redact import HiddenParameter, redacted
+from headgate_engine.context.request import make_context
 from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
+from headgate_engine.steps.location import CredentialLocation
+from headgate_engine.tls.context import TlsContext
 
 __all__ = ["rig"]
 
@@ -31,6 +45,25 @@ def route_text(name: str, path: str, policies: str = "", host: str = "127.0.0.1:
         f"- {{name: {name}, matches: [{{path: {{pathPrefix: {path}}}}}], policies: {{{policies}}}, "
         f"backends: [{{host: '{host}'}}]}}\n"
     )
+
+
+def certify(folder: Path, *names: str) -> None:
+    """Write NAME.pem and NAME.key for NAME.test, and who has signed them to root.pem."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "root.pem")
+    for name in names:
+        made = authority.issue_cert(f"{name}.test")
+        (folder / f"{name}.pem").write_bytes(b"".join(blob.bytes() for blob in made.cert_chain_pems))
+        made.private_key_pem.write_to_path(folder / f"{name}.key")
+
+
+def secure_port(folder: Path, *names: str) -> str:
+    """A port with a listener for each name."""
+    lines = [
+        f"    - {{name: {name}, hostname: {name}.test, protocol: HTTPS, tls: {{cert: {folder}/{name}.pem, key: {folder}/{name}.key}}}}\n"
+        for name in names
+    ]
+    return "gateways:\n  default:\n    port: 3000\n    listeners:\n" + "".join(lines)
 
 
 def test_an_unchanged_route_keeps_its_plan_and_its_pool(rig: Rig) -> None:
@@ -148,16 +181,24 @@ def test_any_change_of_routes_comes_to_what_a_fresh_start_has(reloads: list[list
         "requestMirror: {backend: {host: '127.0.0.1:1'}, percentage: 0.5}",
         "directResponse: {status: 200, body: 'NUMBER'}",
         "cors: {allowOrigins: ['https://NUMBER.test']}",
+        "apiKey: {keys: [{key: k}], location: {queryParameter: {name: pNUMBER}}}",
+        "backendTLS: {root: ROOT, hostname: NUMBER.test}",
     ],
     ids=lambda text: text.partition(":")[0],
 )
-def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> None:
-    kinds = (RunningConfiguration, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway)
+def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str, tmp_path: Path) -> None:
+    """One route changes, and one of two certificates of the port."""
+    kinds = (
+        RunningConfiguration, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway, SniSelector, TlsContext,
+        ClientContext, HiddenParameter, CredentialLocation,
+    )  # fmt: skip
+    certify(tmp_path, "a", "b", "c")
+    policies = policies.replace("ROOT", f"{tmp_path}/root.pem")
 
     def reload(number: int) -> None:
         changed = policies.replace("NUMBER", str(number))
         text = "routes:\n" + route_text("kept", "/k") + route_text("a", f"/a{number}", changed)
-        rig.within(lambda: rig.run(text))
+        rig.within(lambda: rig.run(text, secure_port(tmp_path, "a", "bc"[number % 2])))
 
     def objects() -> Counter[type]:
         # By type: isinstance() asks a weak proxy for its object, which may be gone.
@@ -177,6 +218,121 @@ def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str) -> No
     finally:
         gc.enable()
     assert before[RoutePlan] >= 2
+
+
+ROOT = Path(__file__).parents[3]
+# Objects of a worker; a test reads the files of the supervisor as well.
+OF_WORKERS = tuple(
+    f"headgate{rest}." for rest in ("_engine", ".backend", ".crypto", ".net", ".pipeline", ".policy", ".telemetry", ".trace")
+)
+
+
+def every_configuration() -> dict[str, Gateway]:
+    """What the examples, the golden configurations and the pages of the documentation have in them."""
+    environ = {**example_files.ENVIRON, "KEY": "k", "OIDC_COOKIE_SECRET": "5a" * 32}
+    texts: dict[str, str] = {}
+    for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml"), *ROOT.glob("docs/*.md")):
+        text = path.read_text()
+        blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if path.suffix == ".md" else [text]
+        # Not those that name certificates, which are not there.
+        texts |= {f"{path.name} {number}": block for number, block in enumerate(blocks) if "certs/" not in block}
+    route = f"{PORT}routes:\n" + route_text("a", "/a")
+    found = {}
+    for name, text in texts.items():
+        for head in ("", route):
+            with suppress(LoadErrors):
+                found[name] = load(TextSource(head + text), environ=environ).gateway
+                break
+        else:
+            pytest.fail(f"{name} is no configuration")
+    return found
+
+
+def test_all_of_a_configuration_goes_with_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the collector off, which does not look at what was there when another configuration came into force."""
+
+    async def refused(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    async def without(*_: object) -> None:
+        raise CredentialError("there is none")
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refused)
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", refused)
+    # It would ask in a thread, which nobody can wait for.
+    monkeypatch.setattr("headgate.policy.cloud.gcp.Google.__call__", without)
+    empty, every = load(TextSource(PORT)).gateway, every_configuration()
+    assert len(every) > 60
+
+    def swap(gateway: Gateway) -> None:
+        rig.within(lambda: rig.swap(rig.compiled(gateway)))
+
+    def objects() -> Counter[str]:
+        kinds = Counter(map(type, gc.get_objects()))
+        found: Counter[str] = Counter()
+        for kind, count in kinds.items():
+            if type(kind.__module__) is str and f"{kind.__module__}.".startswith(OF_WORKERS):
+                found[f"{kind.__module__}.{kind.__qualname__}"] += count
+        return found
+
+    gc.collect()
+    gc.freeze()      # what was there before has nothing to do with it, and looking at it takes half of the time
+    try:
+        for name, gateway in every.items():
+            for _ in range(2):
+                swap(gateway)
+                swap(empty)
+            rig.rest()
+            gc.collect()
+            gc.disable()
+            try:
+                before = objects()
+                for _ in range(3):
+                    swap(gateway)
+                    swap(empty)
+                rig.rest(lambda before=before: not objects() - before)
+                assert (name, dict(objects() - before)) == (name, {})
+            finally:
+                gc.enable()
+    finally:
+        gc.unfreeze()
+
+
+def test_certificates_that_stay_are_kept_and_each_is_a_step(rig: Rig, tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(30)]
+    certify(tmp_path, *names)
+    rig.run("", secure_port(tmp_path, *names))
+    assert rig.running is not None
+    [before] = rig.running.names.values()
+    contexts = {name: before.find(f"{name}.test") for name in names}
+    assert len(set(map(id, contexts.values()))) == 30
+    assert before.find("other.test") is None
+    certify(tmp_path, "n7")
+    rig.run("", secure_port(tmp_path, *names))
+    [after] = rig.running.names.values()
+    assert [name for name in names if after.find(f"{name}.test") is not contexts[name]] == ["n7"]
+    [bind] = rig.running.gateway.binds
+    assert sum(1 for _ in SniSelector.steps(bind.listeners)) == 30
+
+
+def test_what_logs_hide_is_what_the_configuration_in_force_says(rig: Rig) -> None:
+    """However many names it has had before: 64 may be set at a time."""
+    def hidden(name: str) -> bool:
+        ctx = make_context(headers=[(name, "value")])
+        return compile_expression(f'request.headers.redacted()["{name}"]').evaluate(ctx) == "<redacted>"
+
+    for number in range(100):
+        rig.run(f"config: {{sensitiveHeaders: [x-one-{number}, x-two-{number}]}}\n")
+    made = rig.compile("config: {sensitiveHeaders: [x-later]}\n")
+    assert [hidden(name) for name in ("x-one-99", "x-two-99", "x-two-98", "x-later")] == [True, True, False, False]
+    made.activate()
+    rig.running = made
+    assert [hidden(name) for name in ("x-one-99", "x-two-99", "x-two-98", "x-later")] == [False, False, False, True]
+    policy = "apiKey: {keys: [{key: k}], location: {queryParameter: {name: MARK}}}"
+    rig.run("routes:\n" + route_text("a", "/a", policy.replace("MARK", "here")))
+    assert redacted("/?here=1&there=1") == "/?here=<redacted>&there=1"
+    rig.run("routes:\n" + route_text("a", "/a", policy.replace("MARK", "there")))
+    assert redacted("/?here=1&there=1") == "/?here=1&there=<redacted>"
 
 
 def test_a_configuration_is_let_go_of_in_small_steps(rig: Rig) -> None:

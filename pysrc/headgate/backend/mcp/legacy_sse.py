@@ -31,7 +31,7 @@ from headgate.dialect.mcp.jsonrpc import (
 )
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.net.tasks import spawn
-from headgate_engine.context.redact import hide_parameter
+from headgate_engine.context.redact import HiddenParameter
 from headgate_engine.context.request import RequestContext, derived_context
 from headgate_engine.link.handler import HandlerHeaders
 from headgate_engine.sse.encode import encode_comment, encode_event
@@ -225,7 +225,8 @@ class LegacySse:
         self._count = count
         # The name of the only target, None if there are several.
         self._target = next(iter(federation.links)) if federation.options.bare else None
-        hide_parameter(SESSION_PARAMETER)
+        # Whoever has the id of a session can use it.
+        self._hidden = HiddenParameter(SESSION_PARAMETER)
 
     async def handle(self, call: BackendCall, local_only: bool) -> None:
         """Answer one request. `local_only`: admit only programs and pages of this machine (front.FrontOptions)."""
