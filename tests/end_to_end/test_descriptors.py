@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end import running
+from tests.end_to_end.connections_rig import ok, read_request, receive
 from tests.end_to_end.policy_peer import wait_for
 from tests.end_to_end.running import Gateway
-from tests.end_to_end.test_connections import ok, read_request, receive
 
 LIMIT = 160
 TOLD = "no descriptors are left for connections to backends"

@@ -57,6 +57,7 @@ cdef class RequestCore(RoutedRequest):
     cdef int64_t sent_ns                 # when the first part of a response that goes on was on its way; 0: not yet
     cdef bint broken                     # a response step raised: none runs any more
     cdef bint request_done               # the whole request has come from the client
+    cdef bint client_ended               # the client has shut down its side of the connection, and still reads
     cdef BodyCollector collector         # None: no part of the body waits
     cdef HeldResponse held               # None: the response goes on as it comes
     cdef Deadlines deadlines             # None: there is no limit

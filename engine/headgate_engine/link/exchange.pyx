@@ -415,7 +415,9 @@ cdef class Exchange(RequestCore):
     cdef int on_client_eof(self) except -1:
         if self.tunnel is not None:
             return self.tunnel.client_ended()
-        if self.destination is None or not self.destination.serves_half_closed:
+        self.client_ended = True
+        # While nobody knows yet who answers, policies go on: what they refuse with is for this client too (dispatch()).
+        if self.destination is not None and not self.destination.serves_half_closed:
             # Nobody waits for tokens or tool results: stop paying for them.
             self.client.abort()
         return 0

@@ -65,6 +65,8 @@ cdef int dispatch(RequestCore request) except -1:
     cdef Backend destination = request.destination
     if request.rerouted:
         return dispatched(request, destination.proceed(request))
+    if request.client_ended and not destination.serves_half_closed:
+        return request.client.abort()         # the same as after it is dispatched (Exchange.on_client_eof)
     drop_session_cookies(request.ctx.head)
     destination.prepare(request)
     if request.bind.forwarded:
