@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import socket
 import ssl
@@ -10,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.asking import ask
+from tests.end_to_end.running import free_port
 from tests.end_to_end.tls_rig import (
     authority,  # noqa: F401
+    bare_certificate,
     issue,
     tls_upstream,
 )
@@ -300,6 +304,70 @@ def test_settings_of_listeners(gateway, authority, tmp_path) -> None:
         exchange(running, "narrow.test", nist)
     assert exchange(running, "open.test", nist)[0].startswith("HTTP/1.1 200 ")
     running.wait_metric(failures.replace("certificate", "cipher"), 1)
+
+
+# What expressions know of a connection; each is null where the connection has none.
+OF_THE_CLIENT = ("spiffeId", "subjectAltNames", "issuer", "subject", "subjectCn", "certificate", "identity", "unverifiedWorkload", "connectHeaders")
+CONNECTION = (*(f"source.{name}" for name in OF_THE_CLIENT), "destination.hostname")
+ALWAYS = ("source.address", "source.port", "source.rawAddress", "source.rawPort", "destination.address", "destination.port")
+NULLS = """
+gateways:
+  default:
+    port: {port}
+    listeners:
+    - {name: open, hostname: open.test, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key}}
+    - {name: named, hostname: named.test, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key, root: FOLDER/named-root.pem}}
+    - {name: nameless, hostname: nameless.test, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key, root: FOLDER/nameless-root.pem}}
+    - {name: odd, hostname: odd.test, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key, root: FOLDER/odd-root.pem}}
+    - {name: any, tls: {cert: FOLDER/open.pem, key: FOLDER/open.key}}
+  plain: {port: SPARE}
+frontendPolicies: {accessLog: {add: {logged: '{NULLS}'}}}
+routes:
+- name: nulls
+  gateways: [default, plain]
+  policies: {directResponse: {status: 200, bodyExpression: '{NULLS}'}}
+"""
+SAID = {
+    "plain": set(),
+    "open": {"destination.hostname"},
+    "unnamed": set(),
+    "named": {"destination.hostname", "source.subject", "source.subjectCn", "source.issuer", "source.certificate"},
+    "nameless": {"destination.hostname", "source.spiffeId", "source.subjectAltNames", "source.identity", "source.issuer", "source.certificate"},
+    "odd": {"destination.hostname", "source.spiffeId", "source.subjectAltNames", "source.subject", "source.subjectCn", "source.issuer", "source.certificate"},
+}  # fmt: skip
+
+
+def test_what_a_connection_does_not_say_is_null(gateway, authority, tmp_path) -> None:
+    """In plain text, without a name or a certificate, and with certificates that leave things out; over both versions of HTTP, and in the log."""
+    issue(authority, tmp_path, "open", "*.test")
+    bare_certificate(tmp_path, "named", "web", None)
+    bare_certificate(tmp_path, "nameless", None, "spiffe://a.test/ns/shop/sa/web")
+    bare_certificate(tmp_path, "odd", "web", "spiffe://a.test/other")
+    names = ", ".join(f'"{name}": {name} != null' for name in (*CONNECTION, *ALWAYS))
+    spare = free_port()
+    text = NULLS.replace("SPARE", str(spare)).replace("FOLDER", str(tmp_path)).replace("NULLS", names)
+    running = gateway(text)
+    for case, said in SAID.items():
+        for version in ("--http1.1", "--http2" if case != "plain" else "--http2-prior-knowledge"):
+            words = ["curl", "-s", "--max-time", "60", "--insecure", version]
+            if case == "plain":
+                words += [f"http://127.0.0.1:{spare}/{case}"]
+            elif case == "unnamed":
+                words += [f"https://127.0.0.1:{running.port}/{case}"]
+            else:
+                words += ["--resolve", f"{case}.test:{running.port}:127.0.0.1", f"https://{case}.test:{running.port}/{case}"]
+            if case in ("named", "nameless", "odd"):
+                words += ["--cert", str(tmp_path / f"{case}.pem"), "--key", str(tmp_path / f"{case}.key")]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, (case, version, done)
+            found = {name for name, there in json.loads(done.stdout).items() if there}
+            assert found == said | set(ALWAYS), (case, version)
+            running.wait_log(f"http.path=/{case} ")
+    lines = [line for line in running.log().splitlines() if "\trequest " in line]
+    for case, said in SAID.items():
+        for line in (line for line in lines if f"http.path=/{case} " in line):
+            logged = json.loads(json.loads(re.search(r'logged=("(?:[^"\\]|\\.)*")', line)[1]))
+            assert {name for name, there in logged.items() if there} == said | set(ALWAYS), line
 
 
 UPSTREAM_SETTINGS = """

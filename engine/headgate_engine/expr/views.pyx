@@ -500,7 +500,8 @@ def _of_client(attribute):
         # Of a request that another worker relays there is no connection of its client.
         identity = getattr(ctx.connection, "client_identity", None)
         value = None if identity is None else getattr(identity, attribute)
-        return ABSENT if value is None else list(value) if type(value) is tuple else value
+        # An empty subject (RFC 5280 section 4.1.2.6) or an empty list of names says nothing.
+        return ABSENT if not value else list(value) if type(value) is tuple else value
     return read
 
 
