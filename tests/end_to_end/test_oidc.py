@@ -440,7 +440,7 @@ def test_a_real_provider(gateway, echo) -> None:
 # -- cookies stay here -------------------------------------------------------------------------------------------------
 
 TWO_ROUTES = """
-frontendPolicies: {{accessLog: {{add: {{cookies: 'request.headers["cookie"]'}}}}}}
+frontendPolicies: {{accessLog: {{add: {{cookies: 'request.headers["cookie"]', all: 'toJson(variables().request)'}}}}}}
 gateways:
   default: {{port: {{port}}}}
 routes:
@@ -448,6 +448,14 @@ routes:
   matches: [{{path: {{pathPrefix: /plain}}}}]
   policies:
     requestMirror: {{backend: {{host: "127.0.0.1:{mirror}"}}, percentage: 1.0}}
+  backends: [{{host: "127.0.0.1:{echo}"}}]
+- name: told
+  matches: [{{path: {{pathPrefix: /told}}}}]
+  policies: {{directResponse: {{status: 200, bodyExpression: 'toJson(request.headers) + toJson(variables())'}}}}
+- name: copied
+  matches: [{{path: {{pathPrefix: /copied}}}}]
+  policies:
+    transformations: {{request: {{set: {{x-copy: 'request.headers.join()["cookie"]', x-all: 'toJson(variables())'}}}}}}
   backends: [{{host: "127.0.0.1:{echo}"}}]
 - name: web
   policies:
@@ -459,7 +467,7 @@ routes:
 def test_no_backend_gets_a_session(
     gateway: Callable[..., Any], upstream: Callable[..., int], echo: int, provider: FakeProvider
 ) -> None:
-    """Neither those of other routes, nor mirrors; nor does the log show it."""
+    """Neither those of other routes, nor mirrors; expressions do not see it, so that none can copy it; nor does the log show it."""
     copies: queue.Queue[list[bytes]] = queue.Queue()
 
     def record(connection: Any) -> None:
@@ -483,5 +491,10 @@ def test_no_backend_gets_a_session(
         assert (answer.status, answer.got("cookie")) == (200, ["theme=dark"]), path
     assert ask(running, path="/plain", headers={"cookie": f"{name}={value}"}).got("cookie") == []
     assert sorted(copies.get(timeout=60) for _ in range(2)) == [[], [b"cookie: theme=dark\r\n"]]
-    running.wait_log("http.path=/plain")
+    answer = ask(running, path="/copied", headers={"cookie": cookies})
+    assert (answer.got("x-copy"), len(answer.got("x-all")), value in answer.body.decode()) == (["theme=dark"], 1, False)
+    told = ask(running, path="/told", headers={"cookie": cookies}).body.decode()
+    assert ("theme=dark" in told, value in told) == (True, False)
+    assert ask(running, path="/web", headers={"cookie": f"{name}=x{value}"}).status == 302
+    running.wait_log("http.path=/told")
     assert value not in running.log()

@@ -1,9 +1,7 @@
 # Cookies of the gateway's own.
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport RequestContext
 
-# Removes the cookies of browser sessions and logins that begin with one of the prefixes (bytes, or a tuple of bytes). All
-# others stay unchanged.
-cdef int drop_cookies(MessageHead head, object prefixes) except -1
-# The same for those of all policies.
-cdef int drop_session_cookies(MessageHead head) except -1
+# Moves the cookies of browser sessions and logins, of all policies, from the head to ctx.own_cookies. All others stay: as
+# they are where there are none of these.
+cdef int take_session_cookies(RequestContext ctx) except -1

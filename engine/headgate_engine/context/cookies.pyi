@@ -1,9 +1,6 @@
-from headgate_engine.context.headers import MessageHead
+from headgate_engine.context.request import RequestContext
 
 SESSION_PREFIX: str
 
-def without_session_cookies(value: str) -> str:
-    """Return the value of a cookie field without the gateway's own cookies; empty if it has no others."""
-
-def settle_cookies(head: MessageHead) -> None:
-    """Remove the gateway's own cookies from a request."""
+def settle_cookies(ctx: RequestContext) -> None:
+    """Move the gateway's own cookies from the head of a request to its `own_cookies`."""

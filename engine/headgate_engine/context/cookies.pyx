@@ -1,10 +1,12 @@
 """Cookies of the gateway's own; see cookies.pxd.
 
-A browser sends the session of one route to all routes of the host. Whoever has such a cookie is logged in, so no backend
-gets one, whatever its route.
+A browser sends the session of one route to all routes of the host. Whoever has such a cookie is logged in, so they are taken
+out of a request before anything else sees it: no expression can copy one, no log shows it, and no backend, mirror or
+service of a policy gets it. The `oidc` policy finds them in the context.
 """
 
 from headgate_engine.context.headers cimport H_COOKIE, SPAN_SENSITIVE, MessageHead
+from headgate_engine.context.request cimport RequestContext
 
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
@@ -25,41 +27,39 @@ cdef bint has_session(const char* value, Py_ssize_t n) noexcept:
     return memmem(value, n, <const char*>prefix, len(prefix)) != NULL
 
 
-cdef list kept_cookies(bytes value, object prefixes):
-    parts = [part.strip(b" \t") for part in value.split(b";")]
-    return [part for part in parts if part and not part.startswith(prefixes)]
-
-
-cdef int drop_session_cookies(MessageHead head) except -1:
+cdef int take_session_cookies(RequestContext ctx) except -1:
+    cdef MessageHead head = ctx.head
     cdef int i = head.find_id(H_COOKIE, 0)
     while i >= 0:
         if has_session(head.data + head.spans[i].value_off, head.spans[i].value_len):
-            return drop_cookies(head, prefix)
+            return take_all(ctx)
         i = head.find_id(H_COOKIE, i + 1)
     return 0
 
 
-cdef int drop_cookies(MessageHead head, object prefixes) except -1:
+cdef int take_all(RequestContext ctx) except -1:
+    cdef MessageHead head = ctx.head
     cdef int i = head.find_id(H_COOKIE, 0)
-    cdef bytes line
-    parts = []
+    cdef bytes line, part
+    own, kept = [], []
     while i >= 0:
         line = head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len]
-        parts += kept_cookies(line, prefixes)
+        for part in line.split(b";"):
+            part = part.strip(b" \t")
+            if part:
+                (own if part.startswith(prefix) else kept).append(part)
         i = head.find_id(H_COOKIE, i + 1)
+    if not own:
+        return 0
+    ctx.own_cookies = own
     head.drop_id(H_COOKIE)
-    if parts:
-        line = b"; ".join(parts)
+    if kept:
+        line = b"; ".join(kept)
         head.add_field(b"cookie", 6, line, len(line))
         head.spans[head.count - 1].flags |= SPAN_SENSITIVE
     return 0
 
 
-def without_session_cookies(str value not None):
-    """Return the value of a cookie field without the gateway's own cookies; empty if it has no others."""
-    return b"; ".join(kept_cookies(value.encode("latin-1"), prefix)).decode("latin-1")
-
-
-def settle_cookies(MessageHead head not None):
-    """Python face of drop_session_cookies()."""
-    drop_session_cookies(head)
+def settle_cookies(RequestContext ctx not None):
+    """Python face of take_session_cookies()."""
+    take_session_cookies(ctx)

@@ -52,6 +52,8 @@ cdef class RequestContext:
     cdef public bytes api_key_text              # the presented key
     cdef public tuple allowed_models            # patterns of models that this key may use; None: all
     cdef public str basic_user                  # user name of basic authentication
+    # Cookies of the gateway's own as `name=value`, taken out of the head before any policy; None: there were none.
+    cdef public list own_cookies
     # -- signing keys, if they depend on the request (AwsKeys); None: those of the plan --------------------------------
     cdef public object signing_keys
     # -- results of policies for expressions: `metadata`, `extauthz`, `extproc` ... by name; None: no result yet -------
@@ -61,6 +63,7 @@ cdef class RequestContext:
     cdef public int64_t body_limit              # most bytes that a step waits for; 0: no step waits
     cdef readonly int body_state                  # BodyState
     cdef public bytes response_body             # whole response body, only if a step needs it
+    cdef public bint response_cut               # response_body is its beginning: it is longer than what is held
     # -- outcome -----------------------------------------------------------------------------------------------------
     cdef Reply reply                     # set by a step that returns RESPOND
     cdef str reason                      # `reason` label; None: the upstream answered

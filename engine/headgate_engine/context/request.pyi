@@ -75,6 +75,8 @@ class RequestContext:
     secure: bool
     body_limit: int
     response_body: bytes | None
+    response_cut: bool
+    own_cookies: list[bytes] | None
     @property
     def request(self) -> MessageHead: ...
     @property

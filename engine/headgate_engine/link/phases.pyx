@@ -1,6 +1,6 @@
 """The phases of a request between its head and its backend; see phases.pxd."""
 
-from headgate_engine.context.cookies cimport drop_session_cookies
+from headgate_engine.context.cookies cimport take_session_cookies
 from headgate_engine.context.headers cimport HEAD_KEEPS_CASE, HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
 from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings, settle_path
 from headgate_engine.context.request cimport Reply, RequestContext
@@ -67,7 +67,6 @@ cdef int dispatch(RequestCore request) except -1:
         return dispatched(request, destination.proceed(request))
     if request.client_ended and not destination.serves_half_closed:
         return request.client.abort()         # the same as after it is dispatched (Exchange.on_client_eof)
-    drop_session_cookies(request.ctx.head)
     destination.prepare(request)
     if request.bind.forwarded:
         add_forwarded(request.ctx, request.bind)
@@ -93,6 +92,7 @@ cdef int pick_listener(RequestCore request) except -1:
     cdef MessageHead head = request.ctx.head
     cdef BindPlan bind = request.bind
     cdef ListenerPlan listener = bind.sole_listener
+    take_session_cookies(request.ctx)
     if listener is None and bind.secure:
         # The certificate that the client was shown is of this one; pick_route() compares it with the host.
         listener = request.ctx.connection.named_listener(bind)

@@ -1,7 +1,6 @@
 """Browser sessions. Verified session cookies are cached; all other requests go to the policy in Python."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.cookies cimport drop_cookies
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.step cimport CONTINUE
@@ -12,20 +11,20 @@ from libc.string cimport memcmp
 
 
 cdef class OidcStep(IdentityStep):
-    """oidc: sets ctx.jwt and ctx.jwt_token to claims and ID token, removes the policy's cookies from the request.
+    """oidc: sets ctx.jwt and ctx.jwt_token to claims and ID token. It reads the session from ctx.own_cookies.
 
-    session: name of the session cookie. login_prefix: prefix of the cookies of unfinished logins. callback, logout:
-    paths that `verify` answers, like all requests without a cached session; its credential is None without a cookie.
+    session: name of the session cookie. callback, logout: paths that `verify` answers, like all requests without a
+    cached session; its credential is None without a cookie, and with two that differ.
     Values given to admit() are pairs of claims and token.
     """
 
-    def __init__(self, str session, str login_prefix, str callback, str logout, verify):
+    def __init__(self, str session, str callback, str logout, verify):
         self.name = "oidc"
         self.location = CredentialLocation("cookie", session)
         self.mode = STRICT
         self.function = verify
         self.remembered = {}
-        self.own = (session.encode() + b"=", login_prefix.encode())
+        self.session = session.encode() + b"="
         self.callback = callback.encode()
         self.logout = logout.encode()
 
@@ -34,7 +33,7 @@ cdef class OidcStep(IdentityStep):
         cdef Remembered known
         if is_preflight(ctx.head):
             return CONTINUE
-        credential = self.location.find(ctx)
+        credential = self.found(ctx)
         if credential is None or self.own_path(ctx.head):
             return self.judge(ctx, credential)
         found = self.remembered.get(credential)
@@ -46,6 +45,17 @@ cdef class OidcStep(IdentityStep):
             del self.remembered[credential]
         return self.judge(ctx, credential)
 
+    cdef bytes found(self, RequestContext ctx):
+        cdef bytes value = None, part
+        if ctx.own_cookies is None:
+            return None
+        for part in ctx.own_cookies:
+            if part.startswith(self.session):
+                if value is not None and value != part[len(self.session):]:
+                    return None
+                value = part[len(self.session):]
+        return value or None
+
     cdef bint own_path(self, MessageHead head) except -1:
         cdef const char* path = head.data + head.target_off
         if head.path_len == len(self.callback) and memcmp(path, <const char*>self.callback, head.path_len) == 0:
@@ -54,7 +64,6 @@ cdef class OidcStep(IdentityStep):
 
     cdef int accept(self, RequestContext ctx, bytes credential, object value) except -1:
         ctx.jwt, ctx.jwt_token = <tuple>value
-        drop_cookies(ctx.head, self.own)
         subject = ctx.jwt.get("sub")
         if type(subject) is str:
             ctx.add_log_field("jwt.sub", subject)

@@ -9,7 +9,6 @@ from typing import Final
 
 from headgate.ir.policy.mirror import Mirror
 from headgate.policy.environment import Environment
-from headgate_engine.context.cookies import without_session_cookies
 from headgate_engine.context.field_names import REQUEST_FRAMING
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import CallError
@@ -56,12 +55,7 @@ def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
         if in_flight >= MAX_IN_FLIGHT or not clients or random.random() >= mirror.fraction:
             return
         head = ctx.request
-        headers = [
-            (name, without_session_cookies(value) if name.lower() == "cookie" else value)
-            for name, value in head.items()
-            if name.lower() not in NOT_COPIED
-        ]
-        headers = [(name, value) for name, value in headers if value or name.lower() != "cookie"]
+        headers = [(name, value) for name, value in head.items() if name.lower() not in NOT_COPIED]
         if credential is not None:
             place = credential.location
             headers = [(name, value) for name, value in headers if name.lower() != place.name]

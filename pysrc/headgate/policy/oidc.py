@@ -88,7 +88,7 @@ class OidcPolicy:
 
     def step(self) -> OidcStep:
         """Return the step of this policy, which holds it."""
-        return OidcStep(self._session_cookie, self._login_prefix, self._callback, self._logout, self.judge)
+        return OidcStep(self._session_cookie, self._callback, self._logout, self.judge)
 
     # -- dispatch ----------------------------------------------------------------------------------------------------
     def judge(
@@ -143,11 +143,10 @@ class OidcPolicy:
     def _logins_of(self, ctx: RequestContext) -> dict[str, str]:
         """Return the cookies of logins in progress, oldest first (RFC 6265 section 5.4)."""
         found: dict[str, str] = {}
-        for line in ctx.request.get_list("cookie"):
-            for part in line.split(";"):
-                name, _, value = part.strip().partition("=")
-                if name.startswith(self._login_prefix):
-                    found[name] = value
+        for part in ctx.own_cookies or ():
+            name, _, value = part.decode("latin-1").partition("=")
+            if name.startswith(self._login_prefix):
+                found[name] = value
         return found
 
     # -- login -------------------------------------------------------------------------------------------------------
