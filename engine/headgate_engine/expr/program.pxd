@@ -7,7 +7,7 @@ from headgate_engine.shared.counters cimport Counter
 cdef class Program:
     cdef readonly str text
     cdef readonly frozenset variables       # dotted names that the expression reads
-    cdef readonly bint needs_request_body, needs_response_body, needs_usage
+    cdef readonly bint needs_request_body, needs_response_body, needs_response_prefix, needs_usage
     cdef ExpressionNode root
     cdef EvaluationFrame frame                        # reused: a worker evaluates one expression at a time
     cdef int slots

@@ -25,6 +25,8 @@ class Program:
     @property
     def needs_response_body(self) -> bool: ...
     @property
+    def needs_response_prefix(self) -> bool: ...
+    @property
     def needs_usage(self) -> bool:
         """True if the expression reads a variable that has a value only at the end of a model's response."""
     @property

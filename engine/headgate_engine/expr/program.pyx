@@ -73,6 +73,7 @@ cdef class Program:
         self.variables = frozenset(variables)
         self.needs_request_body = any(name in self.variables for name in ("request.body", "request.bodyPrefix"))
         self.needs_response_body = any(name in self.variables for name in ("response.body", "response.bodyPrefix"))
+        self.needs_response_prefix = "response.bodyPrefix" in self.variables
         self.needs_usage = not self.variables.isdisjoint(AT_THE_END)
         self.frame = self._new_frame()
 

@@ -421,6 +421,12 @@ def _response_headers(RequestContext ctx):
 
 
 def _response_body(RequestContext ctx):
+    if ctx.response_cut:
+        raise EvaluationError("the response body is too large")
+    return _response_prefix(ctx)
+
+
+def _response_prefix(RequestContext ctx):
     if ctx.response_body is None:
         if ctx.response is None:
             return ABSENT
@@ -585,7 +591,7 @@ READERS = {
     "response.grpcStatus": _grpc_status,
     "response.headers": _response_headers,
     "response.body": _response_body,
-    "response.bodyPrefix": _response_body,
+    "response.bodyPrefix": _response_prefix,
     "proxy.bind": _bind,
     "proxy.gateway": _gateway,
     "proxy.listener": _listener,

@@ -21,15 +21,21 @@ cdef HeldResponse widened(HeldResponse found, ResponseHold hold, bint whole):
         found.body = ByteBuffer()
     found.limit = max(found.limit, hold.limit)
     found.strict = found.strict or hold.strict
+    found.prefix = found.prefix or hold.prefix
     return found
 
 
 cdef class HeldResponse:
     cdef bint fits(self, int64_t length) noexcept:
-        return length <= self.limit
+        return length <= self.limit or self.prefix and not self.strict
 
     cdef bint add(self, const char* p, Py_ssize_t n) except -1:
         if self.body.length + n > self.limit:
             return False
         self.body.append(p, n)
         return True
+
+    cdef Py_ssize_t fill(self, const char* p, Py_ssize_t n) except -1:
+        n = min(n, self.limit - self.body.length)
+        self.body.append(p, n)
+        return n

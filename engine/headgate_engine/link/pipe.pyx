@@ -56,6 +56,8 @@ cdef class ResponsePipe:
         if request.route.hold is not None or request.backend.hold is not None or request.listener.hold is not None:
             if response_size(request.ctx.head, request.ctx.response, False, &length) != SIZE_NONE:
                 held = held_response(request.route, request.backend, request.listener, whole)
+            else:
+                request.ctx.response_body = b""        # that of an answer without content, for expressions
             if held is not None and held.fits(request.ctx.response.content_length):
                 request.held = held
                 return True
@@ -74,6 +76,7 @@ cdef class ResponsePipe:
 
     cdef bint pass_on(self, RequestCore request, const char* p, Py_ssize_t n) except -1:
         cdef HeldResponse held = request.held
+        cdef Py_ssize_t filled
         if held is not None:
             if held.add(p, n):
                 return True
@@ -81,6 +84,11 @@ cdef class ResponsePipe:
             if held.strict:
                 request.respond(request.worker.reply(REPLY_RESPONSE_TOO_LARGE))
                 return False
+            if held.prefix:
+                filled = held.fill(p, n)
+                p, n = p + filled, n - filled
+                request.ctx.response_body = held.body.data[:held.body.length]
+                request.ctx.response_cut = True
             # What there is goes out, the rest as it comes: steps do not see it.
             if not self._send_head(request):
                 return False

@@ -124,6 +124,7 @@ cdef int send_whole(RequestCore request, MessageHead head, bytes body) except -1
     request.held = None
     ctx.response = head
     ctx.response_body = body
+    ctx.response_cut = False
     if not run_response_steps(request):
         return request.respond(request.worker.reply(REPLY_INTERNAL))
     body = ctx.response_body

@@ -19,6 +19,8 @@ cdef class ResponseHold:
     cdef readonly bint strict
     # The hold serves the tokens and the cost of a model's response, known at its end. Event streams are never held.
     cdef readonly bint usage_only
+    # Steps want to see the beginning of a longer one, `limit` bytes of it, before it is passed on.
+    cdef readonly bint prefix
 
 cdef class BackendPlan:
     cdef readonly Destination destination    # link.backend.Backend: host, LLM, handler ...

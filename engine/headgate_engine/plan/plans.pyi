@@ -15,16 +15,20 @@ class ResponseHold:
     """A response body is read whole before its head is sent on.
 
     limit: most bytes that are read. strict: refuse a larger body; otherwise it is passed on and steps do not see it.
-    usage_only: hold only whole responses of models.
+    usage_only: hold only whole responses of models. prefix: steps see the first `limit` bytes of a larger one.
     """
 
-    def __init__(self, limit: int, strict: bool = False, usage_only: bool = False) -> None: ...
+    def __init__(
+        self, limit: int, strict: bool = False, usage_only: bool = False, prefix: bool = False
+    ) -> None: ...
     @property
     def limit(self) -> int: ...
     @property
     def strict(self) -> bool: ...
     @property
     def usage_only(self) -> bool: ...
+    @property
+    def prefix(self) -> bool: ...
 
 class Destination:
     """The target of a plan's requests. Only its subclass link.backend.Backend has instances."""

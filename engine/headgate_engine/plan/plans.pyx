@@ -17,15 +17,16 @@ cdef class ResponseHold:
     """A response body is read whole before its head is sent on.
 
     limit: most bytes that are read. strict: refuse a larger body; otherwise it is passed on and steps do not see it.
-    usage_only: hold only whole responses of models.
+    usage_only: hold only whole responses of models. prefix: steps see the first `limit` bytes of a larger one.
     """
 
-    def __init__(self, int64_t limit, bint strict=False, bint usage_only=False):
+    def __init__(self, int64_t limit, bint strict=False, bint usage_only=False, bint prefix=False):
         if limit < 0:
             raise ValueError("the limit is negative")
         self.limit = limit
         self.strict = strict
         self.usage_only = usage_only
+        self.prefix = prefix
 
 
 cdef class Destination:

@@ -172,7 +172,7 @@ cdef class TransformStep(Step):
             ctx.add_log_field(FAILED, "body")
             return
         if self.response:
-            if ctx.response_body is not None:
+            if ctx.response_body is not None and not ctx.response_cut:
                 ctx.response_body = raw
         else:
             ctx.replace_body(raw)

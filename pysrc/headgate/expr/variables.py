@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 # Phase to the places of its expressions. ANY is for tools that try an expression: all variables are there.
 PLACES: Final = {
     "gateway": "policies of `gateways` and their listeners, and of `policies[]` with `phase: gateway`",
-    "route": "policies of routes (`llm.policies`, `mcp.policies` and `ui.policies` are such), headers of webhook "
-    "guards of responses",
+    "route": "policies of routes (`llm.policies`, `mcp.policies` and `ui.policies` are such)",
+    "response guard": "headers of webhook guards of responses",
     "backend": "policies of backends, `backendAuth`, `sessionAffinity`",
     "llm": "`transformation` and `finalTransformation` of models, `when` and sticky keys of virtual models, headers of "
     "webhook guards of requests",
@@ -28,7 +28,7 @@ ANY: Final = "any"
 PHASES: Final = (*PLACES, ANY)
 ALWAYS: Final = frozenset(PHASES)
 ROUTED: Final = ALWAYS - {"gateway"}
-CHOSEN: Final = ROUTED - {"route"}
+CHOSEN: Final = ROUTED - {"route", "response guard"}
 BODIES: Final = ALWAYS - {"log"}
 ANSWERED: Final = frozenset(("answer", "response", "log", ANY))
 ENDED: Final = ANSWERED - {"answer"}
@@ -94,7 +94,8 @@ VARIABLES: Final[dict[str, Variable]] = {
     ),
     "response": Variable(
         ANSWERED,
-        "the answer to the client; using `body` or `bodyPrefix` holds it back until its body is there",
+        "the answer to the client; using `body` or `bodyPrefix` holds it back until its body is there, or as much of "
+        "it as is held: `body` is an error then",
         {**_typed("int", "code grpcStatus"), **_typed("bytes", "body bodyPrefix"), "headers": "headers"},
         {"body": frozenset(("response", ANY)), "bodyPrefix": frozenset(("response", ANY))},
         _names("grpcStatus"),

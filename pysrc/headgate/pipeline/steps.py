@@ -302,18 +302,21 @@ def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase
 
 def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment) -> ResponseHold | None:
     """Return the settings for holding back the response, for a buffer or for a transformation that reads its body."""
+    prefix = False
+    if policies.transformations:
+        from headgate.policy import transformation
+
+        prefix = transformation.reads_prefix(policies.transformations, env)
     if isinstance(policies, RoutePolicies) and policies.buffer is not None:
         from headgate.policy import buffer
 
-        found = buffer.compile_response(policies.buffer, env)
+        found = buffer.compile_response(policies.buffer, env, prefix)
         if found is not None:
             return found
     if not policies.transformations:
         return None
-    from headgate.policy import transformation
-
     if transformation.reads_response(policies.transformations, env):
-        return ResponseHold(env.max_body)
+        return ResponseHold(env.max_body, prefix=prefix)
     if transformation.reads_usage(policies.transformations, env):
         return ResponseHold(env.max_body, usage_only=True)
     return None

@@ -18,9 +18,10 @@ def compile_request(buffer: Buffer, env: Environment, too_large: Reply) -> Buffe
     return BufferStep(limit, body.fail_open, too_large)
 
 
-def compile_response(buffer: Buffer | None, env: Environment) -> ResponseHold | None:
-    """Return the hold for response bodies, None if they are not buffered."""
+def compile_response(buffer: Buffer | None, env: Environment, prefix: bool) -> ResponseHold | None:
+    """Return the hold for response bodies, None if they are not buffered. prefix: steps see how a longer one begins."""
     body = None if buffer is None else buffer.response
     if body is None:
         return None
-    return ResponseHold(env.max_body if body.max_bytes is None else body.max_bytes, not body.fail_open)
+    limit = env.max_body if body.max_bytes is None else body.max_bytes
+    return ResponseHold(limit, not body.fail_open, prefix=prefix)

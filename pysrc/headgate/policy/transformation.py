@@ -69,6 +69,11 @@ def reads_response(entries: tuple[Transformation, ...], env: Environment) -> boo
     return any(reading) or any(entry.response is not None and entry.response.body is not None for entry in entries)
 
 
+def reads_prefix(entries: tuple[Transformation, ...], env: Environment) -> bool:
+    """Return True if an entry reads the beginning of a response body, however long it is."""
+    return any(program.needs_response_prefix for program in _response_programs(entries, env))
+
+
 def reads_usage(entries: tuple[Transformation, ...], env: Environment) -> bool:
     """Return True if complete LLM responses must be buffered because an entry reads their tokens or cost."""
     return any(program.needs_usage for program in _response_programs(entries, env))

@@ -46,6 +46,44 @@ async def test_a_step_reads_the_response(
         assert answer.get("content-length") == str(len(body))
 
 
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+@pytest.mark.parametrize(
+    ("limit", "seen", "cut"), [(100, b"hello world", False), (11, b"hello world", False), (10, b"hello worl", True), (1, b"h", True)]
+)
+@on_rig()
+async def test_a_step_sees_the_beginning_of_a_longer_response(rig: Rig, framing: str, limit: int, seen: bytes, cut: bool) -> None:
+    found: list[tuple[bytes | None, bool]] = []
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        if framing == "length":
+            await up.reply(b"hello world")
+        else:
+            await up.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")
+
+    rig.script = script
+    rig.route.hold = ResponseHold(limit, prefix=True)
+    rig.route.response_transforms = (PythonStep("look", lambda ctx: found.append((ctx.response_body, ctx.response_cut))),)
+    answer = await rig.ask(GET)
+    assert (answer.status, answer.body) == (200, b"hello world"), "the client gets all of it"
+    assert found == [(seen, cut)]
+
+
+@on_rig()
+async def test_a_response_without_content_has_an_empty_body(rig: Rig) -> None:
+    found: list[bytes | None] = []
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        await up.send(b"HTTP/1.1 204 X\r\n\r\n")
+
+    rig.script = script
+    rig.route.hold = ResponseHold(100)
+    rig.route.response_transforms = (PythonStep("look", lambda ctx: found.append(ctx.response_body)),)
+    assert (await rig.ask(GET)).status == 204
+    assert found == [b""]
+
+
 @on_rig()
 async def test_a_held_response_that_breaks_is_a_502(rig: Rig) -> None:
     async def script(up: Upstream) -> None:

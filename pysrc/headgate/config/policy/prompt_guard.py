@@ -48,8 +48,8 @@ NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 AZURE_KEY: Final = Location(name="ocp-apim-subscription-key", prefix="")
 REGION: Final = re.compile(r"[a-z0-9-]{1,63}")
 ID: Final = re.compile(r"[A-Za-z0-9:/._-]{1,2048}")
-# Expressions of response webhooks are evaluated with the request: what only a model's request has is not there.
-PHASES: Final[dict[Phase, str]] = {"request": "llm", "response": "route"}
+# `llmRequest` is for webhooks of requests only, as the class has it.
+PHASES: Final[dict[Phase, str]] = {"request": "llm", "response": "response guard"}
 
 
 def parse(context: Context, record: Record | None) -> PromptGuard | None:

@@ -93,6 +93,8 @@ FAULTS = [
     ("request: [{webhook: {target: {host: 'a:1'}}, scope: [toolInput]}]", "other scopes are for regex"),
     ("request: [{webhook: {target: {host: 'a:1'}, headers: {x-a: 'jwt.'}}}]", "headers.x-a"),
     ("request: [{webhook: {target: {host: 'a:1'}, headers: {'x a': 'jwt.sub'}}}]", "x a"),
+    ("response: [{webhook: {target: {host: 'a:1'}, headers: {x-a: llmRequest.model}}}]",
+     "llmRequest has no value in the response guard phase (it has one in: backend, llm, answer, response, log)"),
     ("request: [{webhook: {target: {backend: none}}}]", "no backend is named 'none'"),
     ("request: [{openAIModeration: {}}]", "needs 'policies.backendAuth.key'"),
     ("request: [{openAIModeration: {policies: {backendAuth: {passthrough: {}}}}}]", "other than keys"),

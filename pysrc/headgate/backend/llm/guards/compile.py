@@ -416,7 +416,7 @@ def _entry(source: GuardEntry, phase: Phase, env: Environment) -> _Entry:
         counters=_counters(env, phase, guard.kind),
     )
     if isinstance(source.guard, WebhookGuard):
-        name = "llm" if phase == "request" else "route"
+        name = "llm" if phase == "request" else "response guard"
         found.programs = tuple((header, env.program(text, name)) for header, text in source.guard.headers)
         found.forwarded = tuple((one.name, _test(one)) for one in source.guard.forwarded)
     return found
