@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, config
+from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, config, messages
 from tests.end_to_end.identity_rig import JWKS, token
 
 pytestmark = pytest.mark.warm
@@ -104,6 +105,36 @@ def test_a_single_target_keeps_its_names(gateway: Callable[..., Any], sample: An
         assert raw.names("resources/list", "resources", "uri") == ["sample://readme"]
         [content] = raw.ask("resources/read", uri="sample://readme")["result"]["contents"]
         assert content["uri"] == "sample://readme"
+
+
+SEEN = """
+  policies:
+    transformations: {request: {metadata: {team: '"red"', limits: '{"a": 1u}'}}}
+    mcpAuthorization:
+      rules:
+      - {require: 'source.address == "127.0.0.1" && source.port > 0 && destination.port == {port} && destination.address == "127.0.0.1"'}
+      - {require: 'metadata.team == "red" && metadata.limits.a == 1u'}
+      - {require: 'proxy.bind == "bind/{port}" && proxy.gateway.name == "default" && proxy.route.name == "default" && proxy.listener.name == "default"'}
+      - {require: 'request.headers["x_team"] == "a" && request.path == "/mcp" && size(request.headers["x-long"]) == 60000'}
+      - {deny: 'source.spiffeId != null || source.connectHeaders != null || destination.hostname != null'}
+      - {deny: 'request.startTime > timestamp("2100-01-01T00:00:00Z") || backend.name != "mcp"'}
+      - 'true'
+"""
+
+
+def test_rules_see_the_same_at_every_worker(gateway: Callable[..., Any]) -> None:
+    """A process belongs to one worker, to which the others relay its requests."""
+    settings = "frontendPolicies: {http: {headersWithUnderscores: keep}}\n"
+    running = gateway(settings + config({"one": SAMPLE}, SEEN.lstrip("\n")), 3)
+    fields = {**ACCEPT, "x_team": "a", "x-long": "x" * 60_000}
+    opened = httpx.post(f"{running.url}/mcp", headers=fields, json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}, timeout=60)
+    fields["mcp-session-id"] = opened.headers["mcp-session-id"]
+    with contextlib.ExitStack() as stack:
+        # Connections that stay open are shared out among the workers.
+        clients = [stack.enter_context(httpx.Client(headers=fields, timeout=60)) for _ in range(12)]
+        for number, one in enumerate(clients * 2):
+            answer = one.post(f"{running.url}/mcp", json={"jsonrpc": "2.0", "id": number, "method": "tools/list"})
+            assert {tool["name"] for tool in messages(answer)[-1]["result"]["tools"]} >= {"echo", "add"}, (number, answer.text)
 
 
 def test_rules_are_for_mcp_backends() -> None:

@@ -56,6 +56,8 @@ cdef class RequestContext:
     cdef public list own_cookies
     # -- signing keys, if they depend on the request (AwsKeys); None: those of the plan --------------------------------
     cdef public object signing_keys
+    # Of a request that another worker relays: what expressions see there of the client and its way, by dotted name.
+    cdef public dict origin
     # -- results of policies for expressions: `metadata`, `extauthz`, `extproc` ... by name; None: no result yet -------
     cdef public dict metadata
     cdef public dict dynamic

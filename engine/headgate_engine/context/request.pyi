@@ -77,6 +77,7 @@ class RequestContext:
     response_body: bytes | None
     response_cut: bool
     own_cookies: list[bytes] | None
+    origin: dict[str, object] | None
     @property
     def request(self) -> MessageHead: ...
     @property

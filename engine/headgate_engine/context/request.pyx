@@ -205,6 +205,7 @@ def derived_context(RequestContext source, str method, str target, str authority
     if source is not None:
         ctx.secure = source.secure
         ctx.connection = source.connection
+        ctx.origin = source.origin
         ctx.jwt, ctx.jwt_token = source.jwt, source.jwt_token
         ctx.api_key, ctx.api_key_text = source.api_key, source.api_key_text
         ctx.basic_user = source.basic_user

@@ -8,6 +8,7 @@ from headgate_engine.expr.nodes import ExpressionNode
 BACKEND_TYPES: dict[str, str]
 FUNCTIONS: dict[tuple[str, bool], tuple[Callable[..., Any], int, int]]
 LLM_READERS: dict[str, Callable[[RequestContext], Any]]
+ORIGIN: tuple[str, ...]
 READERS: dict[str, Callable[[RequestContext], Any]]
 
 class HeaderFields:
@@ -70,6 +71,9 @@ class RequestMethod(ExpressionNode):
 
 class ClaimsVariable(ExpressionNode):
     """`jwt`: the verified claims, null until a token has been verified."""
+
+def origin_of(ctx: RequestContext) -> dict[str, object]:
+    """Return what a worker to which the request is relayed has to know for expressions: its `origin`."""
 
 def dynamic(name: str) -> Callable[[RequestContext], Any]:
     """Return a reader of the attributes that an external service has returned."""

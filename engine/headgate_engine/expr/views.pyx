@@ -503,7 +503,6 @@ def _server_name(RequestContext ctx):
 def _of_client(attribute):
     """Return a reader of what the client's certificate says (tls.identity.CertificateIdentity)."""
     def read(RequestContext ctx):
-        # Of a request that another worker relays there is no connection of its client.
         identity = getattr(ctx.connection, "client_identity", None)
         value = None if identity is None else getattr(identity, attribute)
         # An empty subject (RFC 5280 section 4.1.2.6) or an empty list of names says nothing.
@@ -634,3 +633,24 @@ READERS = {
     **{f"mcp.{field}": field_of_variable("mcp", field) for field in (
         "methodName", "sessionId", "tool", "prompt", "resource", "task")},
 }
+
+# What depends on the client's connection, and on the way that its request has taken through this worker.
+ORIGIN = ("request.version", "request.startTime", *(
+    name for name in READERS if name.startswith(("source.", "destination.", "backend.")) or name in (
+        "proxy.bind", "proxy.gateway", "proxy.listener", "proxy.route")))
+
+
+def _at_the_origin(str name, read):
+    """Return a reader that has the value at the worker which relays the request, if one does."""
+    def read_there(RequestContext ctx):
+        return read(ctx) if ctx.origin is None else ctx.origin.get(name, ABSENT)
+    return read_there
+
+
+READERS.update({name: _at_the_origin(name, READERS[name]) for name in ORIGIN})
+
+
+def origin_of(RequestContext ctx not None):
+    """Return what a worker to which the request is relayed has to know for expressions: its `origin`."""
+    found = {name: READERS[name](ctx) for name in ORIGIN}
+    return {name: value for name, value in found.items() if value is not ABSENT}

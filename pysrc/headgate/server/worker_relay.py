@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay, RelayEnd, socket_path, workers_in
 from headgate.backend.mcp.session import SessionIds
+from headgate_engine.context.paths import MODES
 from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
@@ -23,6 +24,8 @@ from headgate_engine.route.table import RouteRule, RouteTable
 BIND = "relay"
 # What a front let through may be relayed: the front has already bounded it.
 MAX_BODY = 64 * 1024 * 1024
+# A relayed request has the client's fields, of whatever size its listener allows, and what expressions know of it.
+LIMITS = ReceiverLimits(max_head=16 * 1024 * 1024, max_headers=65_536, max_start_line=1024 * 1024)
 # How long a request waits for a worker that is started again.
 PATIENCE_SECONDS = 15.0
 RETRY_SECONDS = 0.05
@@ -52,8 +55,10 @@ class WorkerRelay:
         backend = BackendPlan(BIND, "mcp", HandlerBackend(self._worker, BIND, self._end.handle))
         backend.max_body = MAX_BODY
         route = RoutePlan(BIND, "internal", "", (backend,), (1,))
-        plan = BindPlan(BIND, ReceiverLimits())
+        plan = BindPlan(BIND, LIMITS)
         plan.untraced = True
+        # The worker that relays a request has settled its path and its fields.
+        plan.path_mode, plan.keeps_underscores = MODES["keep"], True
         plan.sole_listener = ListenerPlan(BIND, BIND, "internal", RouteTable([RouteRule(target=route)]))
         self._worker.set_bind(BIND, plan)
         path = socket_path(self._folder, self._worker.index)

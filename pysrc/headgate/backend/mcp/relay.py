@@ -8,8 +8,9 @@ import json
 import os
 import re
 from collections.abc import Awaitable, Callable
+from typing import Any
 
-from headgate.backend.contract import BackendCall, Identity, UpstreamClient
+from headgate.backend.contract import BackendCall, UpstreamClient
 from headgate.backend.mcp.failure import McpFailure, session_not_found
 from headgate.backend.mcp.session import SessionIds
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcKind, error_message, parse
@@ -18,6 +19,8 @@ from headgate_engine.sse.encode import encode_event
 
 BACKEND_HEADER = "x-gw-relay-backend"
 IDENTITY_HEADER = "x-gw-relay-identity"
+# What policies of the route have set in `dynamic`.
+RESULTS = ("extauthz", "extproc", "mcpGuardrails")
 EVENT_END = b"\n\n"
 TELL_SECONDS = 5.0
 SOCKET = re.compile(r"worker-(\d+)\.sock")
@@ -42,14 +45,20 @@ def relayed(call: BackendCall) -> bool:
 
 
 def identity_of(call: BackendCall) -> list[object]:
-    """Return the client's identity and the requested URL for the other worker: it needs them for expressions, for
-    `passthrough` and for the owner of the session.
+    """Return the client's identity, the requested URL and what else expressions see, for the other worker.
+
+    It needs them for rules, for `passthrough` and for the owner of the session.
     """
-    context: Identity | None = call.context
+    from headgate.expr.portable import portable  # every worker loads this module, and few relay
+    from headgate_engine.expr.views import origin_of
+
+    context: Any = call.context
     if context is None:
-        return [None, None, None, call.authority, call.secure, None, None]
+        return [None, None, None, call.authority, call.secure, None, None, None]
     texts = [None if one is None else one.decode("latin-1") for one in (context.jwt_token, context.api_key_text)]
-    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts]
+    results = {name: value for name, value in (context.dynamic or {}).items() if name in RESULTS}
+    seen = portable([origin_of(context), context.metadata, results or None])
+    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts, seen]
 
 
 def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
@@ -109,11 +118,15 @@ class Relay:
     def restore(self, call: BackendCall) -> None:
         """Give a relayed request the identity that its client had at the receiving worker."""
         content = self._sealer.open(call.headers.get(IDENTITY_HEADER) or "")
-        context: Identity | None = call.context
+        context: Any = call.context
         if content is not None and context is not None:
-            context.jwt, context.api_key, context.basic_user, authority, context.secure, *texts = json.loads(content)
-            token, key = (None if one is None else str(one).encode("latin-1") for one in texts)
+            context.jwt, context.api_key, context.basic_user, authority, context.secure, *more = json.loads(content)
+            token, key = (None if one is None else str(one).encode("latin-1") for one in more[:2])
             context.jwt_token, context.api_key_text = token, key
+            if more[2] is not None:
+                from headgate.expr.portable import restored
+
+                context.origin, context.metadata, context.dynamic = restored(more[2])
             context.request.set_request(call.method, call.target, authority)
 
     async def tell_ended(self, session_id: str, backend_key: str) -> None:

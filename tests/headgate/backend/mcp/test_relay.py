@@ -13,6 +13,7 @@ import pytest
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.relay import IDENTITY_HEADER, Relay, broken_off, socket_path, workers_in
 from headgate.backend.mcp.session import SessionIds, owner_of
+from headgate.expr.compile import compile_expression
 from headgate_engine.context.request import make_context
 
 CALL = b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a"}}'
@@ -167,6 +168,23 @@ def test_the_owner_is_the_same_at_the_other_worker() -> None:
         forged = FakeCall(fields=[(IDENTITY_HEADER, "A" * 80)])
         relay.restore(forged)
         assert owner_of(forged.context) == ""
+
+
+def test_the_other_worker_knows_what_expressions_see() -> None:
+    call = FakeCall()
+    call.context.metadata = {"team": "red", "bytes": b"\xff"}
+    call.context.dynamic = {"extauthz": {"a": [1.5, None]}, "mcp": {"tool": {"name": "x"}}}
+    client = Client(Answer())
+    asyncio.run(Relay(0, SessionIds(bytes(32)), lambda _index, _lasting: client).forward(call, 1, "key"))
+    there = FakeCall(fields=client.fields)
+    there.context = make_context("GET", "/else", "b.test", secure=True)
+    Relay(1, SessionIds(bytes(32)), lambda _index, _lasting: Client(None)).restore(there)
+    for text in ("metadata.team + string(size(metadata.bytes))", "extauthz.a[0]", "request.startTime", "request.version", "request.scheme", "source.address == null"):
+        assert compile_expression(text).evaluate(there.context) == compile_expression(text).evaluate(call.context), text
+    assert there.context.dynamic == {"extauthz": {"a": [1.5, None]}}, "and nothing that belongs to the message"
+    there.context.origin = {"source.address": "10.0.0.1", "proxy.bind": "bind/1"}
+    known = compile_expression("[source.address, proxy.bind, source.subject]").evaluate(there.context)
+    assert known == ["10.0.0.1", "bind/1", None]
 
 
 def test_the_other_workers(tmp_path: Path) -> None:
