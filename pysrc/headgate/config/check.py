@@ -83,6 +83,10 @@ def _suggestion(word: str, known: list[str]) -> str:
     import difflib  # for what is wrong alone
 
     close = difflib.get_close_matches(word, known, 1)
+    # Cluster resources have longer names for the same, `jwtAuthentication` for `jwtAuth`.
+    shorter = [name for name in known if len(name) > 3 and word.startswith(name)]
+    if shorter:
+        close = [max(shorter, key=len)]
     return f", did you mean {close[0]!r}?" if close else ""
 
 

@@ -197,6 +197,9 @@ WORDS = [
     ("routes: [{policies: {apiKey: {mode: strikt, keys: [{key: k}]}}}]", "did you mean 'strict'?"),
     ("gateways: {default: {prot: 1}}", "unknown field 'prot', did you mean 'port'?"),
     ("routes: [{backends: [{hosts: 'a:1'}]}]", "did you mean 'host'?"),
+    ("routes: [{policies: {jwtAuthentication: {}}}]", "did you mean 'jwtAuth'?"),
+    ("routes: [{policies: {basicAuthentication: {}}}]", "did you mean 'basicAuth'?"),
+    ("routes: [{policies: {apiKeyAuthentication: {}}}]", "did you mean 'apiKey'?"),
 ]  # fmt: skip
 
 
