@@ -3,8 +3,9 @@
 Usage: python -m bench.instructions.streams [--only WORD] [--events 400] [--profile FOLDER]
 
 Each event is a text delta that comes as a piece of its own. Cases: native replies, each pair of formats, guarded replies
-(masks: all built-in scanners; judged: a judge that passes every window), and translated replies behind guards. The
-connections and the request around the stream are not part of the figures; bench.instructions.run has them.
+(masks: all built-in scanners; judged: a judge that passes every window), and translated replies behind guards; `calls`:
+each event brings a piece of a tool call's arguments. The connections and the request around the stream are not part of
+the figures; bench.instructions.run has them.
 """
 
 from __future__ import annotations
@@ -39,17 +40,43 @@ EVENTS = {
               b'{"promptTokenCount":5,"totalTokenCount":5},"modelVersion":"m","responseId":"r"}\r\n\r\n',
 }  # fmt: skip
 NATIVE = ("completions", "messages", "responses", "gemini")
+CONVERSE = b'{"contentBlockIndex":0,"delta":{"text":"token %d "},"p":"abcdefgh"}'
+# Pieces of a tool call's arguments, and the events that open the call.
+CHUNK = b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,' \
+        b'"finish_reason":null}]}\n\n'
+CALLS = {
+    "completions": CHUNK % b'{"tool_calls":[{"index":0,"function":{"arguments":"token %d "}}]}',
+    "messages": b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta",'
+                b'"partial_json":"token %d "}}\n\n',
+    "responses": b'event: response.function_call_arguments.delta\ndata: {"type":"response.function_call_arguments.delta",'
+                 b'"sequence_number":9,"item_id":"fc_1","output_index":0,"delta":"token %d "}\n\n',
+    "converse": b'{"contentBlockIndex":0,"delta":{"toolUse":{"input":"token %d "}},"p":"abcdefgh"}',
+}  # fmt: skip
+OPENINGS = {
+    "completions": CHUNK % b'{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function",'
+                           b'"function":{"name":"find","arguments":""}}]}',
+    "messages": b'event: content_block_start\ndata: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use",'
+                b'"id":"toolu_1","name":"find","input":{}}}\n\n',
+    "responses": b'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,"item":'
+                 b'{"type":"function_call","id":"fc_1","call_id":"call_1","name":"find","arguments":""}}\n\n',
+}  # fmt: skip
 
 
-def events(form: str, count: int) -> list[bytes]:
-    """Return so many text deltas of a format."""
+def frame(event: str, payload: bytes) -> bytes:
+    return encode_frame({":event-type": event, ":content-type": "application/json", ":message-type": "event"}, payload)
+
+
+OPENINGS["converse"] = frame("contentBlockStart", b'{"contentBlockIndex":0,"start":{"toolUse":{"toolUseId":"t1","name":"find"}}}')
+
+
+def events(form: str, count: int, calls: bool = False) -> list[bytes]:
+    """Return so many deltas of a format, of text or of a call's arguments."""
     if form == "converse":
-        headers = {":event-type": "contentBlockDelta", ":content-type": "application/json", ":message-type": "event"}
-        return [
-            encode_frame(headers, b'{"contentBlockIndex":0,"delta":{"text":"token %d "},"p":"abcdefgh"}' % number)
-            for number in range(count)
-        ]
-    return [EVENTS[form].replace(MARK, b"%d" % number) for number in range(count)]
+        payload = CALLS[form] if calls else CONVERSE
+        found = [frame("contentBlockDelta", payload % number) for number in range(count)]
+    else:
+        found = [(CALLS if calls else EVENTS)[form].replace(MARK, b"%d" % number) for number in range(count)]
+    return [OPENINGS[form], *found] if calls else found
 
 
 def fed(feed: Feed) -> Run:
@@ -94,11 +121,15 @@ def cases() -> Iterator[tuple[str, str, Run]]:
     for form in NATIVE:
         yield f"native {form}", form, native(form)
     for client, upstream in pairs.PAIRS:
-        if pairs.PAIRS[client, upstream].streams:
+        if pairs.PAIRS[client, upstream].streams and client in REQUESTS:
             yield f"{upstream} to {client}", upstream, fed(translated(client, upstream))
+            if upstream in CALLS:
+                yield f"calls {upstream} to {client}", upstream, fed(translated(client, upstream))
     for form in NATIVE:
         yield f"masks {form}", form, fed(guarded(form, judged=False))
         yield f"judged {form}", form, fed(guarded(form, judged=True))
+        if form in CALLS:
+            yield f"calls masks {form}", form, fed(guarded(form, judged=False))
     for client, upstream in (("messages", "completions"), ("completions", "messages"), ("responses", "completions")):
         both = translated(client, upstream)
         yield f"masks {upstream} to {client}", upstream, fed(behind(both, guarded(client, judged=False)))
@@ -110,7 +141,7 @@ def child(only: str, count: int) -> None:
     """Run each case when the parent says so; a case is warm when its name is printed."""
     for name, form, run in cases():
         if only in name:
-            made = events(form, WARM_EVENTS + count)
+            made = events(form, WARM_EVENTS + count, name.startswith("calls"))
             run(made[:WARM_EVENTS])
             print(name, flush=True)
             sys.stdin.readline()

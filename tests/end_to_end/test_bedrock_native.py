@@ -78,8 +78,9 @@ BROKEN[-1] ^= 1
 
 @pytest.mark.parametrize(
     ("pieces", "end"),
-    [(HALF, "cut"), (HALF, "stall"), (HALF, "whole"), ((*HALF, CONVERSE_FRAMES[2][:20]), "whole"), ((*HALF, bytes(BROKEN)), "whole")],
-    ids=["cut", "stalled", "without its end", "half a frame", "a wrong checksum"],
+    [(HALF, "cut"), (HALF, "stall"), (HALF, "whole"), ((*HALF, CONVERSE_FRAMES[2][:20]), "whole"), ((*HALF, bytes(BROKEN)), "whole"),
+     ((b"".join((*HALF, BROKEN)),), "whole")],
+    ids=["cut", "stalled", "without its end", "half a frame", "a wrong checksum", "a wrong checksum in one read with words"],
 )  # fmt: skip
 def test_a_stream_that_breaks_is_an_error_of_the_client(running: Gateway, provider: StandIn, pieces: tuple[bytes, ...], end: str) -> None:
     provider.answers[:] = [stream(*pieces, end=end, kind=KIND)]

@@ -3,7 +3,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.eventstream cimport EventStreamDecoder
+from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder
 from headgate_engine.llm.content_capture cimport CapturedAnswer, CaptureOptions, count_of
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.sse.decode cimport SseDecoder
@@ -136,10 +136,15 @@ cdef class CaptureTap(ResponseTap):
 
     cdef int _events(self, const char* p, Py_ssize_t n) except -1:
         cdef SseDecoder events
+        cdef EventStreamDecoder frames
         if type(self.decoder) is not SseDecoder:
-            for frame in self.decoder.decode(p[:n]):
-                if frame.kind == "event":
-                    self.answer.event("" if frame.event == "chunk" else frame.event, inner_event(frame.data))
+            frames = <EventStreamDecoder>self.decoder
+            frames.feed(p, n)
+            while frames.next():
+                if frames.kind == FRAME_EVENT:
+                    name = "" if frames.event.p == NULL or frames.is_event(b"chunk", 5) else (
+                        frames.event.p[:frames.event.n].decode("utf-8", "replace"))
+                    self.answer.event(name, inner_event(frames.data[:frames.data_len]))
             return 0
         events = <SseDecoder>self.decoder
         events.feed(p, n)

@@ -1,6 +1,9 @@
 # cython: boundscheck=False
 """Amazon event stream decoding. boundscheck is off: all access is to C memory behind a check of its length."""
 
+from libc.stdint cimport uint32_t
+from libc.string cimport memcmp
+
 from json import dumps
 from typing import NamedTuple
 from zlib import crc32
@@ -19,6 +22,54 @@ cdef enum:
 
 cdef int[10] VALUE_LENGTH = [0, 0, 1, 2, 4, 8, VARIABLE, VARIABLE, 8, 16]
 
+# The strings of a frame that are read.
+cdef enum:
+    H_MESSAGE_TYPE = 0
+    H_EVENT_TYPE
+    H_EXCEPTION_TYPE
+    H_ERROR_CODE
+    H_ERROR_MESSAGE
+    H_NAMES
+
+cdef const char* NAMES[H_NAMES]
+NAMES[:] = [b":message-type", b":event-type", b":exception-type", b":error-code", b":error-message"]
+cdef int[H_NAMES] NAME_LENGTHS = [13, 11, 15, 11, 14]
+
+# CRC-32 (ISO-HDLC, as in zlib) of four bytes at a time: crc_table[k][b] is byte b behind which k zero bytes come.
+cdef uint32_t[4][256] crc_table
+
+
+cdef void fill_crc_table() noexcept:
+    cdef uint32_t value
+    cdef int i, k, _bit
+    for i in range(256):
+        value = <uint32_t>i
+        for _bit in range(8):
+            value = (value >> 1) ^ (<uint32_t>0xEDB88320 if value & 1 else <uint32_t>0)
+        crc_table[0][i] = value
+    for k in range(1, 4):
+        for i in range(256):
+            value = crc_table[k - 1][i]
+            crc_table[k][i] = (value >> 8) ^ crc_table[0][value & 0xFF]
+
+
+fill_crc_table()
+
+
+cdef uint32_t checksum(const unsigned char* p, Py_ssize_t n) noexcept nogil:
+    cdef uint32_t crc = 0xFFFFFFFF
+    while n >= 4:
+        crc ^= p[0] | (<uint32_t>p[1] << 8) | (<uint32_t>p[2] << 16) | (<uint32_t>p[3] << 24)
+        crc = (crc_table[3][crc & 0xFF] ^ crc_table[2][(crc >> 8) & 0xFF] ^ crc_table[1][(crc >> 16) & 0xFF]
+               ^ crc_table[0][crc >> 24])
+        p += 4
+        n -= 4
+    while n > 0:
+        crc = (crc >> 8) ^ crc_table[0][(crc ^ p[0]) & 0xFF]
+        p += 1
+        n -= 1
+    return ~crc
+
 
 class EventStreamError(ValueError):
     """The bytes are no event stream, or a frame is longer than the limit."""
@@ -32,8 +83,49 @@ class EventStreamMessage(NamedTuple):
     kind: str
 
 
-cdef inline Py_ssize_t u32(const unsigned char* p) noexcept:
+cdef inline Py_ssize_t u32(const unsigned char* p) noexcept nogil:
     return (<Py_ssize_t>p[0] << 24) | (p[1] << 16) | (p[2] << 8) | p[3]
+
+
+cdef inline bint says(FrameText text, const char* word, Py_ssize_t n) noexcept nogil:
+    return text.n == n and memcmp(text.p, word, n) == 0
+
+
+cdef str string_of(FrameText text):
+    return "" if text.p == NULL else text.p[:text.n].decode("utf-8", "replace")
+
+
+cdef int read_headers(const unsigned char* p, Py_ssize_t n, FrameText* found) except -1:
+    """Note the strings of a frame that are read; all others are skipped. Of two with one name the last counts."""
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t size, name, name_len
+    cdef int kind, i
+    while at < n:
+        name_len = p[at]
+        name = at + 1
+        at = name + name_len
+        if at + 1 > n:
+            raise EventStreamError("a header ends outside of its frame")
+        kind = p[at]
+        at += 1
+        if kind > 9:
+            raise EventStreamError("a header has an unknown type")
+        size = VALUE_LENGTH[kind]
+        if size == VARIABLE:
+            if at + 2 > n:
+                raise EventStreamError("a header ends outside of its frame")
+            size = (p[at] << 8) | p[at + 1]
+            at += 2
+        if at + size > n:
+            raise EventStreamError("a header ends outside of its frame")
+        if kind == STRING:
+            for i in range(H_NAMES):
+                if NAME_LENGTHS[i] == name_len and memcmp(p + name, NAMES[i], name_len) == 0:
+                    found[i].p = <const char*>p + at
+                    found[i].n = size
+                    break
+        at += size
+    return 0
 
 
 cdef class EventStreamDecoder:
@@ -48,82 +140,92 @@ cdef class EventStreamDecoder:
         self.max_frame = DEFAULT_MAX_FRAME
         self.buffer = ByteBuffer()
 
-    def decode(self, bytes chunk not None):
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t total, headers
+    cdef int feed(self, const char* p, Py_ssize_t n) except -1:
+        if self.failed:
+            return 0
+        if self.at:
+            self.buffer.consume(self.at)
+            self.at = 0
+        self.buffer.append(p, n)
+        return 0
+
+    cdef bint next(self) except -1:
         cdef const unsigned char* p
+        cdef Py_ssize_t total, headers
         if self.failed:
             raise EventStreamError("the stream is broken")
-        found = []
-        self.buffer.append(chunk, len(chunk))
+        if self.buffer.length - self.at < PRELUDE:
+            return False
+        p = <const unsigned char*>self.buffer.data + self.at
+        total = u32(p)
+        headers = u32(p + 4)
+        # A fault is one for ever: behind it no frame can be found.
+        self.failed = True
+        if u32(p + 8) != <Py_ssize_t>checksum(p, 8):
+            raise EventStreamError("the checksum of a frame's lengths is wrong")
+        if total > self.max_frame:
+            raise EventStreamError("a frame is too long")
+        if total < PRELUDE + TRAILER or headers > total - PRELUDE - TRAILER:
+            raise EventStreamError("the lengths of a frame do not fit")
+        if self.buffer.length - self.at < total:
+            self.failed = False
+            return False
+        self._frame(p, total, headers)
+        self.failed = False
+        self.at += total
+        return True
+
+    cdef bint is_event(self, const char* name, Py_ssize_t n) noexcept:
+        return self.kind == FRAME_EVENT and says(self.event, name, n)
+
+    cdef Py_ssize_t left(self) noexcept:
+        return self.buffer.length - self.at
+
+    cdef int _frame(self, const unsigned char* p, Py_ssize_t total, Py_ssize_t headers) except -1:
+        """Read a whole frame."""
+        cdef FrameText[H_NAMES] found
+        cdef int i
+        if u32(p + total - TRAILER) != <Py_ssize_t>checksum(p, total - TRAILER):
+            raise EventStreamError("the checksum of a frame is wrong")
+        for i in range(H_NAMES):
+            found[i].p = NULL
+            found[i].n = 0
+        read_headers(p + PRELUDE, headers, found)
+        self.raw, self.raw_len = <const char*>p, total
+        self.data, self.data_len = <const char*>p + PRELUDE + headers, total - TRAILER - PRELUDE - headers
+        self.message_type = found[H_MESSAGE_TYPE]
+        self.kind, self.event = FRAME_OTHER, found[H_EVENT_TYPE]
+        if self.message_type.p == NULL or says(self.message_type, b"event", 5):
+            self.kind = FRAME_EVENT
+        elif says(self.message_type, b"exception", 9):
+            self.kind, self.event = FRAME_EXCEPTION, found[H_EXCEPTION_TYPE]
+        elif says(self.message_type, b"error", 5):
+            self.kind, self.event = FRAME_ERROR, found[H_ERROR_CODE]
+            self._error(found[H_ERROR_MESSAGE])
+        return 0
+
+    cdef int _error(self, FrameText message) except -1:
+        """Give a frame without a payload one."""
+        self.made = dumps({"message": string_of(message)}).encode()
+        self.data, self.data_len = self.made, len(self.made)
+        return 0
+
+    def decode(self, bytes chunk not None):
+        cdef list found = []
+        self.feed(chunk, len(chunk))
         try:
-            while self.buffer.length - at >= PRELUDE:
-                p = <const unsigned char*>self.buffer.data + at
-                total = u32(p)
-                headers = u32(p + 4)
-                if u32(p + 8) != <Py_ssize_t>crc32(p[:8]):
-                    raise EventStreamError("the checksum of a frame's lengths is wrong")
-                if total > self.max_frame:
-                    raise EventStreamError("a frame is too long")
-                if total < PRELUDE + TRAILER or headers > total - PRELUDE - TRAILER:
-                    raise EventStreamError("the lengths of a frame do not fit")
-                if self.buffer.length - at < total:
-                    break
-                found.append(self._frame(p, total, headers))
-                at += total
+            while self.next():
+                kind = "event" if self.message_type.p == NULL else string_of(self.message_type)
+                found.append(EventStreamMessage(string_of(self.event), self.data[:self.data_len], kind))
         except EventStreamError:
-            self.failed = True
+            # What came whole in front of the fault is told first; the next call raises.
             if not found:
                 raise
-            # What came whole in front of the fault is told first; the next call raises.
-            return found
-        self.buffer.consume(at)
-        return found
-
-    cdef object _frame(self, const unsigned char* p, Py_ssize_t total, Py_ssize_t headers):
-        if u32(p + total - TRAILER) != <Py_ssize_t>crc32(p[:total - TRAILER]):
-            raise EventStreamError("the checksum of a frame is wrong")
-        named = self._headers(p + PRELUDE, headers)
-        payload = (<const char*>p)[PRELUDE + headers:total - TRAILER]
-        kind = named.get(":message-type", "event")
-        if kind == "error":
-            return EventStreamMessage(named.get(":error-code", ""),
-                         dumps({"message": named.get(":error-message", "")}).encode(), kind)
-        return EventStreamMessage(named.get(":exception-type" if kind == "exception" else ":event-type", ""), payload, kind)
-
-    cdef dict _headers(self, const unsigned char* p, Py_ssize_t n):
-        """The string headers; the others are skipped."""
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t size
-        cdef int kind
-        found = {}
-        while at < n:
-            size = p[at]
-            if at + 1 + size + 1 > n:
-                raise EventStreamError("a header ends outside of its frame")
-            name = (<const char*>p)[at + 1:at + 1 + size]
-            at += 1 + size
-            kind = p[at]
-            at += 1
-            if kind > 9:
-                raise EventStreamError("a header has an unknown type")
-            size = VALUE_LENGTH[kind]
-            if size == VARIABLE:
-                if at + 2 > n:
-                    raise EventStreamError("a header ends outside of its frame")
-                size = (p[at] << 8) | p[at + 1]
-                at += 2
-            if at + size > n:
-                raise EventStreamError("a header ends outside of its frame")
-            if kind == STRING:
-                value = (<const char*>p)[at:at + size]
-                found[name.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
-            at += size
         return found
 
     def rest(self):
         """The bytes behind the last frame."""
-        return self.buffer.data[:self.buffer.length] if self.buffer.length else b""
+        return self.buffer.data[self.at:self.buffer.length] if self.left() else b""
 
 
 def encode_frame(dict headers not None, bytes payload not None):

@@ -10,7 +10,7 @@ cdef class BedrockTap(NativeTap):
     cdef EventStreamDecoder frames       # None: the answer is no such stream
     cdef bint begun                      # the first frame has come
     cdef bint unfinished                 # what has come wants a terminal event
-    cdef int _frame(self, object frame) except -1
+    cdef int _frame(self, EventStreamDecoder frame) except -1
     cdef int _model_event(self, bytes told) except -1
 
 cdef BedrockTap bedrock_tap(LlmCall call, FormatRoute format_route)

@@ -5,8 +5,6 @@ BROKEN: str
 METRICS: str
 INPUT_COUNT: str
 OUTPUT_COUNT: str
-BEGINNINGS: frozenset[str]
-ENDINGS: frozenset[str]
 COUNTS: tuple[tuple[str, str, str], ...]
 
 class BedrockTap(NativeTap):

@@ -4,17 +4,21 @@
 events of the model's vendor in chunks; Amazon adds its own count, `amazon-bedrock-invocationMetrics`, to the last one.
 """
 
-import base64
+from libc.stdint cimport uint8_t
+from libc.string cimport memchr, memset
+
+import binascii
 import json
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
-from headgate_engine.llm.eventstream cimport EventStreamDecoder
+from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder
 from headgate_engine.llm.native cimport KEEP_LIMIT, NativeTap, last_usage, prepare_tap
 from headgate_engine.llm.target cimport FormatRoute
-from headgate_engine.peek.json cimport USAGE_ANYWHERE, USAGE_IN_MESSAGE, UsagePeek
+from headgate_engine.peek.json cimport DEFAULT_DEPTH, USAGE_ANYWHERE, USAGE_IN_MESSAGE, UsagePeek
+from headgate_engine.peek.scan cimport J_STRING, Field, Found, Scan, scan_text
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.eventstream import EventStreamError, encode_frame
@@ -25,9 +29,11 @@ BROKEN = "the provider sent a frame that is broken or too long"
 METRICS = "amazon-bedrock-invocationMetrics"
 # What tells the tokens of an InvokeModel answer whose body does not.
 INPUT_COUNT, OUTPUT_COUNT = "x-amzn-bedrock-input-token-count", "x-amzn-bedrock-output-token-count"
-# Events behind which another one must come, and those that end that.
-BEGINNINGS = frozenset(("messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop"))
-ENDINGS = frozenset(("messageStop", "metadata"))
+# The member of a chunk that holds an event of the model's vendor, in base64.
+cdef Field[2] chunk_fields
+chunk_fields[0].first = 1
+chunk_fields[1].name = b"bytes"
+chunk_fields[1].name_len = 5
 # Members of Usage by what METRICS and Converse's usage call them.
 COUNTS = (("provider_input_tokens", "inputTokenCount", "inputTokens"),
           ("output_tokens", "outputTokenCount", "outputTokens"),
@@ -64,46 +70,47 @@ cdef class BedrockTap(NativeTap):
         self.streaming = self.rewrites = True
         self.stream_error = stream_error
         self.frames = EventStreamDecoder(KEEP_LIMIT)
-        self.kept = ByteBuffer()
         self.peek = UsagePeek()
         self.ctx = ctx
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
-        cdef Py_ssize_t whole
-        if self.frames is None:
+        cdef EventStreamDecoder frames = self.frames
+        if frames is None:
             return NativeTap.feed(self, p, n, out)
         if self.fault is not None or self.refused:
             return True
-        self.kept.append(p, n)
+        frames.feed(p, n)
         try:
-            for frame in self.frames.decode(p[:n]):
-                self._frame(frame)
+            while frames.next():
+                self._frame(frames)
+                out.append(frames.raw, frames.raw_len)
         except EventStreamError:
-            self.frames.failed = True
-        whole = self.kept.length - self.frames.buffer.length
-        if self.frames.failed:
             self._break(BROKEN, out)
-        elif whole:
-            out.append(self.kept.data, whole)
-            self.kept.consume(whole)
         return True
 
-    cdef int _frame(self, object frame) except -1:
+    cdef int _frame(self, EventStreamDecoder frame) except -1:
+        cdef bytes told
         if not self.begun:
             self.begun = self.ready = True
             self._first()
-        if frame.kind != "event":
+        if frame.kind != FRAME_EVENT:
             self.done = self.refused = True      # the provider says that it fails
-        elif frame.event == "chunk":
-            try:
-                self._model_event(base64.b64decode(json.loads(frame.data)["bytes"]))
-            except (ValueError, TypeError, KeyError, RecursionError):
-                pass
-        elif frame.event == "metadata":
-            self._converse(frame.data)
+        elif frame.is_event(b"contentBlockDelta", 17):
+            self.unfinished = True
+        elif frame.is_event(b"chunk", 5):
+            told = chunk_event(frame.data, frame.data_len)
+            if told is not None:
+                self._model_event(told)
+        elif frame.is_event(b"metadata", 8):
+            self._converse(frame.data[:frame.data_len])
             self.done = self.finished = True
-        self.unfinished = frame.event in BEGINNINGS or self.unfinished and frame.event not in ENDINGS
+            self.unfinished = False
+        elif frame.is_event(b"messageStop", 11):
+            self.unfinished = False
+        elif (frame.is_event(b"messageStart", 12) or frame.is_event(b"contentBlockStart", 17)
+              or frame.is_event(b"contentBlockStop", 16)):
+            self.unfinished = True               # another event must come
         return 0
 
     cdef int _model_event(self, bytes told) except -1:
@@ -118,10 +125,12 @@ cdef class BedrockTap(NativeTap):
             self.unfinished = False
         if METRICS.encode() not in told:
             return 0
-        counts = json.loads(told)[METRICS]
         self.unfinished = False
         self.done = True
-        self._metrics(counts)
+        try:
+            self._metrics(json.loads(told)[METRICS])
+        except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
+            pass
         return 0
 
     def _converse(self, bytes text):
@@ -164,9 +173,8 @@ cdef class BedrockTap(NativeTap):
             if self.kept is not None and not self.skips:
                 self._converse(self.kept.data[:self.kept.length])
             return NativeTap.finish(self, ctx, out)
-        if self.fault is None and not self.refused and (self.kept.length or self.unfinished or not self.begun):
+        if self.fault is None and not self.refused and (self.frames.left() or self.unfinished or not self.begun):
             self._break(CUT, out)
-        self.kept.release()
         self.ctx = None
         return 0
 
@@ -190,3 +198,21 @@ cdef class BedrockTap(NativeTap):
 
     cdef int left(self) except -1:
         return NativeTap.left(self) if self.frames is None else 0
+
+
+cdef bytes chunk_event(const char* p, Py_ssize_t n):
+    """Return the event of the model's vendor in a chunk, None if there is none."""
+    cdef Found[2] found
+    cdef Scan scan
+    memset(found, 0, sizeof(found))
+    scan.text, scan.length = <const uint8_t*>p, n
+    scan.fields, scan.count, scan.max_depth, scan.found = chunk_fields, 2, DEFAULT_DEPTH, found
+    scan.duplicate = scan.empty = False
+    if scan_text(&scan) < 0 or found[1].kind != J_STRING:
+        return None
+    try:
+        if memchr(p + found[1].start, 92, found[1].stop - found[1].start) != NULL:
+            return binascii.a2b_base64(json.loads(p[found[1].start:found[1].stop]))
+        return binascii.a2b_base64(p[found[1].start + 1:found[1].stop - 1])
+    except ValueError:
+        return None

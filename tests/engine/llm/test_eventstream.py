@@ -77,6 +77,18 @@ def test_a_flipped_bit_anywhere_is_found(at: int) -> None:
         decoder.decode(FRAMES[0])
 
 
+def test_checksums_are_those_of_zlib_at_every_length() -> None:
+    source = random.Random(3)
+    for size in range(64):
+        payload = source.randbytes(size)
+        assert [frame.data for frame in EventStreamDecoder().decode(raw_frame(b"", payload))] == [payload]
+
+
+def test_a_header_that_comes_twice_counts_as_it_came_last() -> None:
+    headers = b"\x0b:event-type\x07\x00\x01a\x0b:event-type\x07\x00\x01b\x0d:message-type\x07\x00\x03odd"
+    assert EventStreamDecoder().decode(raw_frame(headers, b"{}")) == [("b", b"{}", "odd")]
+
+
 def test_frames_in_front_of_a_broken_one_are_told_first() -> None:
     decoder = EventStreamDecoder()
     assert len(decoder.decode(FRAMES[0] + b"\xff" * 16)) == 1

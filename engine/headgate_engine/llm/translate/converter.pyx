@@ -60,14 +60,17 @@ cdef class StreamConverter:
 
     cdef int _feed(self, const char* p, Py_ssize_t n) except -1:
         cdef SseDecoder events = self.events
+        cdef EventStreamDecoder frames = self.frames
         cdef EventReader reader = self.reader
         if reader.failed or self.writer.finished:
             return 0
         try:
             if events is None:
-                for frame in self.frames.decode(p[:n]):
-                    name, data = (<str>frame.event).encode("utf-8", "replace"), <bytes>frame.data
-                    reader.take_event(<bytes>name, len(<bytes>name), <bytes>data, len(<bytes>data))
+                frames.feed(p, n)
+                while frames.next():
+                    # An event without a type has a name, which is empty.
+                    reader.take_event(frames.raw if frames.event.p == NULL else frames.event.p, frames.event.n,
+                                      frames.data, frames.data_len)
                 return 0
             events.feed(p, n)
             while events.next():
@@ -81,6 +84,6 @@ cdef class StreamConverter:
         if fault is None and self.events is not None and self.events.start < self.events.buffer.length:
             # Some vendors omit the blank line after the last event.
             self._feed(b"\n\n", 2)
-        elif fault is None and self.frames is not None and self.frames.buffer.length and not self.writer.finished:
+        elif fault is None and self.frames is not None and self.frames.left() and not self.writer.finished:
             fault = "the provider's stream ended inside of a frame"
         return self.reader.close(fault)
