@@ -10,8 +10,19 @@ cdef enum:
     C_LOCAL = 4                # of an e-mail address before the @
     C_DOMAIN = 8               # after the @, without dots
     C_START = 16               # start of a candidate: a digit or @
+    C_INSIDE = 32              # may stand inside of a number, or is a byte of a character that may
+    C_OPENS = 64               # a number may begin with it
+    # Bytes in front of a number that decide what it is.
+    CONTEXT = 40
 
 cdef uint8_t CLASS[256]
+
+cdef struct Clean:
+    # Where a text that still grows can be cut without harm: no match, however the text goes on, has a byte on both sides
+    # of `at`, and what a match behind it is depends on CONTEXT bytes in front of it at most. `walked`: offset that the
+    # search has come to. `open`: the bytes in front of it may belong to a number.
+    Py_ssize_t at, walked
+    bint open
 
 cdef struct Group:
     # Consecutive digits. `before`: the separator before them as ASCII, 0 for the first group.
@@ -19,6 +30,8 @@ cdef struct Group:
     int length
     int before
 
+# Moves `clean` on to the last such place in a text of `n` bytes. Each byte is looked at once.
+cdef void walk(const uint8_t* p, Py_ssize_t n, Clean* clean) noexcept nogil
 # Reads groups of digits from `at` on, with one separator between two. `groups` has MAX_GROUPS elements.
 cdef int read_groups(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Group* groups) noexcept nogil
 # These return the end of the number that begins with the first group, -1 for none.

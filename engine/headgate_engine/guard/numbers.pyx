@@ -13,7 +13,6 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcmp
 
 cdef enum:
-    WORD_BEFORE = 40           # bytes before nine bare digits in which a word marks them as an SSN
     MAX_GROUP = 20             # most digits of one group
     PHONE_GROUPS = 7           # most groups of digits in a telephone number
 
@@ -30,9 +29,39 @@ cdef void fill_classes() noexcept:
     CLASS[45] = C_LOCAL | C_DOMAIN
     CLASS[46] = CLASS[43] = C_LOCAL
     CLASS[64] = C_START
+    # What separator() and phone_at() take between digits. Of characters of several bytes each byte counts.
+    for c in range(256):
+        if (48 <= c <= 57 or 9 <= c <= 13 or c == 32 or c == 40 or c == 41 or c == 43 or c == 45 or c == 46
+                or c == 0xC2 or c == 0xA0 or c == 0xE2 or c == 0x80 or 0x90 <= c <= 0x95 or c == 0xAF or c == 0x87):
+            CLASS[c] |= C_INSIDE
+        if 48 <= c <= 57 or c == 40 or c == 43:
+            CLASS[c] |= C_OPENS
 
 
 fill_classes()
+
+
+cdef void walk(const uint8_t* p, Py_ssize_t n, Clean* clean) noexcept nogil:
+    """Find the last place where an address cannot go on, and in front of which no number may have begun.
+
+    An address consists of word characters, full stops, hyphens, plus signs and the @: behind any other byte it has ended.
+    A number begins with a digit, a plus sign or a bracket, and consists of C_INSIDE bytes: in a run of these without such
+    a beginning there is none. All that is looked at behind a match lies in front of the byte that ends it.
+    """
+    cdef uint8_t c
+    cdef uint8_t kind
+    cdef Py_ssize_t at
+    for at in range(clean.walked, n):
+        c = p[at]
+        kind = CLASS[c]
+        if not kind & C_INSIDE:
+            clean.open = False
+        elif kind & C_OPENS:
+            clean.open = True
+        if not clean.open and not kind & (C_WORD | C_LOCAL | C_DOMAIN) and c != 64:
+            clean.at = at + 1
+    if n > clean.walked:
+        clean.walked = n
 
 
 cdef int separator(const uint8_t* p, Py_ssize_t at, Py_ssize_t n, Py_ssize_t* size) noexcept nogil:
@@ -128,8 +157,8 @@ cdef Py_ssize_t card_at(const uint8_t* p, Py_ssize_t n, Group* groups, int count
 
 cdef bint says_ssn(const uint8_t* p, Py_ssize_t at) noexcept nogil:
     """Return whether a word before nine bare digits marks them as an SSN."""
-    cdef Py_ssize_t start = at - WORD_BEFORE if at > WORD_BEFORE else 0
-    cdef uint8_t lower[WORD_BEFORE + 1]
+    cdef Py_ssize_t start = at - CONTEXT if at > CONTEXT else 0
+    cdef uint8_t lower[CONTEXT + 1]
     cdef Py_ssize_t i
     cdef Py_ssize_t size = at - start
     for i in range(size):

@@ -47,13 +47,16 @@ cdef class Scanner:
     cdef bint follows          # a pattern comes after a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
     cdef object pattern_set    # re2.Set over all patterns, None: fewer than two
-    # Finds the built-ins in a text. Where two overlap, the one of the first rule in the list wins.
-    cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
+    # Finds the built-ins in a text, those that begin at or behind `start`. Where two overlap, the one of the first rule in
+    # the list wins.
+    cdef int search(self, const uint8_t* p, Py_ssize_t start, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
+    # The edits of start..stop of a text, for a scanner without patterns.
+    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop)
     # Returns the hits as edits: (start, stop, replacement, rule).
     cdef list builtin_edits_of(self, Workspace work)
     cdef Order _order(self, Py_ssize_t first, Py_ssize_t last)
-    cdef list _builtin_edits(self, bytes text, Order order)
-    cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil
+    cdef list _builtin_edits(self, bytes text, Py_ssize_t start, Py_ssize_t stop, Order order)
+    cdef int _pass(self, const uint8_t* p, Py_ssize_t first, Py_ssize_t n, Hits* out, int wanted) except -1 nogil
     cdef int _numbers(self, const uint8_t* p, Py_ssize_t n, Group* groups, int count, int wanted, Py_ssize_t* floor,
                       Hits* out) except -1 nogil
     cdef int _take(self, const uint8_t* p, int kind, Workspace work) except -1 nogil

@@ -145,9 +145,9 @@ cdef class Scanner:
             self.pattern_set = _set_of([self.rules[index][1] for index in self.pattern_rules])
         self.order = self._order(0, len(self.rules))
 
-    cdef int _pass(self, const uint8_t* p, Py_ssize_t n, Hits* out, int wanted) except -1 nogil:
-        """Collect the matches of the wanted built-ins, left to right."""
-        cdef Py_ssize_t at = 0
+    cdef int _pass(self, const uint8_t* p, Py_ssize_t first, Py_ssize_t n, Hits* out, int wanted) except -1 nogil:
+        """Collect the matches of the wanted built-ins from `first` on, left to right."""
+        cdef Py_ssize_t at = first
         cdef Py_ssize_t start = 0
         cdef Py_ssize_t stop
         cdef Py_ssize_t floor[BUILTINS]
@@ -158,7 +158,7 @@ cdef class Scanner:
         out.count = 0
         out.stopped = -1
         for i in range(BUILTINS):
-            floor[i] = 0
+            floor[i] = first
         while True:
             at = next_start(p, at, n)
             if at >= n:
@@ -208,9 +208,10 @@ cdef class Scanner:
                 floor[kind] = stop
         return 0
 
-    cdef int search(self, const uint8_t* p, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil:
+    cdef int search(self, const uint8_t* p, Py_ssize_t start, Py_ssize_t n, const Order* order,
+                    Workspace work) except -1 nogil:
         cdef int i
-        self._pass(p, n, &work.hits, order.wanted)
+        self._pass(p, start, n, &work.hits, order.wanted)
         work.taken.count = 0
         if work.hits.count == 0:
             return 0
@@ -283,16 +284,18 @@ cdef class Scanner:
                     order.count += 1
         return order
 
-    cdef list _builtin_edits(self, bytes text, Order order):
+    cdef list _builtin_edits(self, bytes text, Py_ssize_t start, Py_ssize_t stop, Order order):
         cdef Workspace work
         cdef const uint8_t* p = <const uint8_t*>PyBytes_AS_STRING(text)
-        cdef Py_ssize_t n = PyBytes_GET_SIZE(text)
-        if not order.wanted:
+        if not order.wanted or next_start(p, start, stop) == stop:
             return []
         work = Workspace.__new__(Workspace)
         with nogil:
-            self.search(p, n, &order, work)
+            self.search(p, start, stop, &order, work)
         return self.builtin_edits_of(work)
+
+    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop):
+        return self._builtin_edits(text, start, stop, self.order)
 
     cdef list builtin_edits_of(self, Workspace work):
         cdef Py_ssize_t i
@@ -341,7 +344,7 @@ cdef class Scanner:
     def first(self, bytes text not None, ScanBudget budget=None):
         best = -1
         budget = budget or ScanBudget()
-        for edit in self._builtin_edits(text, self.order):
+        for edit in self._builtin_edits(text, 0, len(text), self.order):
             if best < 0 or edit[3] < best:
                 best = edit[3]
         for rule in self._suspects(text):
@@ -361,7 +364,7 @@ cdef class Scanner:
         budget = budget or ScanBudget()
         suspects = self._suspects(text) if self.pattern_rules else []
         if not suspects:
-            done = self._builtin_edits(text, self.order)
+            done = self._builtin_edits(text, 0, len(text), self.order)
             if not done or not self.follows:
                 return done
             # A pattern may match the result of a mask, so apply rule by rule.
@@ -375,7 +378,7 @@ cdef class Scanner:
                 last = index
                 while last < len(self.rules) and self.patterns[last] is None:
                     last += 1
-                found = self._builtin_edits(working, self._order(index, last))
+                found = self._builtin_edits(working, 0, len(working), self._order(index, last))
             if found:
                 done = compose_edits(done, found) if done else found
                 working = apply_edits(text, done)

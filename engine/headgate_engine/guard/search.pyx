@@ -44,7 +44,7 @@ cdef class Search:
         while run < texts.run_count:
             if bits >> texts.runs[run].scope & 1:
                 texts.text_of(run, &self.text)
-                scanner.search(self.text.p, self.text.n, &scanner.order, self.work)
+                scanner.search(self.text.p, 0, self.text.n, &scanner.order, self.work)
                 if self.work.taken.count:
                     return run
             run += 1

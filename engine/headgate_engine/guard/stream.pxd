@@ -14,6 +14,7 @@ cdef class StreamGuard:
     cdef SseDecoder decoder
     cdef StreamTexts content
     cdef Scanner scanner       # of the masks, None: no masks
+    cdef bint by_cuts          # no pattern is among them: the text is scanned once, from one clean cut to the next
     cdef list waiting          # Frames that wait for guards
     cdef Py_ssize_t waiting_bytes
     cdef int judging           # number of frames that guards are judging, -1: none
@@ -24,6 +25,8 @@ cdef class StreamGuard:
     cdef int _take_block(self, StreamFrame frame) except -1
     cdef int _pass(self, StreamFrame frame) except -1
     cdef int _settle(self, bint all_of_it) except -1
-    cdef int _settle_one(self, ChoiceText said, bint all_of_it) except -1
+    cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1
+    cdef Py_ssize_t _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t safe) except -1
+    cdef int _cut_off(self, ChoiceText choice, Py_ssize_t settled) except -1
     cdef int _release(self) except -1
     cdef bytes _masked(self, StreamFrame frame)

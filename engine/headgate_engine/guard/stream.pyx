@@ -1,5 +1,8 @@
 """Guards on streamed replies; see stream.pxd."""
 
+from libc.stdint cimport uint8_t
+
+from headgate_engine.guard.numbers cimport CONTEXT, walk
 from headgate_engine.guard.scan cimport Scanner
 from headgate_engine.guard.spans cimport unquoted
 from headgate_engine.guard.stream_texts cimport (
@@ -20,6 +23,8 @@ LIMIT = 65536
 cdef enum:
     # Most bytes of an unfinished match that wait. A longer match is masked before it is complete.
     LONG_MATCH = 4096
+    # A text that was scanned is cut off when it is this long.
+    SCANNED = 512
 
 
 cdef Py_ssize_t char_start(bytes text, Py_ssize_t at):
@@ -39,6 +44,7 @@ cdef class StreamGuard:
         self.format = format
         self.judged = judged
         self.scanner = scanner
+        self.by_cuts = scanner is not None and not scanner.pattern_rules
         self.window, self.overlap, self.limit = window, overlap, limit
         self.decoder = SseDecoder()
         self.content = StreamTexts(format, judged)
@@ -183,7 +189,7 @@ cdef class StreamGuard:
                 if choice.text is None:
                     choice.text, choice.edits = b"", []
                     choice.base = choice.settled = piece.low
-                choice.text += piece.text
+                choice.text = <bytes>choice.text + <bytes>piece.text
                 piece.text = None
                 choice.changed = True
                 choice.closed = False
@@ -210,40 +216,71 @@ cdef class StreamGuard:
 
     cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1:
         """Find the masks in the part of the text that later bytes cannot change."""
-        cdef Py_ssize_t start, stop, safe
-        cdef Py_ssize_t end = choice.base + len(choice.text)
+        cdef bytes text = choice.text
+        cdef Py_ssize_t n = len(text)
+        cdef Py_ssize_t settled = choice.settled - choice.base
+        cdef Py_ssize_t stop = n               # of what is scanned
+        cdef Py_ssize_t safe = n
         choice.changed = False
-        if choice.settled >= end:
+        if settled >= n:
             return 0
-        safe = end
+        if self.by_cuts:
+            walk(<const uint8_t*><const char*>text, n, &choice.clean)
         if not all_of_it:
-            safe = choice.base + char_start(choice.text, len(choice.text) - self.overlap if len(choice.text) > self.overlap else 0)
-            if safe <= choice.settled:
+            safe = char_start(text, n - self.overlap) if n > self.overlap else 0
+            if self.by_cuts and choice.clean.at >= safe:
+                safe = stop = choice.clean.at
+            if safe <= settled:
                 return 0
-        found = []
-        for low, high, replacement, _rule in self.scanner.edits(choice.text):
-            start, stop = choice.base + low, choice.base + high
-            if stop <= choice.settled:
+        safe = self._find(choice, stop, safe)
+        if safe > settled:
+            choice.settled = choice.base + safe
+            if self.by_cuts and choice.clean.at <= safe:
+                choice.start = choice.clean.at
+            self._cut_off(choice, safe)
+        return 0
+
+    cdef Py_ssize_t _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t safe) except -1:
+        """Add the masks of the text in front of `stop` that begin in front of `safe`. Return what is safe then."""
+        cdef Py_ssize_t low, high, settled = choice.settled - choice.base
+        cdef list edits, found = []
+        if self.by_cuts:
+            edits = self.scanner.edits_between(choice.text, choice.start, stop)
+        else:
+            edits = self.scanner.edits(choice.text)
+        for low, high, replacement, _rule in edits:
+            if high <= settled:
                 continue                     # already masked; the text is only context for later matches
-            if start >= safe:
+            if low >= safe:
                 break
-            if start < choice.settled:
-                start = choice.settled
-            if stop > safe:
-                if stop - start <= LONG_MATCH:
-                    safe = start             # the match may continue
+            if low < settled:
+                low = settled
+            if high > safe:
+                if high - low <= LONG_MATCH:
+                    safe = low               # the match may continue
                     break
-                safe = stop
-            found.append((start, stop, replacement))
-        choice.edits += found
-        self.masks += len(found)
-        if safe > choice.settled:
-            choice.settled = safe
-            stop = safe - self.overlap
-            if stop > choice.base:
-                stop = char_start(choice.text, stop - choice.base)
-                choice.text = choice.text[stop:]
-                choice.base += stop
+                safe = high
+            found.append((choice.base + low, choice.base + high, replacement))
+        if found:
+            choice.edits += found
+            self.masks += len(found)
+        return safe
+
+    cdef int _cut_off(self, ChoiceText choice, Py_ssize_t settled) except -1:
+        """Let go of text that no later match needs."""
+        cdef Py_ssize_t cut = settled - self.overlap
+        if self.by_cuts and choice.start - CONTEXT > cut:
+            if settled < SCANNED:
+                return 0                     # little is carried along more cheaply than it is copied
+            cut = choice.start - CONTEXT
+        if cut <= 0:
+            return 0
+        cut = char_start(choice.text, cut)
+        choice.text = choice.text[cut:]
+        choice.base += cut
+        choice.clean.at = max(choice.clean.at - cut, 0)
+        choice.clean.walked -= cut
+        choice.start = max(choice.start - cut, 0)
         return 0
 
     cdef int _release(self) except -1:

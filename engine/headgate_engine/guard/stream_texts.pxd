@@ -1,5 +1,6 @@
 # What the events of a streamed reply say: the text deltas of each choice, repetitions of whole texts, and ends of texts.
 
+from headgate_engine.guard.numbers cimport Clean
 from headgate_engine.peek.delta cimport DeltaPeek
 
 cdef enum FrameForm:
@@ -34,6 +35,8 @@ cdef class ChoiceText:
     # -- masking
     cdef bytes text            # the text from `base` on, for scans
     cdef Py_ssize_t base, settled
+    cdef Clean clean           # in `text`
+    cdef Py_ssize_t start      # in `text`: where the next scan begins, behind a place that was clean
     cdef bint closed, changed
     cdef list edits            # (low, high, replacement) of the settled text
 

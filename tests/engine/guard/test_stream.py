@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.guard.scan import Scanner
+from headgate_engine.guard.scan import BUILTIN_NAMES, Scanner
 from headgate_engine.guard.stream import LIMIT, OVERLAP, REALTIME, STREAMED, StreamGuard
 from headgate_engine.sse.decode import SseDecoder, SseError
 from headgate_engine.websocket.frames import FrameReader, frame
@@ -131,6 +132,70 @@ def test_masks_are_those_of_the_whole_text_wherever_it_is_cut(form: str, texts: 
     assert said(out, form) == {i: scanner.mask(text.encode()).decode() for i, text in whole.items()}
     if all(scanner.first(text.encode()) < 0 for text in whole.values()):
         assert out == stream
+
+
+BUILTINS = Scanner([("builtin", name) for name in BUILTIN_NAMES])
+# Beginnings, middles and ends of numbers and addresses, what stands between their parts, and what breaks them.
+PARTS = ("4111", "1111", "123-45-6789", "123", "45", "6789", "046 454 286", "046454286", "ssn", "social", "+1 ", "(", ")", "202", "555",
+         "0123", "1999-12-31", " ", "  ", "-", ".", "\u00a0", "\u2011", "\u202f", "\n", "\t", "jo", "@", "ex.io", "j.d+x@a-b.example.com",
+         ",", "x", "_", "\u00e9", "\u6f22\u5b57", "word ", " " * 300, "7" * 25)  # fmt: skip
+
+
+def chunk(text: str) -> bytes:
+    return sse({"choices": [{"index": 0, "delta": {"content": text}}]})
+
+
+def masked_in(pieces: list[str], overlap: int = OVERLAP) -> tuple[str, list[str]]:
+    """The text that a client gets of these deltas, and what it has got when each of them has come."""
+    guard = StreamGuard("completions", scanner=BUILTINS, overlap=overlap)
+    out, seen = b"", []
+    for piece in pieces:
+        guard.feed(chunk(piece))
+        out += guard.take()
+        seen.append(said(out, "completions").get(0, ""))
+    guard.end()
+    return said(out + guard.take(), "completions").get(0, ""), seen
+
+
+# With the usual overlap an address has at most that many bytes in front of its last one.
+@pytest.mark.parametrize(("parts", "overlap"), [(PARTS, OVERLAP), ((*PARTS, "a" * 300), 10_000)], ids=["usual", "wide"])
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), splits=st.sets(st.integers(0, 2000), max_size=12))
+def test_numbers_and_addresses_are_those_of_the_whole_text_wherever_it_is_cut(
+    parts: tuple[str, ...], overlap: int, data: st.DataObject, splits: set[int]
+) -> None:
+    text = "".join(data.draw(st.lists(st.sampled_from(parts), max_size=16)))
+    edges = sorted({0, len(text), *(at for at in splits if at < len(text))})
+    pieces = [text[a:b] for a, b in pairwise(edges)]
+    assert masked_in(pieces, overlap)[0] == BUILTINS.mask(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pay 4111 1111 1111 1111, not 4111 1111 1111 1112 or ssn: 123456789 x, 123-45-6789. call +1 (202) 555-0123 or 202.555.0123 now",
+        "to jo.doe+x@mail.example.com. On 1999-12-31 my social number was 123456789 and the sin 046 454 286;046454286 ok@ @x a@b.",
+        "\u6f22\u5b57 4111\u00a01111\u00a01111\u00a01111 \u6f22 123\u201145\u20116789\u6f22 t\u00e9l +33 1 42 68 53 00\n1 2 3 4 5 6 7 8",
+        "social " + "x" * 34 + " 123456789 " + "a" * 200 + "@example.com " + "-" * 300 + "4111111111111111",
+    ],
+)
+def test_numbers_and_addresses_are_found_with_a_split_at_every_place(text: str) -> None:
+    whole = BUILTINS.mask(text.encode()).decode()
+    assert "<" in whole
+    assert masked_in(list(text))[0] == whole
+    for at in range(len(text)):
+        assert masked_in([text[:at], text[at:]])[0] == whole
+        assert masked_in([text[:at], text[at : at + 3], text[at + 3 :]])[0] == whole
+
+
+def test_text_in_which_no_match_can_go_on_does_not_wait() -> None:
+    """Without patterns a text waits for the word, or for the run of numbers, that is not complete."""
+    words = ["It ", "is 4", ", or ", "5 ", "or so. ", "Mail", " us", ": jo@", "ex.io", ", ok"]
+    whole, seen = masked_in(words)
+    assert seen == ["It ", "It ", "It is 4, or ", "It is 4, or ", "It is 4, or 5 or so. ", "It is 4, or 5 or so. ",
+                    "It is 4, or 5 or so. Mail", "It is 4, or 5 or so. Mail us", "It is 4, or 5 or so. Mail us",
+                    "It is 4, or 5 or so. Mail us: <EMAIL_ADDRESS>"]  # fmt: skip
+    assert whole == "It is 4, or 5 or so. Mail us: <EMAIL_ADDRESS>, ok"
 
 
 @pytest.mark.parametrize("form", sorted(STREAMED))
