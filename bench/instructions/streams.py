@@ -3,7 +3,7 @@
 Usage: python -m bench.instructions.streams [--only WORD] [--events 400] [--profile FOLDER]
 
 Each event is a text delta that comes as a piece of its own. Cases: native replies, each pair of formats, guarded replies
-(masks: all built-in scanners; judged: a judge that passes every window), and translated replies behind guards; `calls`:
+(masks: all built-in scanners; pattern: these and a pattern; judged: a judge that passes every window), and translated replies behind guards; `calls`:
 each event brings a piece of a tool call's arguments. The connections and the request around the stream are not part of
 the figures; bench.instructions.run has them.
 """
@@ -102,8 +102,9 @@ def translated(client: str, upstream: str) -> Callable[[bytes], bytes]:
     return pair.stream(pair.request({**REQUESTS[client], "stream": True}, pairs.Options())).feed
 
 
-def guarded(form: str, judged: bool) -> Feed:
-    scanner = None if judged else Scanner([("builtin", name) for name in BUILTIN_NAMES])
+def guarded(form: str, judged: bool, *patterns: str) -> Feed:
+    rules = [("builtin", name) for name in BUILTIN_NAMES] + [("pattern", pattern) for pattern in patterns]
+    scanner = None if judged else Scanner(rules)
     guard = machine(form, judged, scanner, (1024, 256))
     return GuardedStream(guard, lambda _texts: None, str, lambda: None).feed
 
@@ -128,6 +129,7 @@ def cases() -> Iterator[tuple[str, str, Run]]:
     for form in NATIVE:
         yield f"masks {form}", form, fed(guarded(form, judged=False))
         yield f"judged {form}", form, fed(guarded(form, judged=True))
+        yield f"pattern {form}", form, fed(guarded(form, False, r"(?i)blue heron"))
         if form in CALLS:
             yield f"calls masks {form}", form, fed(guarded(form, judged=False))
     for client, upstream in (("messages", "completions"), ("completions", "messages"), ("responses", "completions")):

@@ -3,7 +3,8 @@
 from libc.stdint cimport uint8_t
 
 from headgate_engine.guard.spans cimport K_STRING, items_at, members_at, unquoted
-from headgate_engine.peek.delta cimport DELTA_COMPLETIONS, DELTA_RESPONSES, DeltaPeek, delta_peek
+from headgate_engine.peek.delta cimport (
+    DELTA_COMPLETIONS, DELTA_RESPONSES, SAYS_MORE, SAYS_TEXT, DeltaPeek, delta_peek)
 from headgate_engine.peek.json cimport ObjectPeek
 from headgate_engine.peek.scan cimport skip_blanks
 
@@ -91,17 +92,25 @@ cdef class StreamTexts:
         return 0
 
     cdef bint _delta(self, StreamFrame frame, Py_ssize_t at, Py_ssize_t n) except -1:
-        """Read an event that is nothing but a text delta. Return False for others."""
+        """Read an event that is nothing but one delta. Return False for others."""
         cdef DeltaPeek peek = self.peek
         cdef bytes data = frame.data
         cdef bytes key
-        # A null `tool_calls` completes the text like a list of calls.
-        if peek is None or not peek.plain(<const char*>data + at, n) or peek.calls:
+        cdef int says = SAYS_MORE if peek is None else peek.look(<const char*>data + at, n)
+        if says == SAYS_MORE:
             return False
+        # Thoughts and arguments are not guarded. In completions the text is complete at `tool_calls`, be it null.
+        if says != SAYS_TEXT and not peek.calls:
+            return True
         key = data[at + peek.index_start:at + peek.index_stop] if peek.index_stop else b"0"
         if peek.format == DELTA_RESPONSES:
             key += b"," + (data[at + peek.part_start:at + peek.part_stop] if peek.part_stop else b"0")
-        self._says(frame, key, at + peek.start, at + peek.stop)
+        if says == SAYS_TEXT:
+            self._says(frame, key, at + peek.start, at + peek.stop)
+        if peek.calls:
+            self._ends(frame, key)
+        if says != SAYS_TEXT:
+            return True
         if peek.marks_stop:
             empty = b"null" if peek.format == DELTA_COMPLETIONS else b"[]" if peek.format == DELTA_RESPONSES else b"{}"
             frame.marks = [(at + peek.marks_start, at + peek.marks_stop, empty)]

@@ -1,5 +1,5 @@
 class DeltaPeek:
-    """Recognises events of one format that are nothing but a text delta.
+    """Recognises events of one format that are nothing but one delta: of text, of a thought, of a call's arguments.
 
     format: completions, messages, responses, gemini or converse; ValueError for others.
     """
@@ -9,7 +9,7 @@ class DeltaPeek:
     def format(self) -> int: ...
     @property
     def start(self) -> int:
-        """Where the text begins, at its opening quote."""
+        """Where the delta begins, at its opening quote."""
     @property
     def stop(self) -> int:
         """Behind its closing quote."""
@@ -35,6 +35,14 @@ class DeltaPeek:
         """Behind Gemini's usageMetadata; 0: there is none."""
     @property
     def calls(self) -> bool:
-        """Whether `tool_calls` is there and null."""
-    def read(self, data: bytes) -> bytes | None:
-        """Return the text as JSON, quotes included; None for an event that is anything else than one text delta."""
+        """Whether `tool_calls` is there."""
+    @property
+    def call_start(self) -> int: ...
+    @property
+    def call_stop(self) -> int:
+        """Behind the number of a tool call of completions; 0: there is none, or the index tells it."""
+    def read(self, data: bytes) -> tuple[str, bytes] | None:
+        """Return what the delta is (`text`, `thought`, `arguments`), and itself as JSON, quotes included.
+
+        None for an event that says more, or anything else.
+        """

@@ -1,5 +1,5 @@
 # cython: boundscheck=False
-"""Text deltas of streamed LLM replies; see delta.pxd.
+"""Deltas of streamed LLM replies; see delta.pxd.
 
 boundscheck is off: members are indexed by constants below DELTA_FIELDS, and all spans come from the scan of the same text.
 """
@@ -9,8 +9,9 @@ from libc.string cimport memcmp, memset
 
 from headgate_engine.peek.json cimport DEFAULT_DEPTH
 from headgate_engine.peek.scan cimport (
-    J_FALSE, J_NONE, J_NULL, J_NUMBER, J_OBJECT, J_STRING, Field, Found, Scan, scan_text)
+    J_ARRAY, J_FALSE, J_NONE, J_NULL, J_NUMBER, J_OBJECT, J_STRING, Field, Found, Scan, scan_text)
 
+cdef tuple WORDS = ("", "text", "thought", "arguments")
 cdef tuple NAMES = ("completions", "messages", "responses", "gemini", "converse")
 
 # Watched members: index -> path. An object precedes its members; "" stands for the items of an array.
@@ -21,13 +22,23 @@ cdef enum:
     C_DELTA
     C_LOGPROBS
     C_CONTENT
-    C_TOOL_CALLS               # from here on: must be null or absent
-    C_ALL = C_TOOL_CALLS + 8
+    C_REASONING_CONTENT
+    C_REASONING
+    C_TOOL_CALLS
+    C_CALL
+    C_CALL_INDEX
+    C_FUNCTION
+    C_NAME
+    C_ARGUMENTS
+    C_SIGNATURE                # from here on: must be null or absent
+    C_ALL = C_SIGNATURE + 11
     B_TYPE = 1                 # of messages
     B_INDEX
     B_DELTA
     B_DELTA_TYPE
     B_TEXT
+    B_JSON
+    B_THINKING
     B_ALL
     R_TYPE = 1                 # of responses
     R_OUTPUT_INDEX
@@ -51,22 +62,32 @@ cdef enum:
     V_INDEX = 1                # of Converse
     V_DELTA
     V_TEXT
-    V_ALL
+    V_CALL
+    V_INPUT
+    V_REASONING
+    V_THOUGHT
+    V_CITATION                 # from here on: must be null or absent
+    V_ALL = V_CITATION + 3
 
 cdef tuple CHOICE = ("choices", "")
+cdef tuple DELTA = (*CHOICE, "delta")
+cdef tuple CALL = (*DELTA, "tool_calls", "")
 cdef tuple CANDIDATE = ("candidates", "")
 cdef tuple PART = (*CANDIDATE, "content", "parts", "")
+cdef tuple REASONING = ("delta", "reasoningContent")
 cdef tuple TABLES = (
-    (("choices",), CHOICE, (*CHOICE, "index"), (*CHOICE, "delta"), (*CHOICE, "logprobs"), (*CHOICE, "delta", "content"),
-     (*CHOICE, "delta", "tool_calls"), (*CHOICE, "delta", "refusal"), (*CHOICE, "delta", "reasoning"),
-     (*CHOICE, "delta", "reasoning_content"), (*CHOICE, "delta", "reasoning_signature"), (*CHOICE, "finish_reason"),
-     ("usage",), ("error",)),
-    (("type",), ("index",), ("delta",), ("delta", "type"), ("delta", "text")),
+    (("choices",), CHOICE, (*CHOICE, "index"), DELTA, (*CHOICE, "logprobs"), (*DELTA, "content"), (*DELTA, "reasoning_content"),
+     (*DELTA, "reasoning"), CALL[:4], CALL, (*CALL, "index"), (*CALL, "function"), (*CALL, "function", "name"),
+     (*CALL, "function", "arguments"), (*DELTA, "reasoning_signature"), (*DELTA, "thinking_blocks"), (*DELTA, "refusal"),
+     (*DELTA, "annotations"), (*DELTA, "audio"), (*DELTA, "images"), (*DELTA, "reasoning_details"), (*CALL, "extra_content"),
+     (*CHOICE, "finish_reason"), ("usage",), ("error",)),
+    (("type",), ("index",), ("delta",), ("delta", "type"), ("delta", "text"), ("delta", "partial_json"), ("delta", "thinking")),
     (("type",), ("output_index",), ("content_index",), ("delta",), ("logprobs",)),
     (("candidates",), CANDIDATE, (*CANDIDATE, "index"), (*CANDIDATE, "content"), PART[:4], PART, (*PART, "text"),
      (*PART, "thought"), (*PART, "functionCall"), (*CANDIDATE, "logprobsResult"), ("usageMetadata",),
      (*CANDIDATE, "finishReason"), ("error",)),
-    (("contentBlockIndex",), ("delta",), ("delta", "text")),
+    (("contentBlockIndex",), ("delta",), ("delta", "text"), ("delta", "toolUse"), ("delta", "toolUse", "input"), REASONING,
+     (*REASONING, "text"), ("delta", "citation"), (*REASONING, "signature"), (*REASONING, "redactedContent")),
 )
 cdef Field tables[DELTA_FORMATS][DELTA_FIELDS]
 cdef int sizes[DELTA_FORMATS]
@@ -113,10 +134,11 @@ cdef class DeltaPeek:
             raise ValueError(f"no deltas of format {format!r}")
         self.format = NAMES.index(format)
 
-    cdef bint plain(self, const char* p, Py_ssize_t n) noexcept:
+    cdef int look(self, const char* p, Py_ssize_t n) noexcept:
         cdef Scan s
         cdef Found* found = self.found
         cdef int index = 0
+        cdef int says
         memset(found, 0, sizes[self.format] * sizeof(Found))
         s.text = <const uint8_t*>p
         s.length = n
@@ -125,49 +147,104 @@ cdef class DeltaPeek:
         s.max_depth = DEFAULT_DEPTH
         s.found = found
         s.duplicate = s.empty = False
+        # An array of two choices, or of two tool calls, counts as a duplicate.
         if scan_text(&s) < 0 or s.duplicate or found[0].kind != J_OBJECT:
-            return False
-        self.index_stop = self.part_stop = self.marks_stop = self.usage_stop = 0
+            return SAYS_MORE
+        self.index_stop = self.part_stop = self.marks_stop = self.usage_stop = self.call_stop = 0
         self.calls = False
         if self.format == DELTA_COMPLETIONS:
-            # An array of two choices counts as a duplicate.
-            if found[C_CHOICE].kind != J_OBJECT or not self._empty(C_TOOL_CALLS, C_ALL) or not self._text(C_CONTENT):
-                return False
             index = C_INDEX
-            self.calls = found[C_TOOL_CALLS].kind != J_NONE
-            self.marks_start, self.marks_stop = found[C_LOGPROBS].start, found[C_LOGPROBS].stop
+            says = self._completions()
         elif self.format == DELTA_MESSAGES:
-            if (not is_word(p, &found[B_TYPE], b'"content_block_delta"', 21)
-                    or not is_word(p, &found[B_DELTA_TYPE], b'"text_delta"', 12) or not self._text(B_TEXT)):
-                return False
             index = B_INDEX
+            says = self._messages(p)
         elif self.format == DELTA_RESPONSES:
-            if not is_word(p, &found[R_TYPE], b'"response.output_text.delta"', 28) or not self._text(R_DELTA):
-                return False
             index = R_OUTPUT_INDEX
-            if found[R_CONTENT_INDEX].kind == J_NUMBER:
-                self.part_start, self.part_stop = found[R_CONTENT_INDEX].start, found[R_CONTENT_INDEX].stop
-            elif found[R_CONTENT_INDEX].kind != J_NONE:
-                return False
-            self.marks_start, self.marks_stop = found[R_LOGPROBS].start, found[R_LOGPROBS].stop
+            says = self._responses(p)
         elif self.format == DELTA_GEMINI:
-            if (found[G_PART].kind != J_OBJECT or not self._empty(G_FINISH, G_ALL) or not self._text(G_TEXT)
-                    or found[G_THOUGHT].kind != J_NONE and found[G_THOUGHT].kind != J_FALSE
-                    or found[G_CALL].kind != J_NONE):
-                return False
             index = G_INDEX
-            self.marks_start, self.marks_stop = found[G_LOGPROBS].start, found[G_LOGPROBS].stop
-            if found[G_USAGE].kind != J_NULL:
-                self.usage_start, self.usage_stop = found[G_USAGE].start, found[G_USAGE].stop
+            says = self._gemini()
         else:
-            if not self._text(V_TEXT):
-                return False
             index = V_INDEX
+            says = self._converse()
         if found[index].kind == J_NUMBER:
             self.index_start, self.index_stop = found[index].start, found[index].stop
         elif found[index].kind != J_NONE:
-            return False
-        return True
+            return SAYS_MORE
+        return says
+
+    cdef int _completions(self) noexcept:
+        cdef Found* found = self.found
+        if found[C_CHOICE].kind != J_OBJECT or not self._empty(C_SIGNATURE, C_ALL):
+            return SAYS_MORE
+        self.calls = found[C_TOOL_CALLS].kind != J_NONE
+        self.marks_start, self.marks_stop = found[C_LOGPROBS].start, found[C_LOGPROBS].stop
+        if found[C_TOOL_CALLS].kind == J_ARRAY:
+            # Only the first event of a call names it.
+            if (found[C_CALL].kind != J_OBJECT or found[C_FUNCTION].kind != J_OBJECT or not self._silent(C_NAME)
+                    or not self._silent(C_CONTENT) or not self._silent(C_REASONING_CONTENT) or not self._silent(C_REASONING)
+                    or not self._text(C_ARGUMENTS)):
+                return SAYS_MORE
+            if found[C_CALL_INDEX].kind == J_NUMBER:
+                self.call_start, self.call_stop = found[C_CALL_INDEX].start, found[C_CALL_INDEX].stop
+            return SAYS_ARGUMENTS
+        if self.calls and found[C_TOOL_CALLS].kind != J_NULL:
+            return SAYS_MORE
+        if not self._silent(C_REASONING_CONTENT):
+            return SAYS_THOUGHT if self._silent(C_CONTENT) and self._text(C_REASONING_CONTENT) else SAYS_MORE
+        if not self._silent(C_REASONING):
+            return SAYS_THOUGHT if self._silent(C_CONTENT) and self._text(C_REASONING) else SAYS_MORE
+        return SAYS_TEXT if self._text(C_CONTENT) else SAYS_MORE
+
+    cdef int _messages(self, const char* p) noexcept:
+        cdef Found* kind = &self.found[B_DELTA_TYPE]
+        if not is_word(p, &self.found[B_TYPE], b'"content_block_delta"', 21):
+            return SAYS_MORE
+        if is_word(p, kind, b'"text_delta"', 12):
+            return SAYS_TEXT if self._text(B_TEXT) else SAYS_MORE
+        if is_word(p, kind, b'"input_json_delta"', 18):
+            return SAYS_ARGUMENTS if self._text(B_JSON) else SAYS_MORE
+        return SAYS_THOUGHT if is_word(p, kind, b'"thinking_delta"', 16) and self._text(B_THINKING) else SAYS_MORE
+
+    cdef int _responses(self, const char* p) noexcept:
+        cdef Found* found = self.found
+        cdef Found* kind = &found[R_TYPE]
+        if not self._text(R_DELTA):
+            return SAYS_MORE
+        if found[R_CONTENT_INDEX].kind == J_NUMBER:
+            self.part_start, self.part_stop = found[R_CONTENT_INDEX].start, found[R_CONTENT_INDEX].stop
+        elif found[R_CONTENT_INDEX].kind != J_NONE:
+            return SAYS_MORE
+        self.marks_start, self.marks_stop = found[R_LOGPROBS].start, found[R_LOGPROBS].stop
+        if is_word(p, kind, b'"response.output_text.delta"', 28):
+            return SAYS_TEXT
+        if is_word(p, kind, b'"response.function_call_arguments.delta"', 40):
+            return SAYS_ARGUMENTS
+        if (is_word(p, kind, b'"response.reasoning_summary_text.delta"', 39)
+                or is_word(p, kind, b'"response.reasoning_text.delta"', 31)):
+            return SAYS_THOUGHT
+        return SAYS_MORE
+
+    cdef int _gemini(self) noexcept:
+        cdef Found* found = self.found
+        if (found[G_PART].kind != J_OBJECT or not self._empty(G_FINISH, G_ALL) or not self._text(G_TEXT)
+                or found[G_THOUGHT].kind != J_NONE and found[G_THOUGHT].kind != J_FALSE
+                or found[G_CALL].kind != J_NONE):
+            return SAYS_MORE
+        self.marks_start, self.marks_stop = found[G_LOGPROBS].start, found[G_LOGPROBS].stop
+        if found[G_USAGE].kind != J_NULL:
+            self.usage_start, self.usage_stop = found[G_USAGE].start, found[G_USAGE].stop
+        return SAYS_TEXT
+
+    cdef int _converse(self) noexcept:
+        cdef Found* found = self.found
+        if found[V_TEXT].kind != J_NONE:
+            return SAYS_TEXT if self._text(V_TEXT) else SAYS_MORE
+        if found[V_CALL].kind == J_OBJECT:
+            return SAYS_ARGUMENTS if self._text(V_INPUT) else SAYS_MORE
+        if found[V_CALL].kind == J_NONE and self._empty(V_CITATION, V_ALL) and self._text(V_THOUGHT):
+            return SAYS_THOUGHT
+        return SAYS_MORE
 
     cdef bint _text(self, int field) noexcept:
         """Take a member that must be a string."""
@@ -182,8 +259,14 @@ cdef class DeltaPeek:
                 return False
         return True
 
+    cdef bint _silent(self, int field) noexcept:
+        """Return whether a member is absent, null or an empty string."""
+        cdef Found* found = &self.found[field]
+        return found.kind == J_NONE or found.kind == J_NULL or found.kind == J_STRING and found.stop - found.start == 2
+
     def read(self, bytes data not None):
-        return data[self.start:self.stop] if self.plain(data, len(data)) else None
+        cdef int says = self.look(data, len(data))
+        return None if says == SAYS_MORE else (WORDS[says], data[self.start:self.stop])
 
 
 cdef bint is_word(const char* p, const Found* found, const char* word, Py_ssize_t n) noexcept:
@@ -198,3 +281,15 @@ cdef DeltaPeek delta_peek(str format):
     peek = DeltaPeek.__new__(DeltaPeek)
     peek.format = NAMES.index(format)
     return peek
+
+
+cdef int small_number(const char* p, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t at
+    cdef int value = 0
+    if not 0 < n < 10:
+        return -1
+    for at in range(n):
+        if not 48 <= p[at] <= 57:
+            return -1
+        value = value * 10 + p[at] - 48
+    return value

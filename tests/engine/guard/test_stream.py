@@ -311,9 +311,14 @@ def test_a_match_that_never_ends_is_masked_in_time() -> None:
     assert said(out, "completions")[0].startswith("so <masked>")
 
 
-def test_tool_calls_do_not_wait_for_text() -> None:
+@pytest.mark.parametrize(
+    "delta",
+    [{"tool_calls": [{"index": 0}]}, {"tool_calls": [{"index": 0, "function": {"arguments": "{"}}]}, {"content": "", "tool_calls": None}],
+    ids=["begun", "its arguments", "null"],
+)
+def test_tool_calls_do_not_wait_for_text(delta: dict[str, Any]) -> None:
     guard = StreamGuard("completions", scanner=Scanner(MASKS))
-    call = sse({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0}]}}]})
+    call = sse({"choices": [{"index": 0, "delta": delta}]})
     guard.feed(sse({"choices": [{"index": 0, "delta": {"content": "Let me see"}}]}) + call)
     assert guard.take().endswith(call)
 

@@ -19,7 +19,7 @@ cdef class BlockWriter(Writer):
     cdef int _block_opened(self) except -1
     cdef int _block_closed(self) except -1
     cdef int _tool_opened(self, OpenTool tool) except -1
-    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1
+    cdef int _tell_arguments(self, OpenTool tool, const char* p, Py_ssize_t n) except -1    # p: as a JSON string
     cdef int _tool_closed(self, OpenTool tool) except -1
 
 cdef class MessagesWriter(BlockWriter):
@@ -28,6 +28,7 @@ cdef class MessagesWriter(BlockWriter):
     cdef dict _counted(self)
 
 cdef class ResponsesWriter(BlockWriter):
+    cdef int _told(self, bytes name, str item, Py_ssize_t index, bytes member, const char* p, Py_ssize_t n) except -1
     cdef long long sequence_number
     cdef dict echo                       # what the reply repeats of the request
     cdef dict items                      # finished output items by their index

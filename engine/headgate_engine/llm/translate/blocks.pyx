@@ -75,11 +75,11 @@ cdef class BlockWriter(Writer):
         self.current = tool
         return self._tool_opened(tool)
 
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
-        tool.parts.append(delta)
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
+        tool.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         if tool.waits:
             return 0
-        self._tell_arguments(tool, delta)
+        self._tell_arguments(tool, p, n)
         return self._go_on() if self.waiting else 0
 
     cdef int _close_tool(self, OpenTool tool) except -1:
@@ -92,6 +92,7 @@ cdef class BlockWriter(Writer):
     cdef int _go_on(self) except -1:
         """Writes the calls that wait, as far as those in front of them are whole."""
         cdef OpenTool tool
+        cdef bytes encoded
         while self.waiting:
             tool = self.current
             if tool is not None:
@@ -103,7 +104,8 @@ cdef class BlockWriter(Writer):
             tool = self.waiting.pop(0)
             self._begin_tool(tool)
             if tool.parts:
-                self._tell_arguments(tool, "".join(tool.parts))
+                encoded = dumps("".join(tool.parts))
+                self._tell_arguments(tool, encoded, len(encoded))
             if tool.closed:
                 self.current = None
                 self._tool_closed(tool)
@@ -118,7 +120,7 @@ cdef class BlockWriter(Writer):
     cdef int _tool_opened(self, OpenTool tool) except -1:
         raise NotImplementedError
 
-    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
+    cdef int _tell_arguments(self, OpenTool tool, const char* p, Py_ssize_t n) except -1:
         raise NotImplementedError
 
     cdef int _tool_closed(self, OpenTool tool) except -1:
@@ -206,9 +208,8 @@ cdef class MessagesWriter(BlockWriter):
         return self._event("content_block_start", {"index": tool.index, "content_block": {
             "type": "tool_use", "id": tool.id, "name": tool.name, "input": {}}})
 
-    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
-        cdef bytes encoded = dumps(delta)
-        return self._block_delta(tool.index, b'input_json_delta","partial_json":', encoded, len(encoded))
+    cdef int _tell_arguments(self, OpenTool tool, const char* p, Py_ssize_t n) except -1:
+        return self._block_delta(tool.index, b'input_json_delta","partial_json":', p, n)
 
     cdef int _tool_closed(self, OpenTool tool) except -1:
         return self._stop_block(tool.index)
@@ -302,21 +303,25 @@ cdef class ResponsesWriter(BlockWriter):
             "item_id": self.item, **place, "content_index": 0, "part": self._part("")})
 
     cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
-        cdef ByteBuffer out = self.out
         cdef bytes name, member
         if kind == BLOCK_SIGNATURE:
             return 0
         self._open_block(kind)
         self.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         name, member = response_deltas[<int>kind]
+        return self._told(name, self.item, self.index, member, p, n)
+
+    cdef int _told(self, bytes name, str item, Py_ssize_t index, bytes member, const char* p, Py_ssize_t n) except -1:
+        """Write the event of a delta. member: what stands between its place and the delta."""
+        cdef ByteBuffer out = self.out
         out.append(b"event: ", 7)
         self._put(name)
         out.append(b'\ndata: {"type":"', 16)
         self._put(name)
         out.append(b'","item_id":"', 13)
-        self._put(self.item.encode())
+        self._put(item.encode())
         out.append(b'","output_index":', 17)
-        out.append_uint(<unsigned long long>self.index)
+        out.append_uint(<unsigned long long>index)
         out.append_byte(44)
         self._put(member)
         out.append(p, n)
@@ -379,9 +384,8 @@ cdef class ResponsesWriter(BlockWriter):
             "id": tool.item, "type": "function_call", "status": "in_progress", "call_id": tool.id,
             "name": tool.name, "arguments": ""}})
 
-    cdef int _tell_arguments(self, OpenTool tool, str delta) except -1:
-        return self._event("response.function_call_arguments.delta",
-                           {"item_id": tool.item, "output_index": tool.index, "delta": delta})
+    cdef int _tell_arguments(self, OpenTool tool, const char* p, Py_ssize_t n) except -1:
+        return self._told(b"response.function_call_arguments.delta", tool.item, tool.index, b'"delta":', p, n)
 
     cdef int _tool_closed(self, OpenTool tool) except -1:
         arguments = "".join(tool.parts)

@@ -11,7 +11,10 @@ cdef class GeminiReader(EventReader):
     cdef bint grounded                   # citations were told
     cdef int _tell_code(self, dict result) except -1
     cdef int _ground(self, dict candidate) except -1
+    cdef ByteBuffer last_usage           # counts that are not read yet, as JSON
     cdef int _count(self, object usage) except -1
+    cdef int _counts(self, const char* p, Py_ssize_t n) except -1
+    cdef int _spoke(self, const char* p, Py_ssize_t n) except -1
     cdef int _part(self, dict part) except -1
 
 cdef class ConverseReader(EventReader):

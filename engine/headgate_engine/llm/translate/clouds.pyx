@@ -1,6 +1,6 @@
 """The halves of stream translation for the clouds' own formats: Gemini and Bedrock Converse."""
 
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp
 
 from headgate_engine.llm.translate.counts cimport converse_usage, gemini_usage
 from headgate_engine.llm.translate.readers cimport (
@@ -14,6 +14,9 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.llm.translate.evidence import code_ran, converse_citation, grounding_of
 from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
 
+cdef extern from "<string.h>" nogil:
+    void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
+
 
 cdef class GeminiReader(EventReader):
     """streamGenerateContent."""
@@ -21,6 +24,7 @@ cdef class GeminiReader(EventReader):
     def __cinit__(self):
         self.peek = delta_peek("gemini")
         self.spoken = ByteBuffer()
+        self.last_usage = ByteBuffer()
 
     cdef bint _first(self, const char* data) noexcept:
         return first_number(data, self.peek)
@@ -28,18 +32,38 @@ cdef class GeminiReader(EventReader):
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
         if not EventReader._plain(self, name, name_len, data, n):
             return False
-        self.spoken.append(data + self.peek.start + 1, self.peek.stop - self.peek.start - 2)
+        self._spoke(data + self.peek.start, self.peek.stop - self.peek.start)
         if self.peek.usage_stop:
-            self._count(loads(data[self.peek.usage_start:self.peek.usage_stop]))
+            self._counts(data + self.peek.usage_start, self.peek.usage_stop - self.peek.usage_start)
         return True
 
+    cdef int _spoke(self, const char* p, Py_ssize_t n) except -1:
+        """Keep a text that is a JSON string, quotes included."""
+        cdef bytes text
+        if memchr(p, 92, n) == NULL:
+            return self.spoken.append(p + 1, n - 2)
+        text = (<str>loads(p[:n])).encode("utf-8", "replace")
+        return self.spoken.append(text, len(text))
+
+    cdef int _counts(self, const char* p, Py_ssize_t n) except -1:
+        """Counts grow along the stream: the last ones are the totals, and those alone are read."""
+        if memmem(p, n, b'TokenCount"', 11) != NULL:
+            self.last_usage.clear()
+            self.last_usage.append(p, n)
+        return 0
+
+    cdef int count(self) except -1:
+        if self.last_usage.length:
+            self._count(loads(self.last_usage.take()))
+        return 0
+
     cdef int _count(self, object usage) except -1:
-        """Counts grow along the stream: the last ones are the totals."""
         self.writer.usage = gemini_usage(usage) or self.writer.usage
         return 0
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer
+        self.count()
         if name == "[DONE]":
             return out.finish()
         if isinstance(event, list) and len(event) == 1:

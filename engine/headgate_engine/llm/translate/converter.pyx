@@ -20,6 +20,7 @@ cdef class StreamConverter:
 
     @property
     def usage(self):
+        self.reader.count()
         return self.writer.usage
 
     @property

@@ -178,8 +178,8 @@ cdef class GeminiWriter(Writer):
     cdef int _open_tool(self, OpenTool tool) except -1:
         return 0
 
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
-        tool.parts.append(delta)
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
+        tool.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         return 0
 
     cdef int _close_tool(self, OpenTool tool) except -1:

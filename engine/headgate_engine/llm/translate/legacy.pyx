@@ -41,7 +41,7 @@ cdef class TextWriter(Writer):
     cdef int _open_tool(self, OpenTool tool) except -1:
         return 0
 
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
         return 0
 
     cdef int _end(self, str stop) except -1:

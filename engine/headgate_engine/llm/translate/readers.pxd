@@ -18,14 +18,18 @@ cdef class EventReader:
     cdef readonly Writer writer
     cdef readonly bint failed            # the stream is broken and the client has been told
     cdef bint stopped                    # the provider said why it ended: an end of the body is no cut any more
-    cdef DeltaPeek peek                  # recognises plain text deltas, which are then not decoded; None: nothing does
+    cdef DeltaPeek peek                  # recognises plain deltas, which are then not decoded; None: nothing does
     # Translates one event into the writer. name: of the event, NULL: it has none and is called `message`.
     cdef int take_event(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
     # Ends the stream in the writer, see end().
     cdef int close(self, str fault) except -1
-    # Writes an event that says nothing but text. False: it is something else.
+    # Writes an event that says nothing but one delta. False: it is something else.
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1
     cdef bint _first(self, const char* data) noexcept
+    cdef object _call(self, const char* data)
+    cdef int _thinks(self) except -1
+    # Reads counts that were put by.
+    cdef int count(self) except -1
     cdef int _event(self, str name, object event) except -1
     # Ends the stream with a fault that the gateway sees.
     cdef int _fail(self, str kind, str message) except -1

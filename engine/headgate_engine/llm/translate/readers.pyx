@@ -14,7 +14,8 @@ from headgate_engine.llm.translate.counts cimport completions_usage, exclusive_u
 from headgate_engine.llm.translate.fault_kinds cimport kind_of
 from headgate_engine.llm.translate.stops cimport read_stop, tier_of_messages
 from headgate_engine.llm.translate.writers cimport Writer, dumps
-from headgate_engine.peek.delta cimport DeltaPeek, delta_peek
+from headgate_engine.peek.delta cimport (
+    SAYS_ARGUMENTS, SAYS_MORE, SAYS_TEXT, DeltaPeek, delta_peek, small_number)
 
 from headgate_engine.llm.translate.evidence import (
     is_ran, is_result, messages_citation, messages_ran, url_annotation)
@@ -93,6 +94,20 @@ cdef bint is_first(dict choice) except -1:
     return index is None or (type(index) is int and <long long>(index if -1 < index < 99 else 99) == 0)
 
 
+cdef bint usual_escapes(const char* p, Py_ssize_t n) noexcept nogil:
+    """Return whether a checked JSON string has no escapes but those of two characters, all of which are written so."""
+    cdef Py_ssize_t at = 0
+    cdef const char* found
+    while True:
+        found = <const char*>memchr(p + at, 92, n - at)
+        if found == NULL:
+            return True
+        at = found - p + 1
+        if p[at] == 117 or p[at] == 47:
+            return False
+        at += 1
+
+
 cdef bint first_number(const char* data, DeltaPeek peek) noexcept:
     """Return whether a plain delta has the index 0, or none."""
     return peek.index_stop == 0 or peek.index_stop - peek.index_start == 1 and data[peek.index_start] == 48
@@ -142,18 +157,52 @@ cdef class EventReader:
         return 0
 
     cdef bint _plain(self, const char* name, Py_ssize_t name_len, const char* data, Py_ssize_t n) except -1:
-        """Write a plain text delta as the JSON string that it is. Texts with escapes are decoded and encoded again."""
+        """Write a plain delta as the JSON string that it is, unless it has escapes that we would write in another way."""
         cdef DeltaPeek peek = self.peek
-        if peek is None or not self.writer.started or not peek.plain(data, n) or not self._first(data):
+        cdef int says
+        cdef const char* p
+        cdef Py_ssize_t size
+        cdef str delta = None
+        if peek is None or not self.writer.started:
             return False
-        if memchr(data + peek.start, 92, peek.stop - peek.start) != NULL:
+        says = peek.look(data, n)
+        if says == SAYS_MORE or not self._first(data):
             return False
-        self.writer.quoted_text(data + peek.start, peek.stop - peek.start)
+        p, size = data + peek.start, peek.stop - peek.start
+        if memchr(p, 92, size) != NULL:
+            if not usual_escapes(p, size):
+                return False
+            delta = fast_loads(p[:size])
+        if says == SAYS_TEXT:
+            self.writer.quoted_text(p, size, delta)
+        elif says == SAYS_ARGUMENTS:
+            key = self._call(data)
+            if key is None:
+                return False
+            self.writer.quoted_arguments(key, p, size, delta)
+        else:
+            self._thinks()
+            self.writer.quoted_thinking(p, size, delta)
         return True
+
+    cdef object _call(self, const char* data):
+        """Return the key of the tool call that a plain delta goes on, None if it takes more to find out."""
+        cdef DeltaPeek peek = self.peek
+        cdef int number = 0
+        if peek.index_stop:
+            number = small_number(data + peek.index_start, peek.index_stop - peek.index_start)
+        return None if number < 0 else number
+
+    cdef int _thinks(self) except -1:
+        """Note that a plain delta tells a thought."""
+        return 0
 
     cdef bint _first(self, const char* data) noexcept:
         """Return whether a plain delta belongs to the choice that the client gets."""
         return True
+
+    cdef int count(self) except -1:
+        return 0
 
     def end(self, str fault):
         """End the stream."""
@@ -163,6 +212,7 @@ cdef class EventReader:
     cdef int close(self, str fault) except -1:
         if self.writer.finished:
             return 0
+        self.count()
         if fault is not None:
             return self._fail("api_error", fault)
         if self.stopped:
@@ -194,6 +244,14 @@ cdef class CompletionsReader(EventReader):
 
     cdef bint _first(self, const char* data) noexcept:
         return first_number(data, self.peek)
+
+    cdef object _call(self, const char* data):
+        cdef DeltaPeek peek = self.peek
+        cdef int number = 0
+        if peek.call_stop:
+            number = small_number(data + peek.call_start, peek.call_stop - peek.call_start)
+        known = None if number < 0 else self.keys.get(number)
+        return None if known is None else known[1]
 
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer
@@ -324,6 +382,10 @@ cdef class MessagesReader(EventReader):
         self.uses = {}
         self.cited = []
         self.peek = delta_peek("messages")
+
+    cdef object _call(self, const char* data):
+        key = EventReader._call(self, data)
+        return None if key in self.uses else key
 
     cdef int _count(self, object usage) except -1:
         """message_start has the count of the input, message_delta that of the output and possibly of the input again."""

@@ -18,6 +18,16 @@ cdef class ResponsesReader(EventReader):
         self.items = set()
         self.peek = delta_peek("responses")
 
+    cdef object _call(self, const char* data):
+        key = EventReader._call(self, data)
+        if key is not None:
+            self.with_arguments.add(key)
+        return key
+
+    cdef int _thinks(self) except -1:
+        self.thought = True
+        return 0
+
     cdef int _event(self, str name, object event) except -1:
         cdef Writer out = self.writer
         if name == "[DONE]":

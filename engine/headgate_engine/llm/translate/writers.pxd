@@ -48,8 +48,11 @@ cdef class Writer:
     # What readers call.
     cdef int start(self, str id, str model) except -1
     cdef int text(self, str delta) except -1
-    # text() for a delta that is a JSON string without escapes, quotes included: it is written as it is.
-    cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1
+    # The same for deltas that are JSON strings, quotes included, which are written as they are. delta: decoded, or None for
+    # a text without escapes.
+    cdef int quoted_text(self, const char* p, Py_ssize_t n, str delta) except -1
+    cdef int quoted_thinking(self, const char* p, Py_ssize_t n, str delta) except -1
+    cdef int quoted_arguments(self, object key, const char* p, Py_ssize_t n, str delta) except -1
     cdef int refusal(self, str delta) except -1
     cdef int thinking(self, str delta) except -1
     cdef int signature(self, str delta) except -1
@@ -77,7 +80,8 @@ cdef class Writer:
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _end_block(self) except -1                            # the provider has ended it
     cdef int _open_tool(self, OpenTool tool) except -1
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1  # delta: not empty
+    # delta: not empty. p: the same as a JSON string.
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1
     cdef int _close_tool(self, OpenTool tool) except -1
     cdef int _end(self, str stop) except -1
     cdef int _tell_fault(self, str kind, str message) except -1    # the stream need not have begun
@@ -92,7 +96,7 @@ cdef class Writer:
 cdef class CompletionsWriter(Writer):
     cdef bint include_usage, first
     cdef bint one_signed                 # `reasoning_signature` was told
+    cdef ByteBuffer call                 # a piece of a tool call, for the time of writing it
     cdef list thoughts                   # pieces of the thought being told, for its block when the signature comes
     cdef bytes head
     cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1
-    cdef int _calls(self, bytes calls) except -1

@@ -153,12 +153,12 @@ cdef class Writer:
         self.said = self.said + len(delta)
         return 0
 
-    cdef int quoted_text(self, const char* p, Py_ssize_t n) except -1:
+    cdef int quoted_text(self, const char* p, Py_ssize_t n, str delta) except -1:
         if n <= 2:
             return 0
         self.spoke = True
-        self._say(BLOCK_TEXT, p, n, None)
-        self.said = self.said + characters(p + 1, n - 2)
+        self._say(BLOCK_TEXT, p, n, delta)
+        self.said = self.said + (characters(p + 1, n - 2) if delta is None else len(delta))
         return 0
 
     cdef int refusal(self, str delta) except -1:
@@ -175,6 +175,15 @@ cdef class Writer:
             self.signed = False
             self._close_block()
         return self._encode(BLOCK_THINKING, delta)
+
+    cdef int quoted_thinking(self, const char* p, Py_ssize_t n, str delta) except -1:
+        if n <= 2:
+            return 0
+        if self.signed:
+            self.signed = False
+            self._close_block()
+        self.spoke = True
+        return self._say(BLOCK_THINKING, p, n, delta)
 
     cdef int signature(self, str delta) except -1:
         if not delta:
@@ -217,13 +226,20 @@ cdef class Writer:
         return True
 
     cdef int arguments(self, object key, str delta) except -1:
+        cdef bytes encoded
+        if not delta:
+            return 0
+        encoded = dumps(delta)
+        return self.quoted_arguments(key, encoded, len(encoded), delta)
+
+    cdef int quoted_arguments(self, object key, const char* p, Py_ssize_t n, str delta) except -1:
         cdef OpenTool tool = self.tools.get(key)
-        if tool is None or not delta:
+        if tool is None or n <= 2:
             return 0
         if tool.closed:
             raise ValueError(LATE)
         tool.any = True
-        return self._add_arguments(tool, delta)
+        return self._add_arguments(tool, delta, p, n)
 
     cdef int close(self, object key) except -1:
         cdef OpenTool tool = None if key is None else self.tools.get(key)
@@ -304,7 +320,7 @@ cdef class Writer:
     cdef int _open_tool(self, OpenTool tool) except -1:
         raise NotImplementedError
 
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
         raise NotImplementedError
 
     cdef int _close_tool(self, OpenTool tool) except -1:
@@ -327,6 +343,7 @@ cdef class CompletionsWriter(Writer):
     cdef int configure(self, dict extra) except -1:
         self.include_usage = bool(extra.get("include_usage"))
         self.thoughts = []
+        self.call = ByteBuffer()
         return 0
 
     cdef int _begin(self, str id, str model) except -1:
@@ -353,7 +370,7 @@ cdef class CompletionsWriter(Writer):
         cdef bytes told
         self._ensure_started()
         if kind == BLOCK_THINKING:
-            self.thoughts.append(delta)
+            self.thoughts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         elif kind == BLOCK_SIGNATURE:
             # As LiteLLM tells it, too: its clients put a reply's blocks together, and send them back.
             block = {"type": "thinking", "thinking": "".join(self.thoughts), "signature": delta}
@@ -379,15 +396,20 @@ cdef class CompletionsWriter(Writer):
         told = dumps([annotation])
         return self._delta(b'"annotations":', told, len(told))
 
-    cdef int _calls(self, bytes calls) except -1:
-        return self._delta(b'"tool_calls":', calls, len(calls))
-
     cdef int _open_tool(self, OpenTool tool) except -1:
-        return self._calls(dumps([{"index": tool.index, "id": tool.id, "type": "function",
-                                   "function": {"name": tool.name, "arguments": ""}}]))
+        cdef bytes call = dumps([{"index": tool.index, "id": tool.id, "type": "function",
+                                  "function": {"name": tool.name, "arguments": ""}}])
+        return self._delta(b'"tool_calls":', call, len(call))
 
-    cdef int _add_arguments(self, OpenTool tool, str delta) except -1:
-        return self._calls(b'[{"index":%d,"function":{"arguments":' % tool.index + dumps(delta) + b"}}]")
+    cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
+        cdef ByteBuffer call = self.call
+        call.clear()
+        call.append(b'[{"index":', 10)
+        call.append_uint(<unsigned long long>tool.index)
+        call.append(b',"function":{"arguments":', 25)
+        call.append(p, n)
+        call.append(b"}}]", 3)
+        return self._delta(b'"tool_calls":', call.data, call.length)
 
     cdef int _end(self, str stop) except -1:
         tier = b"" if self.service_tier is None else b',"service_tier":' + dumps(self.service_tier)

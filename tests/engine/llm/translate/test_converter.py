@@ -69,6 +69,10 @@ def sse(events: list[str], end: str = "\n") -> bytes:
     return "".join(f"data: {data}{end}{end}" for data in events).encode()
 
 
+def framed(name: str, body: str) -> bytes:
+    return encode_frame({":event-type": name, ":content-type": "application/json", ":message-type": "event"}, body.encode())
+
+
 def through(one: StreamConverter, data: bytes, size: int = 0) -> bytes:
     size = size or max(1, len(data))
     out = b"".join(one.feed(data[at : at + size]) for at in range(0, len(data), size))
@@ -90,6 +94,69 @@ def test_plain_deltas_are_what_decoded_ones_are(form: str, client: str, texts: l
     counts = [None if one.usage is None else (one.usage.input, one.usage.output) for one in (plain, slow)]
     assert counts[0] == counts[1]
     assert plain.model == slow.model == "m"
+
+
+# What opens a tool call, and deltas of its arguments and of a thought: %s is a JSON string, %d the number of the call.
+OPENING = {
+    "completions": '{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"find"}}]}}]}',
+    "messages": '{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"toolu_%d","name":"find"}}',
+    "responses": '{"type":"response.output_item.added","output_index":%d,"item":{"type":"function_call","call_id":"c%d","name":"find"}}',
+}  # fmt: skip
+OTHERS = {
+    "completions": ('{"choices":[{"index":0,"delta":{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}}]}',
+                    '{"choices":[{"index":0,"delta":{"reasoning_content":%s}}]}'),
+    "messages": ('{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}',
+                 '{"type":"content_block_delta","index":7,"delta":{"type":"thinking_delta","thinking":%s}}'),
+    "responses": ('{"type":"response.function_call_arguments.delta","output_index":%d,"delta":%s}',
+                  '{"type":"response.reasoning_summary_text.delta","output_index":7,"delta":%s}'),
+    "converse": ('{"contentBlockIndex":%d,"delta":{"toolUse":{"input":%s}}}',
+                 '{"contentBlockIndex":7,"delta":{"reasoningContent":{"text":%s}}}'),
+}  # fmt: skip
+# As TWICE, for these deltas.
+AGAIN = {**TWICE, "responses": '"output_index":7,', "converse": '"contentBlockIndex":7,'}
+SAID = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from('"\\\n\t/{}:')), max_size=12)
+
+
+@pytest.mark.parametrize("client", WRITERS)
+@pytest.mark.parametrize("form", OTHERS)
+@settings(max_examples=40, deadline=None)
+@given(parts=st.lists(st.tuples(st.sampled_from(["call 0", "call 1", "call 5", "thought", "text"]), SAID, st.booleans()), max_size=9),
+       size=st.integers(1, 300))  # fmt: skip
+def test_plain_arguments_and_thoughts_are_what_decoded_ones_are(
+    form: str, client: str, parts: list[tuple[str, str, bool]], size: int
+) -> None:
+    """Call 5 was never opened; parts of calls and thoughts come in any order."""
+    plain, slow = [], []
+    for kind, text, wide in parts:
+        said = json.dumps(text, ensure_ascii=not wide)
+        call = kind.removeprefix("call ")
+        if kind == "text" and form != "converse":
+            event = delta(form, text, wide=wide)
+        else:
+            event = OTHERS[form][0] % (int(call), said) if call != kind else OTHERS[form][1] % said
+        plain.append(event)
+        slow.append("{" + AGAIN[form] + event[1:])
+    if form == "converse":
+        started = [{"contentBlockIndex": call, "start": {"toolUse": {"toolUseId": f"t{call}", "name": "find"}}} for call in (0, 1)]
+        opening = [framed("messageStart", "{}"), *(framed("contentBlockStart", json.dumps(one)) for one in started)]
+        ending = [framed("messageStop", '{"stopReason":"tool_use"}'), framed("metadata", "{}")]
+        streams = [b"".join([*opening, *(framed("contentBlockDelta", one) for one in deltas), *ending]) for deltas in (plain, slow)]
+        both = [StreamConverter(ConverseReader(WRITERS[client]("0f", "model", 7, {}, {})), True) for _ in range(2)]
+    else:
+        opening = [OPENING[form] % (call, call) for call in (0, 1)]
+        streams = [sse(whole(form, opening + deltas)) for deltas in (plain, slow)]
+        both = [converter(form, client) for _ in range(2)]
+    assert through(both[0], streams[0], size) == through(both[1], streams[1])
+    assert both[0].failed == both[1].failed
+
+
+def test_counts_of_gemini_are_those_of_its_last_event() -> None:
+    event = '{"candidates":[{"content":{"parts":[{"text":"x"}]}}],"usageMetadata":%s}'
+    counts = ['{"promptTokenCount":3,"totalTokenCount":4}', '{"promptTokenCount":3,"totalTokenCount":9}', '{"trafficType":"ON_DEMAND"}']
+    one = converter("gemini")
+    one.feed(sse([json.dumps(FIRST["gemini"]), *(event % count for count in counts)]))
+    assert one.usage is not None
+    assert one.usage.total == 9
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -155,10 +222,6 @@ def test_a_cut_stream_ends_with_an_error() -> None:
     one.feed(sse(whole("completions", [delta("completions", "one")])[:2]))
     assert b"event: error" in one.end(None)
     assert one.failed is not None
-
-
-def framed(name: str, body: str) -> bytes:
-    return encode_frame({":event-type": name, ":content-type": "application/json", ":message-type": "event"}, body.encode())
 
 
 def test_frames_are_split_anywhere() -> None:
