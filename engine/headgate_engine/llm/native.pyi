@@ -23,3 +23,6 @@ def tap_stream(
     pieces: Iterable[bytes], format: str, stream_error: Callable[[str], bytes], *, strip: bool = False
 ) -> tuple[bytes, str | None, TokenUsage | None]:
     """Return what a client gets of these bytes of a 200 event stream, the fault found, and the usage; for tests."""
+
+def usage_text(text: bytes, name: str) -> bytes | None:
+    """Return the last complete object of this name in a part of a JSON text, as the only member of an object."""

@@ -452,6 +452,10 @@ cdef bytes last_usage(bytes text, bytes name):
     return None
 
 
+def usage_text(bytes text not None, str name not None):
+    return last_usage(text, f'"{name}"'.encode())
+
+
 cdef bint same(const char* p, Py_ssize_t n, const char* text, Py_ssize_t length) noexcept nogil:
     return n == length and memcmp(p, text, n) == 0
 

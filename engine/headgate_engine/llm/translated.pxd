@@ -14,10 +14,12 @@ cdef class TranslatedTap(ResponseTap):
     cdef LlmCall call
     cdef StreamConverter stream          # None: the body is read whole
     cdef ByteBuffer kept
+    cdef bytes body           # of an answer that is translated beside the loop
     cdef MessageHead head
     cdef str coding           # of the provider's answer, None: none
     cdef Decoder decoder      # of a stream in a coding
     cdef RequestContext ctx
+    cdef bytes _end_of(self, bytes body)
     cdef int _begun(self) except -1
     cdef bint _is_long(self, bytes body) except -1
     cdef int _answer(self, tuple found, ByteBuffer out) except -1

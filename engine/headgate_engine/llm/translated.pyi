@@ -2,6 +2,7 @@ from headgate_engine.plan.tap import ResponseTap
 
 DECODED_STEP: int
 MAX_STEPS: int
+LEFT_STEPS: int
 TOO_LARGE: str
 
 class TranslatedTap(ResponseTap):

@@ -27,6 +27,8 @@ cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
 # Decoded at a time, and of one piece of a stream at most.
 DECODED_STEP = 65536
 MAX_STEPS = 128
+# Of a whole answer whose client has left: 2 MiB.
+LEFT_STEPS = 32
 # Response header with the names of what the provider's format could not say of a request.
 cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
 TOO_LARGE = "the provider's answer is larger than the buffer"
@@ -137,6 +139,7 @@ cdef class TranslatedTap(ResponseTap):
         if self.whole:
             body = self.kept.take()
             if self._is_long(body):
+                self.body = body
                 self.waits = self.work.beside(self._whole, body)
                 return 0
             self._answer(self._whole(body), out)
@@ -152,10 +155,10 @@ cdef class TranslatedTap(ResponseTap):
 
     cdef bint _is_long(self, bytes body) except -1:
         """Whether the loop would be held by its translation; what is encoded may become much longer."""
-        return 200 <= self.head.status < 300 and len(body) > <Py_ssize_t>self.work.long_bytes // (1 if self.coding is None else 8)
+        return len(body) > <Py_ssize_t>self.work.long_bytes // (1 if self.coding is None else 8)
 
     cdef int settle(self, object found, ByteBuffer out) except -1:
-        self.waits = None
+        self.waits = self.body = None
         self._answer(found, out)
         self.ctx = None
         return 0
@@ -183,7 +186,29 @@ cdef class TranslatedTap(ResponseTap):
 
     cdef int left(self) except -1:
         self._usage()
+        if self.body is not None and self.ctx is not None and 200 <= self.head.status < 300:
+            # The answer is whole and costs what it costs, though nobody waits for its translation any more.
+            self._count(*self.work.counts(self._end_of(self.body)))
+            self.body = None
         return 0
+
+    cdef bytes _end_of(self, bytes body):
+        """The end of an answer, where usage stands; of one that would take long to decode, what is there."""
+        cdef bytes before = b"", last = b""
+        cdef Decoder decoder
+        if self.coding is None or not self.coding:
+            return body
+        decoder = Decoder(self.coding)
+        try:
+            decoder.feed(body)
+            for _ in range(LEFT_STEPS):
+                body = decoder.next(DECODED_STEP)
+                if not body:
+                    break
+                before, last = last, body
+        except CodingError:
+            pass
+        return before + last
 
     def _whole(self, bytes body not None):
         """(status, body, counts, model) for the client; a long body's is made in a thread beside the loop."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import random
 import threading
 from typing import Any
 
@@ -184,10 +186,20 @@ class Slow(Translation):
         object.__setattr__(self, "begun", threading.Event())
         object.__setattr__(self, "go", threading.Event())
         object.__setattr__(self, "threads", [])
+        object.__setattr__(self, "calls", [])
 
+    calls: list[Any]
     begun: threading.Event
     go: threading.Event
     threads: list[threading.Thread]
+
+    def request(self, body: bytes, call: Any, head: Any) -> Any:
+        self.calls.append(call)
+        return super().request(body, call, head)
+
+    def error(self, status: int, body: bytes, asked: Any) -> tuple[int, bytes]:
+        self.threads.append(threading.current_thread())
+        return super().error(status, body, asked)
 
     def reply(self, body: bytes, asked: Any, headers: Any) -> Any:
         self.threads.append(threading.current_thread())
@@ -197,20 +209,23 @@ class Slow(Translation):
         return super().reply(body, asked, headers)
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "packed"])
 @on_rig()
-async def test_the_loop_goes_on_while_a_long_answer_is_translated(rig: Rig) -> None:
+async def test_the_loop_goes_on_while_a_long_answer_is_translated(rig: Rig, packed: bool) -> None:
     work = Slow()
     with_model(rig, messages=FormatRoute(
         "messages", "completions", path=ProviderPath(head="/v1/chat/completions"), translation=work))  # fmt: skip
-    texts = ["a short text", "a long text, " * (LONG_BYTES // 10), "another short one"]
+    texts = ["a short text", random.Random(5).randbytes(LONG_BYTES).hex(), "another short one"]
 
     async def script(up: Upstream) -> None:
         while True:
             asked = json.loads((await up.request()).body)["messages"][0]["content"]
             message = {"role": "assistant", "content": texts[int(asked)]}
-            await up.reply(json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}).encode(),
-                fields="content-type: application/json\r\n")  # fmt: skip
+            told = json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 3, "completion_tokens": 7, "total_tokens": 10}}).encode()  # fmt: skip
+            coding = "content-encoding: gzip\r\n" if packed else ""
+            await up.reply(gzip.compress(told) if packed else told, fields="content-type: application/json\r\n" + coding)
 
     def message(number: int) -> bytes:
         body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": str(number)}]}).encode()
@@ -229,12 +244,37 @@ async def test_the_loop_goes_on_while_a_long_answer_is_translated(rig: Rig) -> N
     assert text(await first.answer()) == texts[1]
     main = threading.main_thread()
     assert [thread is main for thread in work.threads] == [True, False, True]
-    # A client that leaves meanwhile is no fault.
+    # A client that leaves meanwhile is no fault, and what its answer costs is counted.
     work.begun.clear()
     work.go.clear()
     await first.send(message(1))
     assert await asyncio.to_thread(work.begun.wait, 60)
     first.close()
+    left = work.calls[-1]
+    await rig.wait(lambda: left.attempts, "the end of the attempt")
+    assert (left.attempts[-1].usage.input_tokens, left.attempts[-1].usage.output_tokens) == (3, 7)
     assert text(await second.ask(message(2))) == texts[2]
     work.go.set()
     assert text(await second.ask(message(1))) == texts[1]
+
+
+@on_rig()
+async def test_a_long_error_is_told_beside_the_loop(rig: Rig) -> None:
+    work = Slow()
+    with_model(rig, messages=FormatRoute(
+        "messages", "completions", path=ProviderPath(head="/v1/chat/completions"), translation=work))  # fmt: skip
+
+    async def script(up: Upstream) -> None:
+        for size in (10, 2 * LONG_BYTES):
+            await up.request()
+            error = json.dumps({"error": {"message": "no " * size, "type": "invalid_request_error"}}).encode()
+            await up.reply(error, status=400, fields="content-type: application/json\r\n")
+
+    rig.script = script
+    one = await rig.client()
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}).encode()
+    asked = b"POST /v1/messages HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+    answers = [await one.ask(asked), await one.ask(asked)]
+    assert [answer.status for answer in answers] == [400, 400]
+    assert [json.loads(answer.body)["error"]["type"] for answer in answers] == ["invalid_request_error"] * 2
+    assert [thread is threading.main_thread() for thread in work.threads] == [True, False]

@@ -14,6 +14,9 @@ def load_sliced(text: bytes, slice_bytes: int = ...) -> Any:
 def dump_sliced(value: Any, slice_bytes: int = ...) -> bytes:
     """Encode as dump_json() does, in calls that write about `slice_bytes` each; of a text, so many characters."""
 
+def dump_pieces(value: Any, slice_bytes: int = ...) -> list[bytes]:
+    """Return what dump_sliced() joins: each piece was written by one call."""
+
 def cuts(text: bytes, slice_bytes: int) -> list[tuple[int, int]]:
     """Return the spans of the runs of members, each of about `slice_bytes` or a single member, into which the array or
     object is cut that `text` is; ValueError where there are none. For tests.

@@ -17,6 +17,12 @@ SLICE = 65536
 # Arrays and objects within one another that are cut: of what lies deeper all is decoded at once.
 MAX_DEPTH = 6
 
+cdef enum:
+    # Of what lies this deep in an item, only that it is there is counted.
+    WEIGHED_DEPTH = 12
+    # Bytes of a number, a name or a constant, roughly.
+    SCALAR = 8
+
 cdef struct Place:
     Py_ssize_t at              # where the scan goes on
     Py_ssize_t run             # where the run begins
@@ -250,35 +256,61 @@ cdef int write_text(list out, str value, Py_ssize_t size) except -1:
     return 0
 
 
+cdef Py_ssize_t weight(object value, Py_ssize_t limit, int depth) except -1:
+    """Return about how many bytes a value takes as JSON; somewhat more than the limit is as good as any more."""
+    cdef Py_ssize_t found = 2
+    if type(value) is str:
+        return len(<str>value) + 2
+    if depth >= WEIGHED_DEPTH or type(value) is not dict and type(value) is not list:
+        return SCALAR
+    if type(value) is dict:
+        for name, one in (<dict>value).items():
+            found += (len(<str>name) if type(name) is str else SCALAR) + 3 + weight(one, limit, depth + 1)
+            if found > limit:
+                break
+    else:
+        for one in <list>value:
+            found += 1 + weight(one, limit, depth + 1)
+            if found > limit:
+                break
+    return found
+
+
 cdef int write_list(list out, list values, Py_ssize_t size, int depth) except -1:
-    """Writes runs of items; how many at a time goes by what the last run came to. One long item is cut itself."""
-    cdef Py_ssize_t at = 0, count = 1
+    """Write runs of items that come to `size` bytes together. What is longer by itself is cut."""
+    cdef Py_ssize_t at = 0
+    cdef Py_ssize_t stop = 0
+    cdef Py_ssize_t sum, one
     cdef bytes piece
     out.append(b"[")
     while at < len(values):
         if at:
             out.append(b",")
-        if count == 1:
-            before = len(out)
+        sum = weight(values[at], size, 0)
+        stop = at + 1
+        while sum <= size and stop < len(values):
+            one = weight(values[stop], size, 0)
+            if sum + one > size:
+                break
+            sum += one
+            stop += 1
+        if sum > size:
             write(out, values[at], size, depth + 1)
-            written = sum([len(<bytes>one) for one in out[before:]])
-            at += 1
         else:
-            piece = dumps(values[at:at + count])
-            written = len(piece)
-            out.append(piece[1:written - 1])
-            at += count
-        if written < size // 2:
-            count = min(count * 2, 4096)
-        elif written > size:
-            count = max(count // 2, 1)
+            piece = dumps(values[at:stop])
+            out.append(piece[1:len(piece) - 1])
+        at = stop
     out.append(b"]")
     return 0
 
 
-def dump_sliced(value, Py_ssize_t slice_bytes=SLICE):
+def dump_pieces(value, Py_ssize_t slice_bytes=SLICE):
     cdef list out = []
     if slice_bytes < 1:
         raise ValueError("a slice has at least one byte")
     write(out, value, slice_bytes, 0)
-    return b"".join(out)
+    return out
+
+
+def dump_sliced(value, Py_ssize_t slice_bytes=SLICE):
+    return b"".join(dump_pieces(value, slice_bytes))

@@ -19,12 +19,14 @@ from headgate.dialect.llm.contract import (
     UpstreamGarbage,
 )
 from headgate.dialect.llm.pairs import Converter, StreamConverter
+from headgate.dialect.llm.replies import usage_member
 from headgate.ir.model import PromptCaching, Unsupported
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
+from headgate_engine.llm.native import usage_text
 from headgate_engine.llm.translate.counts import UsageCounts
-from headgate_engine.llm.translate.readers import Garbage
+from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 
@@ -145,6 +147,17 @@ class Translation:
         except (UpstreamGarbage, ValueError, RecursionError) as error:
             return (*self.broken(str(error)), _counts(counted), model)
         return 200, text, _counts(counted or pairs.usage_of(self.pair.client, told)), model
+
+    def counts(self, text: bytes) -> tuple[Counts | None, str | None]:
+        """Return the token counts of a complete response of which only the end may be there, and no model."""
+        name = usage_member(self.pair.upstream)
+        found = None if name is None else usage_text(text, name)
+        if found is None:
+            return None, None
+        try:
+            return _counts(pairs.usage_of(self.pair.upstream, load_json(found))), None
+        except Garbage:
+            return None, None
 
     async def beside(self, work: Callable[[bytes], Whole], body: bytes) -> Whole:
         """Do the engine's work on a long complete response, which ends in reply() or broken(), in a thread."""

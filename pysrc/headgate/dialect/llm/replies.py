@@ -53,3 +53,9 @@ def usage_of(format: str, body: object) -> UsageCounts | None:
     """Return the token usage in a complete reply of this format, None if it has none."""
     place = USAGES.get(format)
     return place[1](body.get(place[0])) if place is not None and isinstance(body, dict) else None
+
+
+def usage_member(format: str) -> str | None:
+    """Return the name of the member with the token usage in a complete reply of this format, None if it has none."""
+    place = USAGES.get(format)
+    return None if place is None else place[0]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_engine.llm.translate.readers import Garbage, load_json
-from headgate_engine.llm.translate.sliced import MAX_DEPTH, SLICE, cuts, dump_sliced, load_sliced
+from headgate_engine.llm.translate.sliced import MAX_DEPTH, SLICE, cuts, dump_pieces, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 
 VALUES = st.recursive(
@@ -148,3 +148,16 @@ def test_wrong_types_are_refused(bad: Any) -> None:
             load_sliced(b"[]", size)
         with pytest.raises(ValueError, match="byte"):
             dump_sliced([], size)
+
+
+@pytest.mark.parametrize("long", ["word " * 3_000, ["word " * 3_000], {"text": "word " * 3_000, "n": [1] * 2_000}], ids=["text", "list", "object"])
+@pytest.mark.parametrize("place", [0, 1, 63, 500, 999])
+def test_a_long_value_within_a_run_of_short_ones_is_cut_as_well(long: Any, place: int) -> None:
+    turns: list[Any] = [{"role": "user", "content": "hi"} for _ in range(1_000)]
+    turns[place] = {"role": "user", "content": long}
+    value = {"model": "m", "messages": turns, "stop": ["a", "b"]}
+    pieces = dump_pieces(value, 1_000)
+    assert max(len(piece) for piece in pieces) <= 2_000
+    assert b"".join(pieces) == dump_json(value)
+    # Short ones go together.
+    assert sum(len(piece) > 500 for piece in pieces) > 20
