@@ -39,7 +39,8 @@ FORMATS: Final = {
 OPAQUE: Final = ("detect", "passthrough")
 # Formats whose paths contain the model.
 BY_PATH: Final = ("gemini", "gemini_count_tokens")
-# Client format to the formats it can be translated to; the first one that the provider accepts is used.
+# Client format to the formats it can be translated to; the first one that the provider accepts is used. A custom
+# provider that accepts the client's own format gets that; of Google's two the native one says more.
 CANDIDATES: Final = {
     "completions": ("gemini", "completions", "messages", "converse", "responses"),
     "messages": ("messages", "completions", "responses", "gemini", "converse"),
@@ -155,7 +156,10 @@ def _add_translated(
 ) -> None:
     """Add format routes for client formats that need a translation; `path_of`: provider's format to its path."""
     spoken = set(routes)
+    own = provider.family == "custom"
     for client, candidates in CANDIDATES.items():
+        if own and client in spoken:
+            continue
         for upstream in candidates:
             if upstream not in spoken:
                 continue

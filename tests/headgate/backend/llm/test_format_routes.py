@@ -51,6 +51,17 @@ def test_openai_s_models_differ_in_what_they_take(model: str, completions: str, 
     assert (routes["completions"].upstream, routes["text"].upstream) == (completions, text)
 
 
+@pytest.mark.parametrize("client", ["completions", "messages", "responses", "gemini"])
+def test_a_custom_provider_is_asked_in_the_client_s_own_format_where_it_can_be(client: str) -> None:
+    spoken = ("generateContent", "completions", "messages", "responses")
+    custom = LlmProvider(
+        kind="custom", family="custom", endpoint=PLACE, formats=tuple(ProviderFormat(type=one) for one in spoken)
+    )
+    routes, _ = format_routes_of(custom)
+    assert routes[""][client].upstream == client
+    assert routes[""][client].translation is None
+
+
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_every_provider_passes_what_nobody_reads(name: str) -> None:
     families, _ = format_routes_of(provider(name))
