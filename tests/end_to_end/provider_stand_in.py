@@ -44,7 +44,8 @@ class StandIn:
             def handle_one(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                stand_in.seen.append(Asked(self.command, self.path, headers, body))
+                self.asked = Asked(self.command, self.path, headers, body)
+                stand_in.seen.append(self.asked)
                 answer = stand_in.answers.pop(0) if len(stand_in.answers) > 1 else stand_in.answers[0]
                 answer(stand_in, self)
 

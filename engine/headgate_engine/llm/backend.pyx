@@ -3,10 +3,13 @@
 from headgate_engine.context.headers cimport HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, TAKEN, Backend, RoutedRequest
+from headgate_engine.link.attempt cimport UpstreamAttempt
+from headgate_engine.link.exchange cimport Exchange
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
 from headgate_engine.llm.array_tap cimport array_tap
 from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
+from headgate_engine.llm.fan cimport FanPool, fan_pool
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
@@ -116,6 +119,8 @@ cdef class LlmBackend(Backend):
         cdef Reply reply
         try:
             reply = render(ctx)
+            if call.translation_state is not None and call.translation_state.choices > 1:
+                self._fan_out(request, call)
             request.tap = guard_tap(call, request.tap, request.backend.max_body)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
@@ -132,6 +137,15 @@ cdef class LlmBackend(Backend):
             ctx.trace.llm_chosen(call.attempt)
             ctx.trace.backend_chosen(request.backend, "subBackend")
         return FORWARD
+
+    cdef int _fan_out(self, RoutedRequest request, LlmCall call) except -1:
+        """Has the provider asked for each choice of the answer by itself."""
+        cdef UpstreamAttempt attempt = (<Exchange?>request).attempt
+        cdef FanPool fan = fan_pool(attempt.pool, call, <FormatRoute>call.format_route, call.translation_state.choices,
+                                    request.backend.max_body)
+        attempt.pool = fan
+        request.tap = fan.tap
+        return 0
 
     cdef int answered(self, RoutedRequest request, int status) except -1:
         return 0 if request.ctx.llm is None else (<LlmCall>request.ctx.llm).answered(status)

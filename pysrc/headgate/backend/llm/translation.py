@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm import faults, pairs, rate_limits, sayable
+from headgate.dialect.llm.choices import MergedStream, whole
 from headgate.dialect.llm.contract import (
     Headers,
     Options,
@@ -17,6 +18,7 @@ from headgate.dialect.llm.contract import (
     Untranslatable,
     UpstreamFault,
     UpstreamGarbage,
+    new_ident,
 )
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.dialect.llm.replies import usage_member
@@ -184,6 +186,31 @@ class Translation:
         """Return the converter of a streamed response."""
         asked.response_headers = headers
         return self.pair.stream(asked)
+
+    async def choice(self, body: bytes, asked: TranslatedRequest, headers: Headers) -> Whole:
+        """Do reply() for one of several answers that are put together; a long one in a thread."""
+        asked = self.another(asked)
+        if len(body) <= self.long_bytes:
+            return self.reply(body, asked, headers)
+        return await off_loop(self.reply, body, asked, headers)
+
+    async def joined(self, answers: Sequence[bytes]) -> bytes:
+        """Return one answer with the choices of all; they are in the client's format."""
+        if sum(map(len, answers)) <= self.long_bytes:
+            return self._together(answers)
+        return await off_loop(self._together, answers)
+
+    def _together(self, answers: Sequence[bytes]) -> bytes:
+        made = whole(self.pair.client, [load_sliced(one) for one in answers])
+        return dump_sliced(made) if sum(map(len, answers)) > SLICE else dump_json(made)
+
+    def merged(self, count: int) -> MergedStream:
+        """Return what puts the streams of several choices together."""
+        return MergedStream(self.pair.client, count)
+
+    def another(self, asked: TranslatedRequest) -> TranslatedRequest:
+        """Return the state of a request for another call, whose answer gets ids of its own."""
+        return replace(asked, ident=new_ident())
 
     def usage(self, stream: StreamConverter) -> tuple[Counts | None, str | None]:
         """Return the token counts of a stream so far, and the responding model."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headgate.dialect.llm import faults, replies, sayable
+from headgate.dialect.llm import choices, faults, replies, sayable
 from headgate.dialect.llm.contract import (
     Format,
     Framing,
@@ -95,6 +95,7 @@ class Converter:
             asked = self.make_request(body, options)
             if self.client == "gemini":
                 body = gemini_to_completions.plainly(body)
+            asked.choices = choices.asked_for(self.client, self.upstream, body, asked, options.vendor)
             lost = sayable.lost(self.client, self.upstream, body, asked.model)
             if lost:
                 asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))

@@ -22,10 +22,10 @@ _FORMATS: Final = {
 _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "completions": (
         ("mgvr", "model messages tools tool_choice max_tokens max_completion_tokens temperature top_p stream "
-                 "stream_options reasoning_effort response_format functions function_call thinking"),
+                 "stream_options reasoning_effort response_format functions function_call thinking n"),
         ("mgv", "stop top_k"),
         ("mr", "parallel_tool_calls user"),
-        ("g", "presence_penalty frequency_penalty n seed thinking_config cachedContent cached_content safetySettings "
+        ("g", "presence_penalty frequency_penalty seed thinking_config cachedContent cached_content safetySettings "
               "labels"),
         ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
               "messages[].content[].image_url.detail tools[].function.strict"),
@@ -59,17 +59,17 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
              "context_management moderation reasoning.summary"),
     ),
     "gemini": (
-        ("cmrv", "contents systemInstruction tools toolConfig generationConfig"),
+        ("cmrv", "contents systemInstruction tools toolConfig generationConfig generationConfig.candidateCount"),
         ("", "safetySettings labels serviceTier store"),
         ("mv", "generationConfig.topK"),
         ("c", "generationConfig.presencePenalty generationConfig.frequencyPenalty generationConfig.seed"),
         ("cmv", "generationConfig.stopSequences"),
-        ("", "generationConfig.candidateCount generationConfig.responseLogprobs generationConfig.logprobs "
+        ("", "generationConfig.responseLogprobs generationConfig.logprobs "
              "generationConfig.responseModalities generationConfig.speechConfig generationConfig.mediaResolution "
              "generationConfig.audioTimestamp generationConfig.imageConfig generationConfig.routingConfig"),
     ),
     "text": (
-        ("cmrgv", "model prompt max_tokens temperature top_p stream stream_options echo"),
+        ("cmrgv", "model prompt max_tokens temperature top_p stream stream_options echo n"),
         ("cmgv", "stop"),
         ("cg", "presence_penalty frequency_penalty seed"),
         ("cmr", "user"),

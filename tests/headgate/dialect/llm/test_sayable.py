@@ -92,12 +92,14 @@ GIVEN = {
     ("gemini", "toolConfig"): {"functionCallingConfig": {"mode": "ANY"}},
     ("gemini", "generationConfig"): {"maxOutputTokens": 5}, ("gemini", "generationConfig.topK"): 7,
     ("gemini", "generationConfig.presencePenalty"): 0.5, ("gemini", "generationConfig.frequencyPenalty"): 0.5,
-    ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.stopSequences"): ["x"],
+    ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.candidateCount"): 2, ("gemini", "generationConfig.stopSequences"): ["x"],
     ("text", "best_of"): 3, ("text", "logprobs"): 2, ("text", "logit_bias"): {"1": 2},
     ("responses", "input"): "ho", ("embeddings", "input"): "ho",
 }  # fmt: skip
 # What is said, but not in the body.
 BESIDE = {"model", "stream", "stream_options", "encoding_format", "return_documents", "include_usage", "echo"}
+# Said by a number in the body, or by so many requests.
+CHOICES = {"n", "generationConfig.candidateCount"}
 # Models of embeddings that have a place for a member which others have none for.
 OWNERS = {"embedding_purpose": "amazon.nova", "truncate": "amazon.nova", "input_type": "cohere.embed-v4"}
 CACHED = {"type": "ephemeral"}
@@ -148,7 +150,10 @@ def test_the_table_says_what_the_translation_does(pair: Any, path: str, said: bo
         assert path in told
         return
     assert path not in told
-    if path not in BESIDE:
+    if path in CHOICES:
+        inside = after.body.get("generationConfig", {}).get("candidateCount", after.body.get("n"))
+        assert (after.choices, inside) in ((2, None), (1, 2))
+    elif path not in BESIDE:
         assert json.dumps(after.body) != json.dumps(before.body)
     elif path == "stream":
         assert after.stream or not pair.streams

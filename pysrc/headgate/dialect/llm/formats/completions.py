@@ -28,21 +28,25 @@ from headgate_engine.llm.translate.writers import completions_usage_of
 
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
-    """Return the neutral form of a reply with its first choice. Raises UpstreamGarbage."""
+    """Return the neutral form of a reply. Raises UpstreamGarbage."""
     choices = a_list(body.get("choices"), "choices")
     if not choices:
         raise garbage("choices", "is empty")
-    choice = a_dict(choices[0], "choices[0]")
+    said = _answer(choices[0], 0, asked)
+    said.id, said.model = told(body.get("id")), told(body.get("model"))
+    said.usage = completions_usage(body.get("usage"))
+    said.service_tier = told(body.get("service_tier")) or None
+    said.others = [_answer(choice, at, asked) for at, choice in enumerate(choices[1:], 1)]
+    return said
+
+
+def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
+    """Return the neutral form of one choice."""
+    choice = a_dict(given, f"choices[{at}]")
     # Google's endpoint leaves the message out when the limit was reached before the first word.
     cut = choice.get("message") is None and isinstance(choice.get("finish_reason"), str)
-    message = {} if cut else a_dict(choice.get("message"), "choices[0].message")
-    said = Said(
-        id=told(body.get("id")),
-        model=told(body.get("model")),
-        stop=read_stop("completions", choice.get("finish_reason")),
-        usage=completions_usage(body.get("usage")),
-        service_tier=told(body.get("service_tier")) or None,
-    )
+    message = {} if cut else a_dict(choice.get("message"), f"choices[{at}].message")
+    said = Said(stop=read_stop("completions", choice.get("finish_reason")))
     thinking = message.get("reasoning_content") or message.get("reasoning")
     if blocks := a_list(message.get("thinking_blocks"), "message.thinking_blocks"):
         said.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]

@@ -17,7 +17,7 @@ DROPS = (
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "`reasoning_content` of earlier turns (signatures travel in the ids of tool calls)",
-    "`n` of streams; signatures of thoughts that led to no tool call",
+    "signatures of thoughts that led to no tool call",
     "refused instead of dropped: images and files by http(s) URL or by id",
 )
 VERTEX = "gcp.vertex_ai"
@@ -27,7 +27,6 @@ GENERATION = {
     "top_k": "topK",
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
-    "n": "candidateCount",
     "seed": "seed",
 }
 LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
@@ -55,10 +54,6 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["toolConfig"] = {"functionCallingConfig": _choice(choice)}
     stream = bool(fields.flag(body, "stream"))
     config = _config(body, model)
-    if stream and config.get("candidateCount", 1) != 1:
-        # The client gets only the first choice of a stream, so others would cost tokens for nothing.
-        del config["candidateCount"]
-        dropped.append("n")
     if config:
         out["generationConfig"] = config
     fields.copy(body, out, {"safetySettings": "safetySettings", "labels": "labels"})

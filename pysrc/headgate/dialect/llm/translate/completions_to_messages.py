@@ -10,7 +10,7 @@ from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 DROPS = (
-    "`frequency_penalty`, `presence_penalty`, `seed`, `n`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
+    "`frequency_penalty`, `presence_penalty`, `seed`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",

@@ -13,7 +13,7 @@ from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import choice_of, functions_of
 
 DROPS = (
-    "`stop`, `n`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `logprobs`, `modalities`, `audio`, "
+    "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `logprobs`, `modalities`, `audio`, "
     "`prediction` and every other field that is not carried",
     "`name` of messages; tools other than functions (`custom`)",
     "`reasoning_content` and `thinking_blocks` of earlier turns",

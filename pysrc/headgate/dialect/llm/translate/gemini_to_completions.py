@@ -17,7 +17,7 @@ from headgate.dialect.llm.schemas import lower_types
 DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
     "tools other than functions (`googleSearch`, `codeExecution`, ...), and what they did in earlier turns",
-    "`candidateCount`, `responseLogprobs`, `responseModalities`, `speechConfig`, `mediaResolution`",
+    "`responseLogprobs`, `responseModalities`, `speechConfig`, `mediaResolution`",
     "thoughts of earlier turns without a signature that this gateway has told",
     "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
 )

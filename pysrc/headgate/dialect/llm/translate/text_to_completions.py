@@ -33,8 +33,6 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
     if stream:
         out["stream_options"] = {"include_usage": True}
-    if fields.integer(body, "n") not in (None, 1):
-        raise Untranslatable("n", "must be 1 for a chat model")
     echo = {"echo": prompt} if fields.flag(body, "echo") else {}
     return TranslatedRequest(
         body=out, stream=stream, model=model, requested=str(body.get("model") or model), include_usage=usage, echo=echo
