@@ -20,6 +20,7 @@ OF_A_FOLDER = {
     "tests/engine/http1/test_fields.py": "field lines as head and codec read them",
     "tests/engine/llm/test_wrong_types.py": "every compiled module of the LLM paths refuses arguments of wrong types",
     "tests/headgate/dialect/test_oauth_providers.py": "metadata documents of real providers",
+    "tests/headgate/dialect/llm/test_contents.py": "kinds of content, at all pairs",
     "tests/headgate/dialect/llm/test_continued.py": "conversations that change vendors, at all pairs",
     "tests/headgate/dialect/llm/transcript/test_realtime.py": "texts of realtime events, as the table reads them",
     "tests/headgate/dialect/llm/test_hostile.py": "translations of broken and hostile documents",

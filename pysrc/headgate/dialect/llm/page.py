@@ -66,6 +66,8 @@ What holds for all pairs:
   alike; thoughts go back to the vendor that signed them and are left out elsewhere. This holds for providers that speak
   the client's format too: their requests are changed only where they have turns of other vendors. A thinking budget is
   left out where the vendor wants to see a thought that another one has not had.
+- Results of tools keep their pictures and files. Chat completions, where messages of tools have only text, show them in
+  a message of the user behind the results. Errors of tools are told to Messages, Converse, Gemini and Responses.
 - Several choices of an answer (`n`, `candidateCount`) are asked for in one request where the provider can make them.
   Where it cannot, and for streams, the request is sent once for each, 8 times at most and all at once: tokens of all
   calls are added up, streams come as one with the index of each choice, and one failure is the answer.

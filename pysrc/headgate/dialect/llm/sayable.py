@@ -42,8 +42,7 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("gv", "top_k"),
         ("v", "anthropic_beta"),
         ("", "cache_control container mcp_servers context_management service_tier inference_geo speed"),
-        ("rv", "messages[].content[].is_error"),
-        ("", "messages[].content[].citations"),
+        ("rgv", "messages[].content[].is_error"),
         ("v", "tools[].cache_control"),
         ("cv", "messages[].content[].cache_control"),
         ("crv", "system[].cache_control"),
@@ -101,7 +100,7 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "verbosity": ("medium",), "text.verbosity": ("medium",), "messages[].content[].image_url.detail": ("auto",),
     "input[].content[].detail": ("auto",), "tools[].function.strict": (False,), "tools[].strict": (False,),
     "tool_choice.disable_parallel_tool_use": (False,), "messages[].content[].is_error": (False,),
-    "messages[].content[].citations": ([], {"enabled": False}), "mcp_servers": ([],), "stop_sequences": ([],),
+    "mcp_servers": ([],), "stop_sequences": ([],),
     "best_of": (1,), "echo": (False,), "suffix": ("",), "generationConfig.candidateCount": (1,),
     "generationConfig.responseModalities": (["TEXT"], ["text"]), "generationConfig.responseLogprobs": (False,),
     "safetySettings": ([],), "generationConfig.stopSequences": ([],),
@@ -117,9 +116,11 @@ HINTS: Final = frozenset((
 _FOUND: Final = frozenset((
     "messages[].content[]", "input[]", "input[].content[]", "input[].output[]", "tools[]", "reasoning.effort",
     "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
-    "messages[].reasoning_content", "messages[].thinking_blocks", "contents[].parts[]", "contents[].thinking_blocks",
+    "messages[].reasoning_content", "messages[].thinking_blocks",
+    "messages[].annotations", "messages[].images",
+    "messages[].content[].citations", "input[].content[].annotations", "contents[].parts[]", "contents[].thinking_blocks",
     "generationConfig.thinkingConfig", "generationConfig.temperature", "generationConfig.topP", "toolConfig",
-    "tools[].googleSearch", "tools[].codeExecution", "tools[].urlContext", "contents[].parts[].functionResponse.parts",
+    "tools[].googleSearch", "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\[\]-]")

@@ -22,14 +22,14 @@ from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
 MESSAGES_TO_GEMINI_DROPS = (
     "`container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; signatures of thoughts that led to no tool call",
-    "`cache_control`, `is_error` and non-text parts of tool results, `disable_parallel_tool_use`",
-    "server tools and their results, citations, search results, `metadata`",
+    "`cache_control`, `disable_parallel_tool_use`",
+    "server tools and their results, citations, `metadata`; search results are told as text",
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "refused instead of dropped: images and documents by URL or id",
 )
 COMPLETIONS_TO_CONVERSE_DROPS = (
     *completions_to_messages.DROPS[:1],
-    "audio parts, `image_url.detail`, `name` of messages, `strict` of tools, `user`",
+    "`image_url.detail`, `name` of messages, `strict` of tools, `user`",
     "`parallel_tool_calls`, `tool_choice` none behind calls of tools (else the tools are left out)",
     *completions_to_messages.DROPS[3:],
     "`anthropic-beta` values that are not allowed",
@@ -40,7 +40,7 @@ _SAMPLING = "`temperature`, and `topP` below 0.95, with thinking, for Claude 4.7
 GEMINI_TO_COMPLETIONS_DROPS = (*GEMINI_DROPS, "`topK`, thoughts of earlier turns")
 GEMINI_TO_MESSAGES_DROPS = (*GEMINI_DROPS, _SAMPLING, "`seed`, penalties, audio")
 GEMINI_TO_CONVERSE_DROPS = (
-    *GEMINI_DROPS, _SAMPLING, "`seed`, penalties", "refused instead of dropped: images by URI, audio",
+    *GEMINI_DROPS, _SAMPLING, "`seed`, penalties", "refused instead of dropped: images by URI",
 )  # fmt: skip
 GEMINI_TO_RESPONSES_DROPS = (*GEMINI_DROPS, "`topK`, `seed`, penalties, `stopSequences`, thoughts of earlier turns")
 TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`")
@@ -81,7 +81,7 @@ RESPONSES_TO_GEMINI_DROPS = (
 RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
-    "audio, `detail` of images, `strict` of tools, `tool_choice` none behind calls of tools",
+    "`detail` of images, `strict` of tools, `tool_choice` none behind calls of tools",
     _RESPONSES_THINKING,
     "refused instead of dropped: images by URL, files of types that the provider does not read",
 )

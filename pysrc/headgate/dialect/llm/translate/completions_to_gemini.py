@@ -125,7 +125,13 @@ class _Turns:
 
     def assistant(self, message: Json, at: str) -> None:
         parts = [part for part in self.parts(message, at) if part.get("text") != ""]
-        self.dropped += [Past(f"{at}.{name}") for name in ("reasoning_content", "thinking_blocks") if message.get(name)]
+        if refusal := fields.text(message, "refusal", at):
+            parts.append({"text": refusal})
+        for position, image in enumerate(fields.objects(message, "images", at)):
+            if (shown := _part({"type": "image_url", **image}, f"{at}.images[{position}]")) is not None:
+                parts.append(shown)
+        lost = ("reasoning_content", "thinking_blocks", "annotations")
+        self.dropped += [Past(f"{at}.{name}") for name in lost if message.get(name)]
         self.order = []
         for position, call in enumerate(fields.objects(message, "tool_calls", at)):
             here = f"{at}.tool_calls[{position}]"
@@ -156,7 +162,9 @@ class _Turns:
             raise Untranslatable(f"{at}.tool_call_id", "belongs to no tool call in front of it")
         parts = self.parts(message, at)
         texts = [part["text"] for part in parts if "text" in part]
-        made: Json = {"name": name, "response": {"content": "\n".join(texts)}}
+        # https://ai.google.dev/api/caching#FunctionResponse: errors stand in `error`.
+        word = "error" if message.get("is_error") is True else "content"
+        made: Json = {"name": name, "response": {word: "\n".join(texts)}}
         if not self.vertex:
             made["id"] = ident.partition(THOUGHT)[0]
         if ident not in self.order:

@@ -97,7 +97,9 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[Json]]:
             content.merge_turn(out, "assistant", _marked(message, _assistant_blocks(message, at, way)))
         elif role == "tool":
             ident = idents.MESSAGES.fit(fields.needed_text(message, "tool_call_id", at))
-            result = {"type": "tool_result", "tool_use_id": ident, "content": _result_content(message, at, way)}
+            result: Json = {"type": "tool_result", "tool_use_id": ident, "content": _result_content(message, at, way)}
+            if message.get("is_error") is True:
+                result["is_error"] = True
             content.merge_turn(out, "user", _marked(message, [result]))
         elif role == "function":
             content.merge_turn(out, "user", user_blocks(message, at, way))
@@ -147,12 +149,19 @@ def _user_block(part: Json, at: str, way: Way) -> Json | None:
             return block
     if kind == "refusal":
         return {"type": "text", "text": fields.needed_text(part, "refusal", at)}
+    if kind == "input_audio" and way.strict:
+        audio = fields.obj(part, "input_audio", at) or {}
+        sound = fields.needed_text(audio, "data", f"{at}.input_audio")
+        return {"type": "audio", "format": fields.text(audio, "format", at) or "wav", "data": sound}
     way.dropped.append(at)
     return None
 
 
 def document(file: Json, at: str, way: Way) -> Json | None:
     """Return the block of a file. None, or Untranslatable if strict, if it is not a data URL of an accepted type."""
+    url = fields.text(file, "file_url", at)
+    if url is not None and not way.strict:
+        return {"type": "document", "source": {"type": "url", "url": url}}
     data = content.data_url(fields.text(file, "file_data", at) or "")
     if data is None or data.media_type not in way.documents:
         if way.strict:
@@ -184,6 +193,7 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
     elif thinking:
         way.dropped.append(Past(f"{at}.reasoning_content"))
     out += user_blocks(message, at, way)
+    way.dropped.extend(Past(f"{at}.{name}") for name in ("annotations", "images") if message.get(name))
     refusal = fields.text(message, "refusal", at)
     if refusal:
         out.append({"type": "text", "text": refusal})

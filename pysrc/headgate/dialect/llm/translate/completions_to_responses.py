@@ -11,6 +11,7 @@ from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import choice_of, functions_of
+from headgate_engine.llm.translate.evidence import responses_annotation, url_annotation
 
 DROPS = (
     "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `logprobs`, `modalities`, `audio`, "
@@ -119,14 +120,21 @@ def _part(part: Json, at: str) -> Json | None:
 
 def _assistant(message: Json, at: str, position: int, dropped: list[str]) -> list[Json]:
     out: list[Json] = []
-    said = [part["text"] for part in _parts(message, at, dropped) if "text" in part]
+    parts = _parts(message, at, dropped)
+    said = [part["text"] for part in parts if "text" in part]
+    if len(said) < len(parts) or message.get("images"):
+        # The assistant's own items have only texts.
+        dropped.append(Past(f"{at}.images"))
     if refusal := fields.text(message, "refusal", at):
         said.append(refusal)
     old = fields.obj(message, "function_call", at)
     calls = fields.objects(message, "tool_calls", at)
     if old is not None and not calls:
         said.append(content.dump_text(old))
-    texts = [{"type": "output_text", "text": text, "annotations": []} for text in said if text]
+    texts: list[Json] = [{"type": "output_text", "text": text, "annotations": []} for text in said if text]
+    notes = [url_annotation(one, 0) for one in fields.objects(message, "annotations", at)]
+    if texts and (made := [responses_annotation(one, 0) for one in notes if one is not None]):
+        texts[0]["annotations"] = made
     if texts:
         out.append({"type": "message", "id": f"msg_{position}", "role": "assistant", "status": "completed",
                     "content": texts})  # fmt: skip

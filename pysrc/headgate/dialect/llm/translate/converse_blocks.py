@@ -30,6 +30,18 @@ DOCUMENTS = {
     "text/markdown": "md",
 }
 
+_DOCUMENT = ("documentIndex", "document_index")
+# Converse's places of citations: the kind in Messages, and there the first index, the last one, and the names of what
+# is cited, here and there.
+PLACES = {
+    "documentChar": ("char_location", "start_char_index", "end_char_index", _DOCUMENT),
+    "documentPage": ("page_location", "start_page_number", "end_page_number", _DOCUMENT),
+    "documentChunk": ("content_block_location", "start_block_index", "end_block_index", _DOCUMENT),
+    "searchResultLocation": (
+        "search_result_location", "start_block_index", "end_block_index", ("searchResultIndex", "search_result_index"),
+    ),
+}  # fmt: skip
+
 
 class Names:
     """Tool names that the provider accepts, and their mapping to the client's names."""
@@ -119,9 +131,19 @@ class Turns:
         kind = fields.text(block, "type", at)
         if kind == "text":
             text = fields.needed_text(block, "text", at)
+            cited = [found for one in fields.objects(block, "citations", at) if (found := _citation(one)) is not None]
+            if len(cited) < len(block.get("citations") or ()):
+                self.dropped.append(Past(f"{at}.citations"))
+            if cited and role == "assistant":
+                return {"citationsContent": {"content": [{"text": text}], "citations": cited}}
             return {"text": text} if text.strip() else {}
         if kind == "image":
             return image(block, at)
+        if kind == "audio":
+            # Only a step from chat completions makes it.
+            return {"audio": {"format": block["format"], "source": {"bytes": block["data"]}}}
+        if kind == "search_result" and role == "user":
+            return search_result(block, at)
         if kind == "document":
             return self.document(block, at)
         if kind == "tool_use" and role == "assistant":
@@ -157,6 +179,8 @@ class Turns:
                 found.append(image(inner, here))
             elif kind == "document":
                 found.append(self.document(inner, here))
+            elif kind == "search_result":
+                found.append(search_result(inner, here))
             else:
                 self.dropped.append(here)
         return {
@@ -181,7 +205,12 @@ class Turns:
             form, data = DOCUMENTS[media_type], fields.needed_text(source, "data", f"{at}.source")
         else:
             raise Untranslatable(f"{at}.source", "documents must be data")
-        return {"document": {"format": form, "name": self.title(block, at), "source": {"bytes": data}}}
+        out: Json = {"format": form, "name": self.title(block, at), "source": {"bytes": data}}
+        if context := fields.text(block, "context", at):
+            out["context"] = context
+        if wants_citations(block, at):
+            out["citations"] = {"enabled": True}
+        return {"document": out}
 
     def title(self, block: Json, at: str) -> str:
         """Return a unique name for a document, with characters that the provider accepts."""
@@ -194,6 +223,34 @@ class Turns:
             found = f"{name} [{number}]"
         self.titles.add(found)
         return found
+
+
+def wants_citations(block: Json, at: str) -> bool:
+    """Return whether answers are to cite a document or a search result."""
+    return bool(fields.flag(fields.obj(block, "citations", at) or {}, "enabled", f"{at}.citations"))
+
+
+def search_result(block: Json, at: str) -> Json:
+    """Return the block of a search result."""
+    texts = [{"text": fields.needed_text(inner, "text", at)} for inner in fields.objects(block, "content", at)]
+    out: Json = {"source": fields.needed_text(block, "source", at), "title": fields.text(block, "title", at) or ""}
+    out["content"] = texts
+    if wants_citations(block, at):
+        out["citations"] = {"enabled": True}
+    return {"searchResult": out}
+
+
+def _citation(value: Json) -> Json | None:
+    """Return a citation of an earlier turn by its place in a document; None for one that has no such place."""
+    for name, (kind, first, last, where) in PLACES.items():
+        if value.get("type") == kind:
+            numbers = {there: value.get(here) for there, here in (("start", first), ("end", last), where)}
+            if not all(type(number) is int for number in numbers.values()):
+                return None
+            title = value.get("document_title") or value.get("title")
+            out: Json = {"location": {name: numbers}, "sourceContent": [{"text": str(value.get("cited_text") or "")}]}
+            return {"title": title, **out} if isinstance(title, str) and title else out
+    return None
 
 
 def image(block: Json, at: str) -> Json:

@@ -30,7 +30,7 @@ GENERATION = {
     "frequencyPenalty": "frequency_penalty", "seed": "seed", "topK": "top_k",
 }  # fmt: skip
 # Members of a response of a function that hold its only text.
-RESULTS = ("output", "result", "content")
+RESULTS = ("output", "result", "content", "error")
 
 
 def camel(name: str) -> str:
@@ -62,7 +62,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         raise Untranslatable("cachedContent", "is not known to the provider of this model")
     model = content.model_of(body, options.model)
     dropped: list[str] = []
-    turns = _Contents(dropped, idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor))
+    turns = _Contents(dropped, idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor),
+                      rich=options.whole_ids)  # fmt: skip
     config = fields.obj(body, "generationConfig") or {}
     out: Json = {"model": model, "messages": turns.messages}
     turns.system(body)
@@ -96,12 +97,18 @@ def _listed(holder: Json, name: str, at: str = "") -> list[Json]:
 
 @dataclass(slots=True)
 class _Contents:
-    """Collects messages. `waiting`: (name, id) of calls that have no result yet, in order."""
+    """Collects messages.
+
+    `rich`: on the way to a format whose results of tools have pictures and files. `waiting`: (name, id) of calls that
+    have no result yet, in order. `shown`: what results of this turn show, where they can only be text.
+    """
 
     dropped: list[str]
     ids: idents.Idents
     messages: list[Json] = field(default_factory=list)
+    rich: bool = False
     waiting: list[tuple[str, str]] = field(default_factory=list)
+    shown: list[Json] = field(default_factory=list)
     calls: int = 0
 
     def system(self, body: Json) -> None:
@@ -132,6 +139,8 @@ class _Contents:
                 self.messages.append(self.result(plain(part["functionResponse"]), f"{here}.functionResponse"))
             elif (made := self.said(part, here)) is not None:
                 said.append(made)
+        said = self.shown + said
+        self.shown = []
         if len(said) == 1 and said[0]["type"] == "text":
             self.messages.append({"role": "user", "content": said[0]["text"]})
         elif said:
@@ -202,14 +211,21 @@ class _Contents:
         if known is None:
             raise Untranslatable(at, f"{name!r} was not called in front of it")
         self.waiting.remove(known)
-        if given.get("parts"):
-            self.dropped.append(f"{at}.parts")
         response = given.get("response")
         text = content.dump_text(response if response is not None else {})
         if isinstance(response, dict) and len(response) == 1:
             only = next((response[key] for key in RESULTS if isinstance(response.get(key), str)), None)
             text = text if only is None else only
-        return {"role": "tool", "tool_call_id": self.ids.fit(known[1]), "content": text}
+        told: Json = {"role": "tool", "tool_call_id": self.ids.fit(known[1]), "content": text}
+        shown = [part for here, one in self.parts(given, at) if (part := self.said(one, here)) is not None]
+        if self.rich:
+            if shown:
+                told["content"] = [{"type": "text", "text": text}, *shown]
+            if isinstance(response, dict) and list(response) == ["error"]:
+                told["is_error"] = True
+        else:
+            self.shown += shown
+        return told
 
 
 def _inline(data: Json, at: str) -> Json:

@@ -13,14 +13,17 @@ DROPS = (
     "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
     "server tools (`web_search`, `code_execution`, ...) and their results",
-    "`is_error` and non-text parts of tool results",
-    "citations, search results, documents other than PDF, text and content",
+    "`is_error` of tool results; their images and documents follow in a message of the user",
+    "citations; search results are told as text",
+    "refused instead of dropped: documents by URL or id, images by id",
     "`cache_control`, except towards `gpt-*` from 5.6 on",
     "`metadata` other than `user_id`",
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 # From this version on, chat completions with tools are refused unless the reasoning effort is `none`.
 NO_EFFORT_WITH_TOOLS = (5, 3)
+# What a tool has said that has shown something only.
+SHOWN = "(shown below)"
 BREAKPOINT = {"mode": "explicit"}
 
 
@@ -33,6 +36,8 @@ class ChatContext(NamedTuple):
     dropped: list[str]
     ids: idents.Idents
     signed: bool
+    # On the way to a format whose results of tools have pictures and files.
+    rich: bool
 
 
 def request(body: Json, options: Options) -> TranslatedRequest:
@@ -42,7 +47,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     version = efforts.gpt_version(model)
     ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
     signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
-    way = ChatContext(version is not None and version >= efforts.CACHE_BREAKPOINTS, dropped, ids, signed)
+    way = ChatContext(version is not None and version >= efforts.CACHE_BREAKPOINTS, dropped, ids, signed,
+                      options.whole_ids)  # fmt: skip
     out: Json = {"model": model, "messages": _messages(body, way)}
     limit = fields.integer(body, "max_tokens")
     if limit is not None:
@@ -124,25 +130,49 @@ def _user(message: Json, at: str, way: ChatContext) -> list[Json]:
     if isinstance(message.get("content"), str):
         return [{"role": "user", "content": message["content"]}]
     out: list[Json] = []
+    shown: list[Json] = []
     parts: list[Json] = []
     for here, kind, block in _kinds(message, at):
         if kind == "text":
             parts.append(_text_part(block, here, way))
         elif kind == "tool_result":
-            out.append({
-                "role": "tool",
-                "tool_call_id": way.ids.fit(fields.needed_text(block, "tool_use_id", here)),
-                "content": _result(block, here, way),
-            })  # fmt: skip
-        elif kind == "image":
-            parts.append({"type": "image_url", "image_url": {"url": image_url(block, here)}})
-        elif kind == "document":
-            parts.append(_document(block, here))
+            result, media = _result(block, here, way)
+            ident = way.ids.fit(fields.needed_text(block, "tool_use_id", here))
+            told: Json = {"role": "tool", "tool_call_id": ident, "content": result}
+            if way.rich and fields.flag(block, "is_error", here):
+                told["is_error"] = True
+            out.append(told)
+            shown += media
+        elif (part := _media(block, kind, here, way.dropped)) is not None:
+            parts.append(part)
         else:
             way.dropped.append(here)
-    if parts:
-        out.append({"role": "user", "content": parts})
+    if shown or parts:
+        out.append({"role": "user", "content": [*shown, *parts]})
     return out
+
+
+def uncited(block: Json, at: str, dropped: list[str]) -> None:
+    """Note that answers are to cite this block, for formats that cannot ask for that."""
+    if fields.flag(fields.obj(block, "citations", at) or {}, "enabled", at):
+        dropped.append(f"{at}.citations")
+
+
+def _media(block: Json, kind: str | None, at: str, dropped: list[str]) -> Json | None:
+    """Return the part of an image, a document or a search result; None for any other block."""
+    if kind in ("document", "search_result"):
+        uncited(block, at, dropped)
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": image_url(block, at)}}
+    if kind == "document":
+        return document(block, at)
+    return {"type": "text", "text": found_text(block, at)} if kind == "search_result" else None
+
+
+def found_text(block: Json, at: str) -> str:
+    """Return a search result as text, for formats that have no other place for it."""
+    texts = [fields.text(inner, "text", at) or "" for inner in fields.objects(block, "content", at)]
+    return "\n".join([fields.text(block, "title", at) or "", fields.text(block, "source", at) or "", *texts])
 
 
 def image_url(block: Json, at: str) -> str:
@@ -157,7 +187,7 @@ def image_url(block: Json, at: str) -> str:
     raise Untranslatable(f"{at}.source", "images must be base64 or url")
 
 
-def _document(block: Json, at: str) -> Json:
+def document(block: Json, at: str) -> Json:
     """Return the part for a document: a PDF as a file, text as text."""
     source = fields.obj(block, "source", at) or {}
     kind = fields.text(source, "type", f"{at}.source")
@@ -172,24 +202,29 @@ def _document(block: Json, at: str) -> Json:
     raise Untranslatable(f"{at}.source", "documents must be base64, text or content")
 
 
-def _result(block: Json, at: str, way: ChatContext) -> Any:
-    """Return the content of a tool result: a string as it is, text blocks as parts."""
+def _result(block: Json, at: str, way: ChatContext) -> tuple[Any, list[Json]]:
+    """Return the content of a tool result, and what it shows: messages of tools have only text, so that the user's
+    message behind them shows pictures and files.
+    """
     found = block.get("content")
     marked = way.breakpoints and bool(block.get("cache_control"))
     if found is None:
-        return ""
+        return "", []
     if isinstance(found, str) and not marked:
-        return found
-    parts = []
+        return found, []
+    parts: list[Json] = []
+    shown: list[Json] = []
     for position, inner in enumerate(blocks_of(block, at)):
         here = f"{at}.content[{position}]"
         if inner.get("type") == "text":
             parts.append(_text_part(inner, here, way))
+        elif (media := _media(inner, fields.text(inner, "type", here), here, way.dropped)) is not None:
+            (parts if way.rich or media["type"] == "text" else shown).append(media)
         else:
             way.dropped.append(here)
     if parts:
-        return [*parts[:-1], _marked(parts[-1], block, way)]
-    return ""
+        return [*parts[:-1], _marked(parts[-1], block, way)], shown
+    return SHOWN if shown else "", shown
 
 
 def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
@@ -199,6 +234,8 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
     calls: list[Json] = []
     for here, kind, block in _kinds(message, at):
         if kind == "text":
+            if block.get("citations"):
+                way.dropped.append(Past(f"{here}.citations"))
             parts.append(_text_part(block, here, way))
         elif kind == "tool_use":
             calls.append(tool_call(block, here, way.ids))

@@ -13,7 +13,7 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 DROPS = (
     "`metadata` (the request header `x-bedrock-metadata` is sent instead), `container`, `mcp_servers`, `service_tier` "
     "and every other field that is not carried",
-    "server tools and their results, citations, search results",
+    "server tools and their results, citations of URLs in earlier turns",
     "`tool_choice` none behind calls of tools (else the tools are left out), `disable_parallel_tool_use`",
     "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget; the first three also for "
     "Claude 4.7 and later, where a budget becomes a level of effort",

@@ -8,12 +8,12 @@ from headgate.dialect.llm import content, fields, history, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
-from headgate_engine.llm.translate.evidence import is_ran, is_result
+from headgate_engine.llm.translate.evidence import is_ran, is_result, messages_citation, responses_annotation
 
 DROPS = (
     "`stop_sequences`, `top_k` and every other field that is not carried",
-    "server tools and their results, citations of earlier turns",
-    "refused instead of dropped: documents, search results, non-text tool results, effort without thinking",
+    "server tools and their results; citations of places in documents in earlier turns",
+    "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
     "`cache_control` other than of `system` blocks",
     "thinking blocks of earlier turns",
 )
@@ -85,20 +85,18 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         here = f"{at}.content[{index}]"
         kind = fields.text(block, "type", here)
         if kind == "text":
-            if block.get("citations"):
-                dropped.append(Past(f"{here}.citations"))
             text = fields.needed_text(block, "text", here)
             if role == "assistant":
-                parts.append({"type": "output_text", "text": text, "annotations": []})
+                parts.append({"type": "output_text", "text": text, "annotations": _annotations(block, here, dropped)})
             else:
                 parts.append({"type": "input_text", "text": text})
-        elif kind == "image" and role == "user":
-            parts.append(_image(block, here))
+        elif kind in ("image", "document", "search_result") and role == "user":
+            parts.append(_shown(block, kind, here, dropped))
         elif kind == "tool_use" and role == "assistant":
             call = chat.tool_call(block, here, idents.RESPONSES)
             out.append({"type": "function_call", "call_id": call["id"], **call["function"]})
         elif kind == "tool_result" and role == "user":
-            out.append(_result(block, here))
+            out.append(_result(block, here, dropped))
         elif kind in history.THINKING:
             # Another vendor thought it, who alone can read it.
             dropped.append(Past(here))
@@ -115,6 +113,37 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
     return [*out, said]
 
 
+def _annotations(block: Json, at: str, dropped: list[str]) -> list[Json]:
+    """Return the citations of what the assistant has said, as far as they are URLs."""
+    out: list[Json] = []
+    length = len(block["text"])
+    for citation in fields.objects(block, "citations", at):
+        found = messages_citation(citation, 0, length)
+        made = None if found is None else responses_annotation(found, 0)
+        if made is None:
+            dropped.append(Past(f"{at}.citations"))
+        else:
+            out.append(made)
+    return out
+
+
+def _shown(block: Json, kind: str, at: str, dropped: list[str]) -> Json:
+    """Return the part of an image, a document or a search result."""
+    if kind == "image":
+        return _image(block, at)
+    chat.uncited(block, at, dropped)
+    if kind == "search_result":
+        return {"type": "input_text", "text": chat.found_text(block, at)}
+    source = fields.obj(block, "source", at) or {}
+    form = fields.text(source, "type", f"{at}.source")
+    if form == "url":
+        return {"type": "input_file", "file_url": fields.needed_text(source, "url", f"{at}.source")}
+    part = chat.document(block, at)
+    if part["type"] == "text":
+        return {"type": "input_text", "text": part["text"]}
+    return {"type": "input_file", **part["file"]}
+
+
 def _image(block: Json, at: str) -> Json:
     source = fields.obj(block, "source", at) or {}
     if fields.text(source, "type", f"{at}.source") == "file":
@@ -123,16 +152,22 @@ def _image(block: Json, at: str) -> Json:
     return {"type": "input_image", "detail": "auto", "image_url": chat.image_url(block, at)}
 
 
-def _result(block: Json, at: str) -> Json:
-    texts = []
+def _result(block: Json, at: str, dropped: list[str]) -> Json:
+    parts: list[Json] = []
     for index, inner in enumerate(chat.blocks_of(block, at)):
-        if inner.get("type") != "text":
-            raise Untranslatable(f"{at}.content[{index}]", "tool results must be text")
-        texts.append(fields.needed_text(inner, "text", f"{at}.content[{index}]"))
+        here = f"{at}.content[{index}]"
+        kind = fields.text(inner, "type", here)
+        if kind == "text":
+            parts.append({"type": "input_text", "text": fields.needed_text(inner, "text", here)})
+        elif kind in ("image", "document", "search_result"):
+            parts.append(_shown(inner, kind, here, dropped))
+        else:
+            raise Untranslatable(here, f"{kind!r} cannot be carried")
+    texts = [part["text"] for part in parts if "text" in part]
     return {
         "type": "function_call_output",
         "call_id": idents.RESPONSES.fit(fields.needed_text(block, "tool_use_id", at)),
-        "output": "\n".join(texts),
+        "output": "\n".join(texts) if len(texts) == len(parts) else parts,
         "status": "incomplete" if fields.flag(block, "is_error", at) else "completed",
     }
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
+from headgate.dialect.llm.translate.messages_to_completions import SHOWN
 
 # Fields that need stored conversations, which only OpenAI has. Requests that set them are refused.
 REFUSED = {
@@ -21,7 +22,7 @@ DROPS = (
     "reasoning items and encrypted reasoning of earlier turns",
     "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
-    "images by id or files by URL",
+    "images by id, files by URL (except for Messages)",
 )
 
 
@@ -31,6 +32,8 @@ class ItemContext(NamedTuple):
     dropped: list[str]
     ids: idents.Idents
     signed: bool
+    # On the way to a format whose results of tools have pictures and files, or which takes files by URL.
+    rich: bool
 
 
 def request(body: Json, options: Options) -> TranslatedRequest:
@@ -42,7 +45,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     model = content.model_of(body, options.model)
     ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
     signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
-    out: Json = {"model": model, "messages": _messages(body, ItemContext(dropped, ids, signed))}
+    out: Json = {"model": model, "messages": _messages(body, ItemContext(dropped, ids, signed, options.whole_ids))}
     limit = fields.integer(body, "max_output_tokens")
     if limit is not None:
         out["max_completion_tokens"] = limit
@@ -98,9 +101,14 @@ def _messages(body: Json, way: ItemContext) -> list[Json]:
 
 
 def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext) -> None:
+    # What results show, where they can only be text: it follows in a message of the user behind the last of them.
+    shown: list[Json] = []
     for position, item in enumerate(items):
         at = f"{where}[{position}]"
         kind = fields.text(item, "type", at) or "message"
+        if shown and not kind.endswith("_output"):
+            out.append({"role": "user", "content": shown})
+            shown = []
         if kind == "message":
             message = _message(item, at, way)
             if message is not None:
@@ -109,12 +117,16 @@ def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext)
             _add_call(out, item, at, way)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             call = way.ids.fit(fields.needed_text(item, "call_id", at))
-            out.append({"role": "tool", "tool_call_id": call, "content": _output(item, at, way)})
+            told, media = _output(item, at, way)
+            out.append({"role": "tool", "tool_call_id": call, "content": told})
+            shown += media
         elif kind == "item_reference":
             raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
         else:
             # What a vendor thought, and what its own tools did.
             way.dropped.append(Past(at))
+    if shown:
+        out.append({"role": "user", "content": shown})
 
 
 def _message(item: Json, at: str, way: ItemContext) -> Json | None:
@@ -137,6 +149,8 @@ def _message(item: Json, at: str, way: ItemContext) -> Json | None:
 def _part(part: Json, at: str, way: ItemContext) -> Json | None:
     kind = fields.text(part, "type", at)
     if kind in ("input_text", "output_text", "text"):
+        if part.get("annotations"):
+            way.dropped.append(Past(f"{at}.annotations"))
         return {"type": "text", "text": fields.needed_text(part, "text", at)}
     if kind == "refusal":
         return {"type": "text", "text": fields.needed_text(part, "refusal", at)}
@@ -148,10 +162,10 @@ def _part(part: Json, at: str, way: ItemContext) -> Json | None:
         fields.copy(part, image, {"detail": "detail"})
         return {"type": "image_url", "image_url": image}
     if kind == "input_file":
-        data = fields.text(part, "file_data", at)
-        if data is None:
+        data, url = fields.text(part, "file_data", at), fields.text(part, "file_url", at)
+        if data is None and (url is None or not way.rich):
             raise Untranslatable(at, "files must be data")
-        file: Json = {"file_data": data}
+        file: Json = {"file_url": url} if data is None else {"file_data": data}
         fields.copy(part, file, {"filename": "filename"})
         return {"type": "file", "file": file}
     if kind == "input_audio":
@@ -177,17 +191,17 @@ def _add_call(out: list[Json], item: Json, at: str, way: ItemContext) -> None:
         idents.sign(call, ident, len(calls) == 1)
 
 
-def _output(item: Json, at: str, way: ItemContext) -> str:
-    """Return a tool result as text, because tool messages can contain only text."""
+def _output(item: Json, at: str, way: ItemContext) -> tuple[Any, list[Json]]:
+    """Return a tool result, and what it shows: messages of tools have only text (see _add_items())."""
     if isinstance(item.get("output"), str):
-        return str(item["output"])
-    texts = []
-    for index, part in enumerate(fields.objects(item, "output", at)):
-        if fields.text(part, "type", at) in ("input_text", "output_text", "text"):
-            texts.append(fields.needed_text(part, "text", at))
-        else:
-            way.dropped.append(f"{at}.output[{index}]")
-    return "\n".join(texts)
+        return str(item["output"]), []
+    given = enumerate(fields.objects(item, "output", at))
+    parts = [made for index, part in given if (made := _part(part, f"{at}.output[{index}]", way)) is not None]
+    shown = [part for part in parts if part["type"] != "text"]
+    if way.rich and shown:
+        return parts, []
+    texts = [part["text"] for part in parts if part["type"] == "text"]
+    return "\n".join(texts) or (SHOWN if shown else ""), shown
 
 
 def _tools(body: Json, dropped: list[str]) -> list[Json]:

@@ -1,0 +1,214 @@
+"""Kinds of content by the client's format and the provider's: each is said, or told as lost, or refused. None is lost in
+silence.
+
+The table says who carries what; requests are held against the vendors' published schemas as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any, NamedTuple
+
+import pytest
+from llm_sdk_shapes import shape_faults
+
+from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Options, Untranslatable
+
+Json = dict[str, Any]
+LETTERS = {"c": "completions", "m": "messages", "r": "responses", "g": "gemini", "v": "converse"}
+MODELS = {"completions": "gpt-5.2", "messages": "claude-sonnet-4-5", "responses": "gpt-5.2", "gemini": "gemini-2.5-pro",
+          "converse": "us.anthropic.claude-sonnet-4-5-20250929-v1:0"}  # fmt: skip
+RAW = base64.b64encode(b"marker").decode()
+MARK = "marker-7"
+URL = "https://marker-7.example/a"
+PNG, PDF = f"data:image/png;base64,{RAW}", f"data:application/pdf;base64,{RAW}"
+TEXT = "data:text/plain;base64," + base64.b64encode(MARK.encode()).decode()
+SCHEMA = {"type": "object", "properties": {}}
+
+
+class Kind(NamedTuple):
+    """One kind of content as a client says it. `carried`: letters of the providers' formats that have a place for it.
+
+    `marks`: texts of which one stands in a request that carries it.
+    """
+
+    client: str
+    body: Json
+    carried: str
+    marks: tuple[str, ...] = (RAW, MARK)
+
+
+def chat(*parts: Json) -> Json:
+    return {"messages": [{"role": "user", "content": [{"type": "text", "text": "look"}, *parts]}]}
+
+
+def chat_result(*parts: Json) -> Json:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                         {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "seen"}, *parts]}],
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}]}  # fmt: skip
+
+
+def chat_said(**members: Any) -> Json:
+    return {"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "done", **members},
+                         {"role": "user", "content": "on"}]}  # fmt: skip
+
+
+def message(*blocks: Json) -> Json:
+    return {"max_tokens": 99, "messages": [{"role": "user", "content": [{"type": "text", "text": "look"}, *blocks]}]}
+
+
+def message_result(*blocks: Json, **members: Any) -> Json:
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "seen"}, *blocks], **members}
+    return {"max_tokens": 99, "tools": [{"name": "f", "input_schema": SCHEMA}], "messages": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}]},
+        {"role": "user", "content": [result]}]}  # fmt: skip
+
+
+def message_said(*blocks: Json) -> Json:
+    return {"max_tokens": 99, "messages": [
+        {"role": "user", "content": "go"}, {"role": "assistant", "content": list(blocks)}, {"role": "user", "content": "on"}]}  # fmt: skip
+
+
+def response(*parts: Json) -> Json:
+    return {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}, *parts]}]}
+
+
+def response_result(*parts: Json) -> Json:
+    return {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA}], "input": [
+        {"role": "user", "content": "go"},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "seen"}, *parts]},
+        {"type": "function_call_output", "call_id": "c2", "output": "nothing"}]}  # fmt: skip
+
+
+def response_said(*items: Json) -> Json:
+    return {"input": [{"role": "user", "content": "go"}, *items, {"role": "user", "content": "on"}]}
+
+
+def gemini(*parts: Json) -> Json:
+    return {"contents": [{"role": "user", "parts": [{"text": "look"}, *parts]}]}
+
+
+def gemini_result(response: Json, *parts: Json) -> Json:
+    return {"tools": [{"functionDeclarations": [{"name": "f"}]}], "contents": [
+        {"role": "user", "parts": [{"text": "go"}]},
+        {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "f", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "c1", "name": "f", "response": response, "parts": list(parts)}}]}]}  # fmt: skip
+
+
+def gemini_said(*parts: Json) -> Json:
+    return {"contents": [{"role": "user", "parts": [{"text": "go"}]},
+                         {"role": "model", "parts": [{"text": "done"}, *parts]}, {"role": "user", "parts": [{"text": "on"}]}]}  # fmt: skip
+
+
+IMAGE_BLOCK = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": RAW}}
+IMAGE_URL_BLOCK = {"type": "image", "source": {"type": "url", "url": URL}}
+PDF_BLOCK = {"type": "document", "title": "a.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": RAW}}
+TEXT_BLOCK = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": MARK}}
+URL_BLOCK = {"type": "document", "source": {"type": "url", "url": URL}}
+FOUND = {"type": "search_result", "source": "https://a.example", "title": "A", "content": [{"type": "text", "text": MARK}]}
+INLINE = {"inlineData": {"mimeType": "image/png", "data": RAW}}
+PLACE = {"type": "char_location", "cited_text": MARK, "document_index": 0, "document_title": "A", "start_char_index": 0,
+         "end_char_index": 3}  # fmt: skip
+PAGE = {"type": "web_search_result_location", "url": URL, "title": "A", "cited_text": "x", "encrypted_index": "e"}
+NOTE = {"type": "url_citation", "url": URL, "title": "A", "start_index": 0, "end_index": 3}
+KINDS = {
+    # -- what the user shows
+    "chat image": Kind("completions", chat({"type": "image_url", "image_url": {"url": PNG}}), "mrgv"),
+    "chat image by URL": Kind("completions", chat({"type": "image_url", "image_url": {"url": URL}}), "mr"),
+    "chat PDF": Kind("completions", chat({"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}), "mrgv"),
+    "chat text file": Kind("completions", chat({"type": "file", "file": {"filename": "a.txt", "file_data": TEXT}}), "mrgv",
+                           (MARK, TEXT.partition(",")[2])),
+    "chat file by id": Kind("completions", chat({"type": "file", "file": {"file_id": MARK}}), "r"),
+    "chat audio": Kind("completions", chat({"type": "input_audio", "input_audio": {"data": RAW, "format": "wav"}}), "gv"),
+    "message image": Kind("messages", message(IMAGE_BLOCK), "crgv"),
+    "message image by URL": Kind("messages", message(IMAGE_URL_BLOCK), "cr"),
+    "message PDF": Kind("messages", message(PDF_BLOCK), "crgv"),
+    "message text": Kind("messages", message(TEXT_BLOCK), "crgv", (MARK, base64.b64encode(MARK.encode()).decode())),
+    "message document by URL": Kind("messages", message(URL_BLOCK), "r"),
+    "message document by id": Kind("messages", message({"type": "document", "source": {"type": "file", "file_id": MARK}}), ""),
+    "message search result": Kind("messages", message(FOUND), "crgv"),
+    "message unknown": Kind("messages", message({"type": "container_upload", "file_id": MARK}), ""),
+    "response image": Kind("responses", response({"type": "input_image", "image_url": PNG}), "cmgv"),
+    "response image by URL": Kind("responses", response({"type": "input_image", "image_url": URL}), "cm"),
+    "response image by id": Kind("responses", response({"type": "input_image", "file_id": MARK}), ""),
+    "response PDF": Kind("responses", response({"type": "input_file", "filename": "a.pdf", "file_data": PDF}), "cmgv"),
+    "response file by URL": Kind("responses", response({"type": "input_file", "file_url": URL}), "m"),
+    "response file by id": Kind("responses", response({"type": "input_file", "file_id": MARK}), ""),
+    "response audio": Kind("responses", response({"type": "input_audio", "input_audio": {"data": RAW, "format": "wav"}}), "cgv"),
+    "response unknown": Kind("responses", response({"type": "input_scent", "data": MARK}), ""),
+    "gemini image": Kind("gemini", gemini(INLINE), "cmrv"),
+    "gemini image by URI": Kind("gemini", gemini({"fileData": {"mimeType": "image/png", "fileUri": URL}}), "cmr"),
+    "gemini PDF": Kind("gemini", gemini({"inlineData": {"mimeType": "application/pdf", "data": RAW}}), "cmrv"),
+    "gemini audio": Kind("gemini", gemini({"inlineData": {"mimeType": "audio/wav", "data": RAW}}), "cv"),
+    "gemini video": Kind("gemini", gemini({"inlineData": {"mimeType": "video/mp4", "data": RAW}}), ""),
+    "gemini unknown": Kind("gemini", gemini({"scentData": {"data": MARK}}), ""),
+    # -- what tools give back
+    "chat result with an image": Kind("completions", chat_result({"type": "image_url", "image_url": {"url": PNG}}), "mrgv"),
+    "chat result with a PDF": Kind(
+        "completions", chat_result({"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}), "mrgv"),
+    "message result with an image": Kind("messages", message_result(IMAGE_BLOCK), "crgv"),
+    "message result with a PDF": Kind("messages", message_result(PDF_BLOCK), "crgv"),
+    "message result of a search": Kind("messages", message_result(FOUND), "crgv"),
+    "message result that failed": Kind("messages", message_result(is_error=True), "rgv", ("incomplete", '"error"')),
+    "message result unknown": Kind("messages", message_result({"type": "tool_reference", "tool_name": MARK}), ""),
+    "response result with an image": Kind("responses", response_result({"type": "input_image", "image_url": PNG}), "cmgv"),
+    "response result with a PDF": Kind(
+        "responses", response_result({"type": "input_file", "filename": "a.pdf", "file_data": PDF}), "cmgv"),
+    "response result unknown": Kind("responses", response_result({"type": "input_scent", "data": MARK}), ""),
+    "gemini result with an image": Kind("gemini", gemini_result({"output": "seen"}, INLINE), "cmrv"),
+    "gemini result that failed": Kind("gemini", gemini_result({"error": MARK}), "cmrv"),
+    # -- what was said before
+    "chat annotations": Kind("completions", chat_said(annotations=[{"type": "url_citation", "url_citation": NOTE}]), "r"),
+    "chat images": Kind("completions", chat_said(images=[{"type": "image_url", "image_url": {"url": PNG}}]), "g"),
+    "chat refusal": Kind("completions", chat_said(content=None, refusal=MARK), "mrgv"),
+    "chat audio id": Kind("completions", chat_said(audio={"id": MARK}), ""),
+    "message citations of pages": Kind("messages", message_said({"type": "text", "text": "yes", "citations": [PAGE]}), "r"),
+    "message citations of places": Kind("messages", message_said({"type": "text", "text": "yes", "citations": [PLACE]}), "v"),
+    "message server tools": Kind("messages", message_said(
+        {"type": "text", "text": "yes"},
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": MARK}}), ""),
+    "response annotations": Kind("responses", response_said(
+        {"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+         "content": [{"type": "output_text", "text": "yes", "annotations": [NOTE]}]}), ""),
+    "response search": Kind("responses", response_said(
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": MARK}}), ""),
+    "response code": Kind("responses", response_said(
+        {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": MARK, "outputs": []}), ""),
+    "gemini code": Kind("gemini", gemini_said({"executableCode": {"language": "PYTHON", "code": MARK}}), ""),
+    "gemini image of the model": Kind("gemini", gemini_said(INLINE), ""),
+    # -- what is wanted
+    "message citations wanted": Kind("messages", message({**PDF_BLOCK, "citations": {"enabled": True}}), "v", ('"citations"',)),
+}  # fmt: skip
+CELLS = [
+    pytest.param(name, pairs.PAIRS[kind.client, upstream], id=f"{name}-{upstream}")
+    for name, kind in KINDS.items() for upstream in LETTERS.values() if (kind.client, upstream) in pairs.PAIRS
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "pair"), CELLS)
+def test_a_request_says_it_or_tells_that_it_does_not(name: str, pair: pairs.Converter) -> None:
+    kind = KINDS[name]
+    model = MODELS[pair.upstream]
+    carries = pair.upstream in {LETTERS[letter] for letter in kind.carried}
+    body = kind.body if pair.client == "gemini" else {"model": model, **kind.body}
+    refusal: Untranslatable | None
+    try:
+        asked = pair.request(body, Options(model=model, vendor="v"))
+    except Untranslatable as error:
+        refusal = error
+    else:
+        refusal = None
+    if refusal is not None:
+        assert not carries, str(refusal)
+        assert refusal.field
+        return
+    told = json.dumps(asked.body)
+    assert any(mark in told for mark in kind.marks) == carries
+    assert bool(asked.dropped) != carries, asked.dropped
+    assert shape_faults(pair.upstream, asked.body) == []
