@@ -13,7 +13,7 @@ from headgate_engine.llm.fan cimport FanPool, fan_pool
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
-from headgate_engine.llm.target cimport FormatRoute
+from headgate_engine.llm.target cimport FormatRoute, LlmTarget
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
@@ -121,7 +121,7 @@ cdef class LlmBackend(Backend):
             reply = render(ctx)
             if call.translation_state is not None and call.translation_state.choices > 1:
                 self._fan_out(request, call)
-            request.tap = guard_tap(call, request.tap, request.backend.max_body)
+            request.tap = guard_tap(call, request.tap, (<LlmTarget>call.target).max_answer)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request

@@ -2,6 +2,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.llm.answer_body cimport answer_body
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder
 from headgate_engine.llm.content_capture cimport CapturedAnswer, CaptureOptions, count_of
@@ -50,7 +51,7 @@ cdef class CaptureTap(ResponseTap):
         if self.streaming:
             kind = (head.get("content-type") or "").split(";")[0].strip().lower()
             self.decoder = DECODERS[kind]() if kind in DECODERS else None
-        self.kept = ByteBuffer()
+        self.kept = answer_body(self.limit)
         self.answer = CapturedAnswer(self.call.format)
         if not self.counts:
             self.call.answer = self.answer
@@ -127,11 +128,9 @@ cdef class CaptureTap(ResponseTap):
                 return self._events(p, n)
             except (SseError, EventStreamError):
                 self.answer = None
-        elif self.kept.length + n > self.limit:
+        elif self.kept.keep(p, n) is not None:
             self.answer = None           # too long to be read whole
             self.kept.release()
-        else:
-            self.kept.append(p, n)
         return 0
 
     cdef int _events(self, const char* p, Py_ssize_t n) except -1:

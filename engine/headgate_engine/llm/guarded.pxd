@@ -1,6 +1,7 @@
 # Answers that guards look at: whole ones before any of it goes on, streams in windows.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.llm.answer_body cimport AnswerBody
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -13,7 +14,7 @@ cdef class GuardTap(ResponseTap):
     cdef bint passive          # nothing of this answer is guarded
     cdef bint ended, closed    # the upstream has ended; the stream was told so
     cdef ByteBuffer piece      # what the inner tap gave
-    cdef ByteBuffer kept       # a whole body, or what came while a guard was asked
+    cdef AnswerBody kept       # a whole body, or what came while a guard was asked
     cdef MessageHead head
     cdef int _mirror(self) except -1
     cdef int _through(self, bytes data, ByteBuffer out) except -1

@@ -1,7 +1,6 @@
 from headgate_engine.plan.tap import ResponseTap
 
 ENCODED: str
-TOO_LARGE: str
 
 class GuardTap(ResponseTap):
     """A ResponseTap that asks guards about an answer in the client's format."""

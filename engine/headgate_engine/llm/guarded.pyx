@@ -2,6 +2,7 @@
 
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.llm.answer_body cimport answer_body, too_long
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.capture_tap cimport capture_tap
 from headgate_engine.llm.log_payload cimport log_payload_tap
@@ -12,7 +13,6 @@ from headgate_engine.wire.coding cimport coding_of, decoded
 from headgate_engine.wire.coding import CodingError
 
 ENCODED = "the provider's answer is encoded in a way that guards cannot read"
-TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
 cdef ResponseTap guard_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
@@ -29,7 +29,7 @@ cdef ResponseTap guarded(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     tap.format = call.format
     tap.limit = limit
     tap.piece = ByteBuffer()
-    tap.kept = ByteBuffer()
+    tap.kept = answer_body(limit)
     return capture_tap(call, tap, limit)
 
 
@@ -50,6 +50,8 @@ cdef class GuardTap(ResponseTap):
         self.rewrites = True
         if self.stream is None:
             self.whole = True
+            replaced = self.inner is not None and self.inner.whole
+            self.fault = self.inner.fault if replaced else too_long(head.content_length, self.limit)
             return True
         self.streaming = True
         if self.inner is None:
@@ -82,10 +84,8 @@ cdef class GuardTap(ResponseTap):
             if self.inner is not None and self.inner.whole:
                 self.fault = self.inner.fault
                 return True
-            if self.kept.length + n > self.limit:
-                self.fault = TOO_LARGE
-            else:
-                self.kept.append(p, n)
+            if self.fault is None:
+                self.fault = self.kept.keep(p, n)
             self.piece.clear()
             return True
         self._through(self.piece.take() if changed else p[:n], out)
@@ -167,6 +167,8 @@ cdef class GuardTap(ResponseTap):
         return self.streaming and not self.cut and self.inner.fail(ctx, detail, out)
 
     cdef Reply refusal(self, RequestContext ctx):
+        if self.whole and self.fault is not None and (self.inner is None or not self.inner.whole):
+            return Reply(502, self.fault.encode(), (), "UpstreamFailure")        # too long to be judged
         return None if self.inner is None else self.inner.refusal(ctx)
 
     cdef int left(self) except -1:

@@ -47,6 +47,7 @@ cdef class LlmTarget:
     cdef public bint own_key             # the gateway's credential goes along: a `key` in the client's query does not
     cdef readonly bint short_limit       # `gpt-*` models want max_completion_tokens
     cdef public str rest                 # format of paths that no suffix names: `detect`, `opaque`; None: the usual one
+    cdef public int64_t max_answer       # bytes of an answer that is kept whole
     cdef public int64_t added            # tokens of the prompts that are added to requests, by estimate
     cdef public bint guarded             # prompts or answers are checked or added to: unknown formats are refused
     cdef public AuthorizationStep rules  # who may use it as one of several; None: everybody

@@ -105,6 +105,7 @@ class LlmTarget:
 
     plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
     Gemini's clients may put theirs) does not reach the provider. rest: the format of paths that no suffix names.
+    max_answer: bytes of an answer that is kept whole, to be translated or guarded.
     added: tokens of the prompts that the gateway adds to requests, by estimate.
     guarded: whether prompts or answers are checked or added to, so that requests in an unknown format are refused.
     rules: who may use it as one of several; matches: what it wants of the head then. slot: of the targets of an entry
@@ -114,6 +115,7 @@ class LlmTarget:
     own_key: bool
     rest: str | None
     added: int
+    max_answer: int
     guarded: bool
     rules: AuthorizationStep | None
     matches: HeaderMatches | None

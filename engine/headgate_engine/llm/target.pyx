@@ -89,6 +89,7 @@ cdef class LlmTarget:
         # Its health, where somebody looks at that.
         self.endpoint = None if plan.endpoints is None else <EndpointState>(<EndpointSet>plan.endpoints).endpoints[0]
         self.short_limit = short_limit
+        self.max_answer = plan.max_body
         self.mixed = hash_of(plan.name.encode())
 
     cdef FormatRoute format_route_of(self, str format, str model):

@@ -2,6 +2,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.answer_body cimport AnswerBody
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.llm.translate.converter cimport StreamConverter
@@ -13,7 +14,7 @@ cdef class TranslatedTap(ResponseTap):
     cdef object work          # headgate.backend.llm.translation.Translation
     cdef LlmCall call
     cdef StreamConverter stream          # None: the body is read whole
-    cdef ByteBuffer kept
+    cdef AnswerBody kept
     cdef bytes body           # of an answer that is translated beside the loop
     cdef MessageHead head
     cdef str coding           # of the provider's answer, None: none

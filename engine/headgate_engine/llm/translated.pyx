@@ -6,10 +6,13 @@ what is kept, and sees to it that the head fits what follows.
 
 import logging
 
+from libc.stdint cimport int64_t
+
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
+from headgate_engine.llm.answer_body cimport answer_body, too_long
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
 from headgate_engine.llm.target cimport FormatRoute, LlmTarget
@@ -19,6 +22,7 @@ from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder, coding_of, decoded
 
+from headgate_engine.llm.answer_body import TOO_LARGE
 from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 logger = logging.getLogger("headgate.llm")
@@ -31,20 +35,20 @@ MAX_STEPS = 128
 LEFT_STEPS = 32
 # Response header with the names of what the provider's format could not say of a request.
 cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
-TOO_LARGE = "the provider's answer is larger than the buffer"
 
 
 cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route):
     cdef TranslatedTap tap = TranslatedTap.__new__(TranslatedTap)
     tap.work = format_route.translation
     tap.call = call
-    tap.limit = (<LlmTarget>call.target).plan.max_body
+    tap.limit = (<LlmTarget>call.target).max_answer
     return tap
 
 
 cdef class TranslatedTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         # Of an answer that was to be a stream only one that calls itself JSON is none: types are missing, or wrong.
+        cdef int64_t length = head.content_length
         cdef bint events = (media_type_is(head, b"text/event-stream", 17)
                             or media_type_is(head, b"application/vnd.amazon.eventstream", 34)
                             or self.call.streaming and not media_type_is(head, b"application/json", 16))
@@ -71,16 +75,15 @@ cdef class TranslatedTap(ResponseTap):
                 self.decoder = Decoder(self.coding)
         else:
             self.whole = True
-            self.kept = ByteBuffer()
+            self.kept = answer_body(self.limit)
+            self.fault = too_long(length, self.limit)
             head.add_field(b"content-type", 12, b"application/json", 16)
         return True
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         if self.whole:
-            if self.kept.length + n > self.limit:
-                self.fault = TOO_LARGE
-            else:
-                self.kept.append(p, n)
+            if self.fault is None:
+                self.fault = self.kept.keep(p, n)
             return True
         if self.decoder is None:
             self._tell(p, n, out)

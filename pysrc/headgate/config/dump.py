@@ -295,6 +295,8 @@ def frontend_policies(frontend: Frontend) -> Json:
     }
     if frontend.keeps_header_case:
         http["http1HeaderCase"] = "preserve"
+    if frontend.max_model_response_bytes is not None:
+        http["maxModelResponseSize"] = frontend.max_model_response_bytes
     if frontend.http1_max_headers is not None:
         http["http1MaxHeaders"] = frontend.http1_max_headers
     for name, size in (

@@ -15,6 +15,7 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
     tls = record.get("tls")
     return Frontend(
         max_buffer_bytes=http.get("maxBufferSize", 2_097_152),
+        max_model_response_bytes=http.get("maxModelResponseSize"),
         http1_idle_timeout_ms=http.get("http1IdleTimeout", 600_000),
         http1_max_headers=http.get("http1MaxHeaders"),
         max_connection_duration_ms=http.get("maxConnectionDuration"),

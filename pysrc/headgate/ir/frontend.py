@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from headgate.document.lazy_dataclass import dataclass
+
+# Of a model's response: pictures and sound in base64 take megabytes.
+MAX_MODEL_RESPONSE_BYTES: Final = 33_554_432
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,8 @@ class AccessLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
-    """Settings of client connections. `max_buffer_bytes` bounds every body that is buffered as a whole.
+    """Settings of client connections. `max_buffer_bytes` bounds every body that is buffered as a whole; for a model's
+    response that is translated or guarded see `longest_model_response`.
 
     `http1_idle_timeout_ms` bounds the idle time between requests, and the time to receive a request head.
     `http1_max_headers` None means the codec's default. A connection older than `max_connection_duration_ms` is
@@ -49,5 +53,13 @@ class Frontend:
     keeps_underscores: bool = False
     keeps_header_case: bool = False
     path_normalization: Literal["resolve", "refuse", "keep"] = "resolve"
+    max_model_response_bytes: int | None = None
     tls_handshake_timeout_ms: int = 15_000
     access_log: AccessLog = AccessLog()
+
+    @property
+    def longest_model_response(self) -> int:
+        """Return the most bytes of a model's response that is translated or guarded."""
+        if self.max_model_response_bytes is None:
+            return max(MAX_MODEL_RESPONSE_BYTES, self.max_buffer_bytes)
+        return self.max_model_response_bytes

@@ -131,7 +131,7 @@ class PlanCompiler:
         self._environment = Environment(
             worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, client, worker.spawn,
             partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials,
-            programs=programs,
+            max_answer=gateway.frontend.longest_model_response, programs=programs,
         )  # fmt: skip
         running.credentials.calls.client = client
         running.environment = self._environment

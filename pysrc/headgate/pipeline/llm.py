@@ -194,6 +194,7 @@ class LlmCompiler:
         )
         target.own_key = brings_key(model.policies.auth)
         target.rest = model.rest
+        target.max_answer = self._env.max_answer
         target.added = _added_tokens(model.edits.enrichment)
         target.guarded = bool(model.edits.guard or model.edits.enrichment)
         target.rules = self._rules(model)

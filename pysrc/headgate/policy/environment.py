@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
+from headgate.ir.frontend import MAX_MODEL_RESPONSE_BYTES
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.claims import RouteClaims
 from headgate.policy.key_sets import KeyStore
@@ -32,14 +33,14 @@ FORGOTTEN: Final = 64
 class Environment:
     """Resources for the compilation of policies.
 
-    `segment`: memory that all workers share. `max_body`: maximum bytes of a body that steps may buffer. `keys`: returns
-    the keys of a source, which survive reloads. `client(endpoint, kind="Policy", subtype="Http")`: returns the HTTP
-    client for an endpoint, whose calls are counted under these labels. `spawn(name,
-    coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all workers and replicas
-    share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses that expressions
-    compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`: precompiled
-    expressions by text and phase. `reads_body`: set when an expression is asked for that reads the request body.
-    `phase`: of the expressions of the policies that are being compiled.
+    `segment`: memory that all workers share. `max_body`: maximum bytes of a body that steps may buffer. `max_answer`:
+    the same for a model's answer. `keys`: returns the keys of a source, which survive reloads. `client(endpoint,
+    kind="Policy", subtype="Http")`: returns the HTTP client for an endpoint, whose calls are counted under these
+    labels. `spawn(name, coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all
+    workers and replicas share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses
+    that expressions compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`:
+    precompiled expressions by text and phase. `reads_body`: set when an expression is asked for that reads the request
+    body. `phase`: of the expressions of the policies that are being compiled.
     """
 
     segment: Segment
@@ -55,6 +56,7 @@ class Environment:
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
     reads_body: bool = False
     phase: str = "route"
+    max_answer: int = MAX_MODEL_RESPONSE_BYTES
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     _failures: dict[str, Counter] = field(default_factory=dict)
 

@@ -31,3 +31,13 @@ def test_the_old_and_the_new_place_exclude_each_other(faults: Callable[..., list
 def test_at_most_32_keys_can_be_removed(faults: Callable[..., list[str]]) -> None:
     keys = ", ".join(f"k{number}" for number in range(33))
     assert "33 entries" in faults(f"frontendPolicies: {{accessLog: {{remove: [{keys}]}}}}")[0]
+
+
+def test_models_may_answer_more_than_other_bodies_may_have(loaded: Callable[..., Gateway]) -> None:
+    for text, expected in (
+        ("", 32 << 20),
+        ("{maxBufferSize: 64Mi}", 64 << 20),
+        ("{maxBufferSize: 64Mi, maxModelResponseSize: 3Mi}", 3 << 20),
+    ):
+        found = loaded(f"frontendPolicies: {{http: {text}}}" if text else "").frontend
+        assert found.longest_model_response == expected

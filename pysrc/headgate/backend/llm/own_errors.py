@@ -11,6 +11,7 @@ from typing import Any, Final
 from headgate.dialect.llm import faults, rate_limits
 from headgate.dialect.llm.rate_limits import Limit
 from headgate_engine.context.request import Reply
+from headgate_engine.llm.answer_body import TOO_LARGE, TOO_MANY
 from headgate_engine.llm.translate.fault_kinds import kind_of_status
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
@@ -41,6 +42,8 @@ BY_CODE: Final[dict[str, str]] = {
     "request_body_too_large": "shorten it, or raise `frontendPolicies.http.maxBufferSize`",
     "virtual_model_not_resolved": "its targets ask for other header fields or rights",
     "virtual_model_no_matching_target": "a last target without `when` would take all others",
+    "response_too_large": "ask for less, or raise that limit",
+    "too_many_responses": "send the request again later",
     "unsupported_conversion": "choose a model whose provider takes this format",
 }
 # Texts for answers whose body is empty elsewhere.
@@ -54,6 +57,8 @@ CODES: Final[dict[tuple[str, int], str]] = {
     ("BasicAuth", 429): "rate_limit_exceeded",
     ("Guardrail", 503): "guardrail_failed",
 }
+# Failures of providers by a part of the text.
+FAILURES: Final = ((TOO_LARGE, "response_too_large"), (TOO_MANY, "too_many_responses"))
 GUARDS_FAILED: Final = "a guard of the gateway could not be asked; send the request again later"
 # Texts of guards that are the gateway's; others are configured, and sent as they are.
 GUARD_TEXTS: Final = frozenset((
@@ -107,6 +112,7 @@ def _body(format: str, status: int, reason: str, body: bytes, headed: bool, wait
         text, kind, code = told
     elif reason == "Guardrail" and (headed or text not in GUARD_TEXTS):
         return None
+    code = code or next((known for part, known in FAILURES if part in text), None)
     code = code or CODES.get((reason, status)) or ADVICE[reason][0]
     advice = GUARDS_FAILED if code == "guardrail_failed" else BY_CODE.get(code, ADVICE[reason][1])
     if wait:

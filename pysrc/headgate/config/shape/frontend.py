@@ -29,6 +29,7 @@ FRONTEND_HTTP: Final = Object(
     "FrontendHttp",
     {
         "maxBufferSize": optional(BYTE_SIZE),
+        "maxModelResponseSize": maybe(BYTE_SIZE),
         "http1MaxHeaders": maybe(unsigned("MaxHeaders", 65_535, 1)),
         "http1IdleTimeout": optional(DURATION),
         "headersWithUnderscores": optional(WordChoice("UnderscoreHeaders", ("drop", "keep"))),
