@@ -61,6 +61,8 @@ cdef class Backend(Destination):
 
     # Once per attempt, before the body is read: what must be remembered of the request as it came.
     cdef int prepare(self, RoutedRequest request) except -1
+    # Whether dispatch() waits for the body of this request (of those whose backend reads bodies).
+    cdef bint reads_body(self, RoutedRequest request) except -1
     # Says what becomes of the request (Dispatch). The head may be edited; `forwarded` fields are in it.
     cdef int dispatch(self, RoutedRequest request) except -1
     # Behind the steps of the plan that dispatch() chose (RUN_STEPS): FORWARD, REPLY or TAKEN.

@@ -52,6 +52,9 @@ cdef class Backend(Destination):
     cdef int prepare(self, RoutedRequest request) except -1:
         return 0
 
+    cdef bint reads_body(self, RoutedRequest request) except -1:
+        return True
+
     cdef int dispatch(self, RoutedRequest request) except -1:
         raise NotImplementedError("Backend.dispatch")
 

@@ -261,6 +261,8 @@ cdef class Exchange(RequestCore):
         cdef bint whole
         if self.responding() and attempt is not None:
             return attempt.pipe.stalled(self, now_ns)
+        if attempt is not None and attempt.pipe is not None and attempt.pipe.keeps_back():
+            return attempt.pipe.stalled(self, now_ns)
         if self.state > S_TAKEN:
             return 0
         whole = deadlines.whole != 0 and deadlines.whole <= now_ns

@@ -70,7 +70,7 @@ cdef int dispatch(RequestCore request) except -1:
     destination.prepare(request)
     if request.bind.forwarded:
         add_forwarded(request.ctx, request.bind)
-    if destination.wants_body:
+    if destination.wants_body and destination.reads_body(request):
         request.move(E_COLLECT)
         return await_whole_body(request)
     return dispatched(request, destination.dispatch(request))

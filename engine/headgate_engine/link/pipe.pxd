@@ -15,6 +15,8 @@ cdef class ResponsePipe:
     cdef int broke(self, RequestCore request, str detail) except -1
     # A deadline has come up while the response was under way.
     cdef int stalled(self, RequestCore request, int64_t now_ns) except -1
+    # Whether the head is kept back although the response has begun: stalled() ends that.
+    cdef bint keeps_back(self) noexcept
     # What guards were asked has come to `found`.
     cdef int settled(self, RequestCore request, object found) except -1
     # Whether a client that leaves now has the whole response.

@@ -35,6 +35,9 @@ cdef class ResponsePipe:
     cdef int stalled(self, RequestCore request, int64_t now_ns) except -1:
         return 0
 
+    cdef bint keeps_back(self) noexcept:
+        return False
+
     cdef int settled(self, RequestCore request, object found) except -1:
         return 0
 

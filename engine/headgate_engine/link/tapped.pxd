@@ -12,6 +12,8 @@ cdef class TappedPipe(ResponsePipe):
     cdef ByteBuffer out              # what the tap made of the bytes that came
     cdef bint ended                  # the backend has sent all
     cdef MessageHead trailers        # of that end
+    cdef bint keeping                # the stream has begun, but shown no words: another backend may be asked
+    cdef bint released               # it was kept back long enough
     cdef bint finished               # the tap has seen the end
 
     cdef bint _begin(self, RequestCore request) except -1
@@ -19,6 +21,8 @@ cdef class TappedPipe(ResponsePipe):
     cdef int _end(self, RequestCore request) except -1
     cdef int _break_off(self, RequestCore request, str detail) except -1
     cdef bint _tells_words(self, RequestCore request) noexcept
+    cdef bint _keep_back(self, RequestCore request) except -1
+    cdef int _release(self, RequestCore request) except -1
     cdef int _last(self, RequestCore request) except -1
     cdef int _ask(self, RequestCore request) except -1
 

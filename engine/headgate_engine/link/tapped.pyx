@@ -13,6 +13,10 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.plan.step import drive
 
+cdef enum:
+    # Bytes of a stream without words that are kept back. Usual beginnings have some hundred.
+    MAX_KEPT_BACK = 65536
+
 
 cdef ResponsePipe tapped_pipe(ResponseTap tap, RequestCore request, MessageHead head):
     cdef TappedPipe found
@@ -75,6 +79,8 @@ cdef class TappedPipe(ResponsePipe):
                 return 0
             if tap.refused and request.may_retry():
                 return request.response_failed("the provider's stream began with an error", None)
+            if self._keep_back(request):
+                return 0
             if not self._begin(request):
                 return 0
         if tap.fault is not None:
@@ -91,6 +97,32 @@ cdef class TappedPipe(ResponsePipe):
             self.pass_on(request, self.out.data, self.out.length)
             self.out.clear()
         return 0
+
+    cdef bint _keep_back(self, RequestCore request) except -1:
+        """Whether what came stays here, because it has no words and another backend can be asked."""
+        cdef int64_t limit = request.backend.first_words_ns
+        cdef ResponseTap tap = self.tap
+        if (limit == 0 or self.released or tap.shown or tap.done or tap.cut or tap.fault is not None
+                or self.out.length > MAX_KEPT_BACK or not request.may_retry()):
+            self.keeping = False
+            return False
+        if not self.keeping:
+            self.keeping = True
+            request.limits().attempt = monotonic_ns() + limit
+            request.arm()
+        return True
+
+    cdef bint keeps_back(self) noexcept:
+        return self.keeping
+
+    cdef int _release(self, RequestCore request) except -1:
+        """Passes on what was kept back: it has been long enough."""
+        self.keeping = False
+        self.released = True
+        if self._begin(request) and self.out.length:
+            self.pass_on(request, self.out.data, self.out.length)
+            self.out.clear()
+        return 0 if request.client is None else request.client.flush()
 
     cdef bint _tells_words(self, RequestCore request) noexcept:
         """Whether a stream that broke before its head went out goes to the client as far as it came: nobody else can be
@@ -161,6 +193,10 @@ cdef class TappedPipe(ResponsePipe):
         cdef Deadlines deadlines = request.deadlines
         if deadlines.attempt == 0:
             return 0
+        if self.keeping:
+            if deadlines.attempt > now_ns:
+                return request.arm()
+            return self._release(request)
         if deadlines.attempt > now_ns or request.client.congested():
             deadlines.attempt = max(deadlines.attempt, now_ns + request.backend.stall_ns)
             return request.arm()

@@ -36,6 +36,7 @@ cdef class ArrayTap(ResponseTap):
         self.rewrites, self.whole, self.streaming, self.limit = inner.rewrites, inner.whole, inner.streaming, inner.limit
         self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
         self.fault, self.reply, self.waits = inner.fault, inner.reply, inner.waits
+        self.spoken, self.shown = inner.spoken, inner.shown
         if self.events is not None:
             self.rewrites = True
         return 0

@@ -121,6 +121,8 @@ cdef class LlmBackend(Backend):
             reply = render(ctx)
             if call.translation_state is not None and call.translation_state.choices > 1:
                 self._fan_out(request, call)
+            call.kept_back = (request.backend.first_words_ns != 0 and request.retries is not None
+                              and request.retries.left > 0)
             request.tap = guard_tap(call, request.tap, (<LlmTarget>call.target).max_answer)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)

@@ -62,6 +62,7 @@ cdef class CaptureTap(ResponseTap):
         cdef ResponseTap inner = self.inner
         self.rewrites, self.whole, self.streaming = inner.rewrites, inner.whole, inner.streaming
         self.ready, self.refused, self.done, self.spoken = inner.ready, inner.refused, inner.done, inner.spoken
+        self.shown = inner.shown
         self.fault, self.cut, self.reply, self.waits = inner.fault, inner.cut, inner.reply, inner.waits
         return 0
 

@@ -15,6 +15,7 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder
+from headgate_engine.llm.first_words cimport frame_shows_words
 from headgate_engine.llm.native cimport KEEP_LIMIT, NativeTap, last_usage, prepare_tap
 from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport DEFAULT_DEPTH, USAGE_ANYWHERE, USAGE_IN_MESSAGE, UsagePeek
@@ -69,6 +70,7 @@ cdef class BedrockTap(NativeTap):
                 (<LlmCall>ctx.llm).attempt.streaming = True
         self.streaming = self.rewrites = True
         self.stream_error = stream_error
+        self.shown = ctx.llm is None or not (<LlmCall>ctx.llm).kept_back
         self.frames = EventStreamDecoder(KEEP_LIMIT)
         self.peek = UsagePeek()
         self.ctx = ctx
@@ -96,21 +98,25 @@ cdef class BedrockTap(NativeTap):
             self._first()
         if frame.kind != FRAME_EVENT:
             self.done = self.refused = True      # the provider says that it fails
-        elif frame.is_event(b"contentBlockDelta", 17):
-            self.unfinished = True
+        elif frame.is_event(b"messageStart", 12) or frame.is_event(b"contentBlockStart", 17):
+            self.unfinished = True               # another event must come
         elif frame.is_event(b"chunk", 5):
             told = chunk_event(frame.data, frame.data_len)
-            if told is not None:
+            if told is None:
+                self.shown = True
+            else:
+                self.shown = self.shown or frame_shows_words("chunk", told)
                 self._model_event(told)
-        elif frame.is_event(b"metadata", 8):
-            self._converse(frame.data[:frame.data_len])
-            self.done = self.finished = True
-            self.unfinished = False
-        elif frame.is_event(b"messageStop", 11):
-            self.unfinished = False
-        elif (frame.is_event(b"messageStart", 12) or frame.is_event(b"contentBlockStart", 17)
-              or frame.is_event(b"contentBlockStop", 16)):
-            self.unfinished = True               # another event must come
+        else:
+            self.shown = True
+            if frame.is_event(b"metadata", 8):
+                self._converse(frame.data[:frame.data_len])
+                self.done = self.finished = True
+                self.unfinished = False
+            elif frame.is_event(b"messageStop", 11):
+                self.unfinished = False
+            elif frame.is_event(b"contentBlockDelta", 17) or frame.is_event(b"contentBlockStop", 16):
+                self.unfinished = True
         return 0
 
     cdef int _model_event(self, bytes told) except -1:

@@ -65,7 +65,7 @@ cdef class GuardTap(ResponseTap):
         if self.inner is None:
             return 0
         self.ready, self.refused, self.done = self.inner.ready, self.inner.refused, self.inner.done
-        self.spoken = self.inner.spoken
+        self.spoken, self.shown = self.inner.spoken, self.inner.shown
         if self.passive:
             self.rewrites, self.whole, self.streaming = self.inner.rewrites, self.inner.whole, self.inner.streaming
         # A stream that waits for a guard breaks only when what was before the break has been judged.

@@ -42,7 +42,7 @@ cdef class LogPayloadTap(ResponseTap):
         cdef ResponseTap inner = self.inner
         self.rewrites, self.whole, self.streaming = inner.rewrites, inner.whole, inner.streaming
         self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
-        self.spoken = inner.spoken
+        self.spoken, self.shown = inner.spoken, inner.shown
         self.fault, self.limit, self.reply, self.waits = inner.fault, inner.limit, inner.reply, inner.waits
         return 0
 

@@ -12,14 +12,6 @@ cdef enum:
     # Longest answer or event kept for reading; what is longer passes unread.
     KEEP_LIMIT = 2097152
 
-# How streams of a format end.
-cdef enum Ending:
-    END_UNKNOWN = 0        # whatever comes is passed on
-    END_DONE = 1           # completions: `data: [DONE]`
-    END_STOP = 2           # messages: message_stop or error
-    END_RESPONSE = 3       # responses: response.completed, .incomplete, .failed or error
-    END_REASON = 4         # Gemini: the end of the body, behind a finish reason
-
 cdef struct EventLines:
     # Lines of an event, by offsets from its start. `at`: of the line that is not complete; `count`: data lines.
     Py_ssize_t at, data, data_len, name, name_len

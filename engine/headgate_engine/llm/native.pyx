@@ -17,6 +17,8 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_gemini_parts
+from headgate_engine.llm.first_words cimport (
+    END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, shows_words)
 from headgate_engine.llm.target cimport FormatRoute
 from headgate_engine.peek.json cimport (
     USAGE_ANYWHERE, USAGE_AT_TOP, USAGE_IN_MESSAGE, USAGE_IN_RESPONSE, USAGE_OF_GEMINI, USAGE_OF_RERANK, UsagePeek)
@@ -106,6 +108,7 @@ cdef class NativeTap(ResponseTap):
             if self.streaming:
                 head.drop_id(H_CONTENT_ENCODING)
         self.rewrites = self.streaming
+        self.shown = self.ending == END_UNKNOWN or ctx.llm is None or not (<LlmCall>ctx.llm).kept_back
         self.ctx = ctx
         self.kept = ByteBuffer.__new__(ByteBuffer)
         self.peek = UsagePeek.__new__(UsagePeek)
@@ -154,7 +157,7 @@ cdef class NativeTap(ResponseTap):
     cdef int _too_long(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         """An event, or a whole answer, that is not kept: it goes on unread but for its end."""
         cdef bytes start = self.kept.data[:min(self.kept.length, 64)]
-        self.skips = self.ready = True
+        self.skips = self.ready = self.shown = True
         self.tail = bytearray()
         self.skipped = start.partition(b"\n")[0].strip()[6:].strip() if start.startswith(b"event:") else b""
         if self.streaming:
@@ -305,6 +308,8 @@ cdef class NativeTap(ResponseTap):
         if data != NULL and not self.ready:
             self.ready = True
             self._first()
+        if not self.shown and data != NULL:
+            self.shown = lines != 1 or shows_words(self.ending, name, name_len, data, data_len)
         if lines != 1:
             # A comment, or data over several lines, which no provider sends: passed on unread.
             return out.append(event, n)
@@ -352,9 +357,10 @@ cdef class NativeTap(ResponseTap):
                 self.finished = True
         elif name_len > 9 and memcmp(name, b"response.", 9) == 0:
             name, name_len = name + 9, name_len - 9
-            if (same(name, name_len, b"completed", 9) or same(name, name_len, b"incomplete", 10)
-                    or same(name, name_len, b"failed", 6)):
+            if same(name, name_len, b"completed", 9) or same(name, name_len, b"incomplete", 10):
                 self.done = True
+            elif same(name, name_len, b"failed", 6):
+                self.done = self.refused = True
         return 0
 
     cdef bint _read_usage(self) except -1:

@@ -121,7 +121,7 @@ cdef class TranslatedTap(ResponseTap):
             return 0
         if out.length > before:
             self._begun()
-        self.spoken = self.stream.writer.spoke
+        self.spoken = self.shown = self.stream.writer.spoke
         if self.stream.reader.failed:
             self.fault = self.stream.failed
         elif self.stream.writer.finished:

@@ -36,6 +36,7 @@ cdef class BackendPlan:
     cdef public int64_t request_timeout_ns   # until response headers; 0: the route decides
     cdef public tuple final_steps            # of a model: run on the final request to the provider (signatures)
     cdef public int64_t first_event_ns       # of a model: from the attempt to its stream's first event; 0: unlimited
+    cdef public int64_t first_words_ns       # of a model: how long events without words are kept back; 0: not at all
     cdef public int64_t stall_ns             # of a model: the longest pause within a response; 0: unlimited
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
     cdef public object origin                # its configuration, for the trace; None: not shown

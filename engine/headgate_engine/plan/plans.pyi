@@ -46,6 +46,7 @@ class BackendPlan:
     request_timeout_ns: int
     final_steps: tuple[Step, ...]
     first_event_ns: int
+    first_words_ns: int
     stall_ns: int
     max_body: int
     origin: object | None

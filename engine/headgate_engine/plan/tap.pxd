@@ -10,6 +10,7 @@ cdef class ResponseTap:
     cdef bint streaming              # an event stream: the head waits for the first event, and pauses are limited
     cdef bint ready                  # the first event has arrived
     cdef bint refused                # the stream contains an error event of the provider
+    cdef bint shown                  # the stream has come to words, or to its end: it cannot begin anew unnoticed
     cdef bint spoken                 # `out` has had words for the client
     cdef bint done                   # the stream's last event has arrived: nothing may follow
     cdef str fault                   # why the response cannot be completed; `out` holds its end for the client

@@ -130,8 +130,9 @@ def timeouts(record: Record, default: StreamTimeouts = DEFAULT_TIMEOUTS) -> Stre
     found = record.get("streamTimeouts")
     if found is None:
         return default
-    first, stall = found.get("firstEvent"), found.get("stall")
+    first, words, stall = found.get("firstEvent"), found.get("firstWords"), found.get("stall")
     return StreamTimeouts(
         first_event_ms=default.first_event_ms if first is None else first,
+        first_words_ms=default.first_words_ms if words is None else words,
         stall_ms=default.stall_ms if stall is None else stall,
     )

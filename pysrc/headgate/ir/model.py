@@ -98,9 +98,14 @@ NO_CACHING = PromptCaching(system=False, messages=False, tools=False)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamTimeouts:
-    """Time limits of one response: until the first event of a stream, and between two reads of a response."""
+    """Time limits of one response: until the first event of a stream, and between two reads of a response.
+
+    `first_words_ms`: how long events without words may wait for the first words of a stream while another provider can
+    be asked.
+    """
 
     first_event_ms: int = 600_000
+    first_words_ms: int = 10_000
     stall_ms: int = 300_000
 
 

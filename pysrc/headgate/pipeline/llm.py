@@ -211,6 +211,7 @@ class LlmCompiler:
         phases.set_response(plan, "backend", policies, env)
         plan.request_timeout_ns = (policies.request_timeout_ms or 0) * NS_PER_MS
         plan.first_event_ns = model.timeouts.first_event_ms * NS_PER_MS
+        plan.first_words_ns = model.timeouts.first_words_ms * NS_PER_MS
         plan.stall_ns = model.timeouts.stall_ms * NS_PER_MS
         plan.max_body = env.max_body
         health = None

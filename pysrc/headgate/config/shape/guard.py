@@ -44,7 +44,9 @@ def _path(text: str) -> str:
 
 
 UPSTREAM_PATH: Final = Scalar("UpstreamPath", (str,), _path)
-STREAM_TIMEOUTS: Final = Object("StreamTimeouts", {"firstEvent": maybe(DURATION), "stall": maybe(DURATION)})
+STREAM_TIMEOUTS: Final = Object(
+    "StreamTimeouts", {"firstEvent": maybe(DURATION), "firstWords": maybe(DURATION), "stall": maybe(DURATION)}
+)
 REJECTION: Final = Object(
     "GuardRejection",
     {
