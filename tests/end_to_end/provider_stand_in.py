@@ -49,7 +49,7 @@ class StandIn:
                 answer = stand_in.answers.pop(0) if len(stand_in.answers) > 1 else stand_in.answers[0]
                 answer(stand_in, self)
 
-            do_GET = do_POST = handle_one
+            do_GET = do_POST = do_DELETE = handle_one
 
             def log_message(self, *_: object) -> None:
                 return

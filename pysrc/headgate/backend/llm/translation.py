@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
+from headgate.backend.llm.further_calls import FurtherCalls, PartAnswer
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm import faults, pairs, rate_limits, sayable
 from headgate.dialect.llm.choices import MergedStream, whole
@@ -22,11 +23,13 @@ from headgate.dialect.llm.contract import (
 )
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.dialect.llm.replies import usage_member
+from headgate.dialect.llm.translate import embeddings
 from headgate.ir.model import PromptCaching, Unsupported
 from headgate_engine.context.headers import MessageHead
-from headgate_engine.context.request import Reply
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.native import usage_text
+from headgate_engine.llm.target import LlmTarget
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
@@ -130,9 +133,7 @@ class Translation:
         refused = pairs.gateway_error(self.pair.client, 400, code, message)
         return Reply(400, refused, JSON_HEAD, "InvalidRequest")
 
-    def reply(
-        self, body: bytes, asked: TranslatedRequest, headers: Headers
-    ) -> Whole:
+    def reply(self, body: bytes, asked: TranslatedRequest, headers: Headers) -> Whole:
         """Translate a complete 2xx response; return status and body for the client, token counts, and the model."""
         asked.response_headers = headers
         counted: UsageCounts | None = None
@@ -164,6 +165,37 @@ class Translation:
     async def beside(self, work: Callable[[bytes], Whole], body: bytes) -> Whole:
         """Do the engine's work on a long complete response, which ends in reply() or broken(), in a thread."""
         return await off_loop(work, body)
+
+    async def joined(
+        self, work: Callable[[bytes], Whole], body: bytes, ctx: RequestContext, target: LlmTarget, limit: int
+    ) -> Whole:
+        """Return what work(body) returns, joined with the answers to the other parts of the request."""
+        call = ctx.llm
+        assert call is not None
+        asked: Any = call.translation_state
+        further = FurtherCalls(ctx, target, limit - len(body))
+        first = await off_loop(work, body)
+        if first[0] != 200:
+            return first
+        found = await further.answers(asked.others)
+        if isinstance(found, PartAnswer):
+            if found.status == 0:
+                return (*self.broken(found.body.decode("utf-8", "replace")), None, None)
+            return (*self.pair.error(found.status, found.body, asked), None, None)
+        return await off_loop(self._merged, first, found, asked)
+
+    def _merged(self, first: Whole, others: list[PartAnswer], asked: TranslatedRequest) -> Whole:
+        try:
+            replies: list[Any] = [load_sliced(first[1])]
+            for one in others:
+                part = replace(asked, response_headers=one.headers)
+                replies.append(self.pair.reply(load_sliced(one.body), part))
+        except UpstreamFault as error:
+            return error.status, faults.write(self.pair.client, error.status, error.fault), None, None
+        except (UpstreamGarbage, ValueError, RecursionError) as error:
+            return (*self.broken(str(error)), None, None)
+        told = embeddings.merged(replies)
+        return 200, dump_sliced(told), _counts(pairs.usage_of(self.pair.client, told)), first[3]
 
     def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
         """Return the provider's error in the client's format, with its status."""

@@ -127,9 +127,10 @@ class TranslatedRequest:
     model's path, for Bedrock it begins with `/` and is the whole path. `dropped` are the fields that were left out.
     `names` maps the provider's tool names to the client's. `include_usage` means that the client of a completions
     stream wants the usage chunk. `echo` has the parts of the request that a reply repeats. `choices` tells how often
-    the request has to be sent, each time for one choice of the answer. `created` (Unix time) and `ident` (hex digits)
-    are used in replies for which the provider gives neither. The caller sets `response_headers` before reply() if the
-    format has headers to read (`x-amzn-bedrock-input-token-count`).
+    the request has to be sent, each time for one choice of the answer. `others` are the bodies of further requests to
+    the same path, for what the provider does not take at once: the client's reply is made of all. `created` (Unix time)
+    and `ident` (hex digits) are used in replies for which the provider gives neither. The caller sets
+    `response_headers` before reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
     """
 
     body: Json
@@ -145,3 +146,4 @@ class TranslatedRequest:
     created: int = field(default_factory=lambda: int(time.time()))
     ident: str = field(default_factory=new_ident)
     response_headers: Headers = field(default_factory=dict[str, str])
+    others: tuple[Json, ...] = ()

@@ -16,11 +16,24 @@ TOKENS_HEADER = "x-amzn-bedrock-input-token-count"
 BEDROCK_ONLY = ("embedding_purpose", "truncate", "input_type", "normalize")
 BEDROCK_DROPS = (
     "`user` and every other field that is not carried; `dimensions` for Cohere models other than embed-v4",
-    "Titan and Nova: more than one input is refused; Cohere: `normalize`",
-    "inputs of token numbers are refused",
+    "Cohere: `normalize`",
+    "inputs of token numbers are refused, and more than 2,048 inputs",
 )
 COPILOT_DROPS = ("nothing: all fields go on, a text alone as an array of one, and replies get the members they lack",)
-VERTEX_DROPS = ("`user` and every other field that is not carried", "inputs of token numbers are refused")
+VERTEX_DROPS = (
+    "`user` and every other field that is not carried",
+    "inputs of token numbers are refused, and more than 2,048 inputs",
+)
+# OpenAI's limit for one request.
+MAX_INPUTS = 2048
+# Texts that models take in one request; longer lists take several:
+# https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-titan-embed-text.html (one),
+# https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html (one),
+# https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-embed.html (96),
+# https://cloud.google.com/vertex-ai/generative-ai/docs/embeddings/get-text-embeddings (Gemini one, others 250).
+COHERE_TEXTS = 96
+VERTEX_TEXTS = 250
+ONE_TEXT = "gemini-embedding"
 
 
 def _inputs(body: Json) -> list[str]:
@@ -28,13 +41,15 @@ def _inputs(body: Json) -> list[str]:
     found = [given] if isinstance(given, str) else given
     if not isinstance(found, list) or not found or not all(isinstance(text, str) for text in found):
         raise Untranslatable("input", "must be a string or an array of strings")
+    if len(found) > MAX_INPUTS:
+        raise Untranslatable("input", f"has more than {MAX_INPUTS} texts")
     return found
 
 
-def _single(body: Json) -> str:
-    if not isinstance(body.get("input"), str):
-        raise Untranslatable("input", "must be one string for this model")
-    return _inputs(body)[0]
+def _parts(body: Json, size: int) -> list[list[str]]:
+    """Return the texts of a request in lists of at most `size`."""
+    texts = _inputs(body)
+    return [texts[at : at + size] for at in range(0, len(texts), size)]
 
 
 def _encoding(body: Json) -> str:
@@ -48,29 +63,47 @@ def bedrock_request(body: Json, options: Options) -> TranslatedRequest:
     """Return the InvokeModel request, whose body depends on the model family. Raises Untranslatable."""
     model = content.model_of(body, options.model)
     if "nova" in model:
-        kind, out, more = "nova", _nova(body), {"embedding_purpose", "truncate"}
+        kind, more = "nova", {"embedding_purpose", "truncate"}
+        bodies = _each(_nova(body), _parts(body, 1))
     elif "cohere" in model:
-        kind, out, more = "cohere", _cohere(body, model), {"input_type", "truncate"}
+        kind, more = "cohere", {"input_type", "truncate"}
+        common = _cohere(body, model)
+        bodies = [{"texts": texts, **common} for texts in _parts(body, COHERE_TEXTS)]
     else:
-        kind, out, more = "titan", _titan(body), {"normalize"}
+        kind, more = "titan", {"normalize"}
+        common = _titan(body)
+        bodies = [{"inputText": text, **common} for [text] in _parts(body, 1)]
     return TranslatedRequest(
-        body=out, stream=False, model=model, requested=str(body.get("model") or model),
+        body=bodies[0], stream=False, model=model, requested=str(body.get("model") or model),
         path_suffix=f"/model/{content.model_segment(model)}/invoke",
         dropped=tuple(name for name in BEDROCK_ONLY if name in body and name not in more),
-        echo={"kind": kind, "encoding_format": _encoding(body)},
+        echo={"kind": kind, "encoding_format": _encoding(body)}, others=tuple(bodies[1:]),
     )  # fmt: skip
 
 
+def _each(common: Json, parts: list[list[str]]) -> list[Json]:
+    mode = common.pop("truncationMode")
+    return [
+        {
+            "taskType": "SINGLE_EMBEDDING",
+            "singleEmbeddingParams": {**common, "text": {"truncationMode": mode, "value": text}},
+        }
+        for [text] in parts
+    ]
+
+
 def _nova(body: Json) -> Json:
-    text = {"truncationMode": fields.text(body, "truncate") or "END", "value": _single(body)}
-    params: Json = {"embeddingPurpose": fields.text(body, "embedding_purpose") or "GENERIC_INDEX"}
+    params: Json = {
+        "embeddingPurpose": fields.text(body, "embedding_purpose") or "GENERIC_INDEX",
+        "truncationMode": fields.text(body, "truncate") or "END",
+    }
     if (dimensions := fields.integer(body, "dimensions")) is not None:
         params["embeddingDimension"] = dimensions
-    return {"taskType": "SINGLE_EMBEDDING", "singleEmbeddingParams": {**params, "text": text}}
+    return params
 
 
 def _cohere(body: Json, model: str) -> Json:
-    out: Json = {"texts": _inputs(body), "input_type": fields.text(body, "input_type") or "search_query"}
+    out: Json = {"input_type": fields.text(body, "input_type") or "search_query"}
     fields.copy(body, out, {"truncate": "truncate"})
     if "embed-v4" in model and (dimensions := fields.integer(body, "dimensions")) is not None:
         out["output_dimension"] = dimensions
@@ -78,9 +111,9 @@ def _cohere(body: Json, model: str) -> Json:
 
 
 def _titan(body: Json) -> Json:
-    out: Json = {"inputText": _single(body)}
-    fields.copy(body, out, {"dimensions": "dimensions", "normalize": "normalize"})
     # `embeddingTypes` is not set: floats are the default, and `binary` is not the same as OpenAI's `base64`.
+    out: Json = {}
+    fields.copy(body, out, {"dimensions": "dimensions", "normalize": "normalize"})
     return out
 
 
@@ -138,14 +171,16 @@ def vertex_request(body: Json, options: Options) -> TranslatedRequest:
     model = content.model_of(body, options.model)
     about = {"task_type": fields.text(body, "task_type") or "RETRIEVAL_QUERY"}
     fields.copy(body, about, {"title": "title"})
-    out: Json = {"instances": [{"content": text, **about} for text in _inputs(body)]}
     parameters: Json = {}
     fields.copy(body, parameters, {"auto_truncate": "autoTruncate", "dimensions": "outputDimensionality"})
-    if parameters:
-        out["parameters"] = parameters
+    common: Json = {"parameters": parameters} if parameters else {}
+    bodies: list[Json] = [
+        {"instances": [{"content": text, **about} for text in texts], **common}
+        for texts in _parts(body, 1 if ONE_TEXT in model else VERTEX_TEXTS)
+    ]
     return TranslatedRequest(
-        body=out, stream=False, model=model, requested=str(body.get("model") or model), path_suffix=":predict",
-        echo={"encoding_format": _encoding(body)},
+        body=bodies[0], stream=False, model=model, requested=str(body.get("model") or model), path_suffix=":predict",
+        echo={"encoding_format": _encoding(body)}, others=tuple(bodies[1:]),
     )  # fmt: skip
 
 
@@ -180,3 +215,14 @@ def copilot_reply(body: Json, asked: TranslatedRequest) -> Json:
         for position, item in enumerate(a_list(body.get("data"), "data"))
     ]
     return {"object": "list", "model": asked.model, **body, "data": data}
+
+
+def merged(replies: list[Json]) -> Json:
+    """Return one reply made of the replies to the parts of a request, in their order."""
+    data = [item for reply in replies for item in reply["data"]]
+    count = sum(reply["usage"]["prompt_tokens"] for reply in replies)
+    return {
+        **replies[0],
+        "data": [{**item, "index": position} for position, item in enumerate(data)],
+        "usage": {"prompt_tokens": count, "total_tokens": count},
+    }
