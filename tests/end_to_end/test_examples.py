@@ -223,6 +223,24 @@ def test_mcp_over_tls_on_both_sides(start: Start, tmp_path: Path) -> None:
     assert asyncio.run(tools()) == ["list_pets", "add_pet"]
 
 
+def test_tls_is_passed_on_or_ended(start: Start, service: StandIn, tmp_path: Path) -> None:
+    folder = tmp_path / "certs"
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "other.pem")
+    behind = tls_upstream(authority, "a.passed.test")
+    running = start("tcp", TLS_BACKEND=f"127.0.0.1:{behind}", BACKEND=place(service), SPARE=place(service))
+
+    def get(host: str, trusted: str) -> str:
+        context = ssl.create_default_context(cafile=str(folder / trusted))
+        with httpx.Client(verify=context, timeout=60) as client:
+            # The address is this machine's, whatever the name in the handshake is.
+            url = f"https://127.0.0.1:{running.port}/"
+            return client.get(url, headers={"host": host}, extensions={"sni_hostname": host}).text
+
+    assert get("a.passed.test", "other.pem") == "secure a.passed.test"
+    assert "fine" in get("localhost", "ca.pem")
+
+
 def test_operations_are_tools(start: Start, service: StandIn) -> None:
     service.answers = [whole([{"name": "Tom"}])]
     raw = Raw(start("openapi", PETS=place(service), PETS_KEY="pk"))

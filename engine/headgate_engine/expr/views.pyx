@@ -435,7 +435,7 @@ def _response_prefix(RequestContext ctx):
 
 
 def _nothing(RequestContext ctx):
-    """Read what no request has here: workloads and CONNECT tunnels are not built."""
+    """Read what no request has here: workloads are not built."""
     return ABSENT
 
 
@@ -458,7 +458,8 @@ def _route(RequestContext ctx):
     plan = <RoutePlan>ctx.route
     if plan is None:
         return ABSENT
-    found = {"name": plan.name, "namespace": plan.namespace, "kind": "HTTPRoute"}
+    kind = "HTTPRoute" if ctx.protocol != "tcp" else "TLSRoute" if ctx.secure else "TCPRoute"
+    found = {"name": plan.name, "namespace": plan.namespace, "kind": kind}
     if plan.rule_name:
         found["rule"] = plan.rule_name
     return found
@@ -486,6 +487,20 @@ def _address(RequestContext ctx):
 
 def _port(RequestContext ctx):
     return ABSENT if ctx.connection is None else ctx.connection.peer_port
+
+
+def _raw_address(RequestContext ctx):
+    # Of a request that another worker relays there is only what the client's address is.
+    return getattr(ctx.connection, "raw_host", None) or _address(ctx)
+
+
+def _raw_port(RequestContext ctx):
+    return getattr(ctx.connection, "raw_port", None) or _port(ctx)
+
+
+def _connect_headers(RequestContext ctx):
+    head = getattr(ctx.connection, "connect_head", None)
+    return ABSENT if head is None else HeaderFields(<MessageHead?>head)
 
 
 def _local_address(RequestContext ctx):
@@ -603,8 +618,8 @@ READERS = {
     "env.gateway": _setting("GATEWAY"),
     "source.address": _address,
     "source.port": _port,
-    "source.rawAddress": _address,
-    "source.rawPort": _port,
+    "source.rawAddress": _raw_address,
+    "source.rawPort": _raw_port,
     "source.spiffeId": _of_client("spiffe_id"),
     "source.subjectAltNames": _of_client("subject_alt_names"),
     "source.issuer": _of_client("issuer"),
@@ -613,7 +628,7 @@ READERS = {
     "source.certificate": _of_client("certificate"),
     "source.identity": _workload,
     "source.unverifiedWorkload": _nothing,
-    "source.connectHeaders": _nothing,
+    "source.connectHeaders": _connect_headers,
     "destination.address": _local_address,
     "destination.port": _local_port,
     "destination.hostname": _server_name,

@@ -16,7 +16,7 @@ from libc.string cimport memcpy
 
 from headgate_engine.errors import RemoteProtocolError
 from headgate_engine.http2 import frames
-from headgate_engine.link.addresses import address_of, chosen_protocol
+from headgate_engine.link.addresses import chosen_protocol
 
 import logging
 
@@ -44,8 +44,7 @@ cdef class DownstreamConnection(ClientFace):
     # -- asyncio.BufferedProtocol ------------------------------------------------------------------------------------
     def connection_made(self, transport):
         self.wire.attach(transport)
-        self.peer_host, self.peer_port = address_of(transport, "peername")
-        self.transport = transport
+        self.take_addresses(transport)
         self.accepted_ns = monotonic_ns()
         self.last_read_ns = self.accepted_ns
         if not self.worker.connection_made(self):

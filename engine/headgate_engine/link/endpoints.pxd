@@ -24,6 +24,7 @@ cdef class EndpointState:
     cdef readonly str key
     cdef readonly uint32_t capacity          # its share of the picks
     cdef public object pool
+    cdef public object tcp_pool              # of connections that speak no HTTP; None: no listener forwards such
     cdef readonly bytes address
     cdef SlotRef held                        # keeps the slot
     cdef EndpointSlot* slot

@@ -9,6 +9,7 @@ class EndpointState:
     """One endpoint of the backend `owner` (its identity across reloads). worker: index of the worker that calls."""
 
     pool: Pool | None
+    tcp_pool: Pool | None
     def __init__(
         self,
         segment: Segment,

@@ -12,15 +12,22 @@ cdef class ClientFace(ServerStream):
     cdef BindSlot slot
     cdef BindPlan plan               # plan of the current or last request
     cdef Wire wire
-    cdef readonly str peer_host
+    cdef readonly str peer_host              # of the client; behind a PROXY protocol header, as that says
     cdef str peer_text               # `peer`, made when first asked for
     cdef readonly int peer_port
+    # What a PROXY protocol header has said (link.proxy_header.ProxyAddresses); None: there was none. Set before the
+    # connection gets its transport.
+    cdef public object proxied
+    # The request that opened the tunnel which the connection comes through (context.headers.MessageHead); None: there is none.
+    cdef public object connect_head
     cdef BindPlan named_for          # the plan that `named` is a listener of
     cdef object named                # plan.plans.ListenerPlan of the name in the TLS handshake
     cdef object transport            # for what is rarely asked; None once the connection is gone
     cdef int64_t write_due_ns        # when output that does not move ends the connection; 0: none is queued
     cdef Py_ssize_t write_left       # what was queued at the last look
 
+    # Reads the addresses of a new transport.
+    cdef int take_addresses(self, transport) except -1
     # Arms the timer for queued output: the client must read some of it within the body time-out.
     cdef int watch_output(self) except -1
     # Ends the connection if the client has read no queued output for the body time-out.

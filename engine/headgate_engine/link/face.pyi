@@ -1,3 +1,6 @@
+from typing import Any
+
+from headgate_engine.context.headers import MessageHead
 from headgate_engine.link.contract import ServerStream
 from headgate_engine.plan.plans import BindPlan, ListenerPlan
 from headgate_engine.tls.identity import CertificateIdentity
@@ -12,6 +15,13 @@ class ClientFace(ServerStream):
     def peer_host(self) -> str: ...
     @property
     def peer_port(self) -> int: ...
+    @property
+    def raw_host(self) -> str:
+        """The address of the socket's peer: of the proxy, where that has told another one for the client."""
+    @property
+    def raw_port(self) -> int: ...
+    proxied: Any
+    connect_head: MessageHead | None
     @property
     def local(self) -> tuple[str, int]:
         """Address and port on this side; ("", 0) for a Unix socket."""

@@ -18,6 +18,25 @@ cdef class ClientFace(ServerStream):
             self.peer_text = address_text(self.peer_host, self.peer_port)
         return self.peer_text
 
+    cdef int take_addresses(self, transport) except -1:
+        proxied = self.proxied
+        if proxied is None:
+            self.peer_host, self.peer_port = address_of(transport, "peername")
+        else:
+            self.peer_host, self.peer_port = proxied.host, proxied.port
+        self.transport = transport
+        return 0
+
+    @property
+    def raw_host(self):
+        """The address of the socket's peer: of the proxy, where that has told another one for the client."""
+        return self.peer_host if self.proxied is None else self.proxied.raw_host
+
+    @property
+    def raw_port(self):
+        """The port of the socket's peer."""
+        return self.peer_port if self.proxied is None else self.proxied.raw_port
+
     @property
     def local(self):
         """Address and port on this side; ("", 0) for a Unix socket."""

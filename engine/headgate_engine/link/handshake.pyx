@@ -44,7 +44,6 @@ cdef class SecureServer(SecureTransport):
         return self.failed("timeout", "the handshake took too long")
 
     cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
-        cdef TlsContext context
         cdef int found
         if self.settled:
             return False
@@ -63,24 +62,42 @@ cdef class SecureServer(SecureTransport):
             self.failed("plain" if p[0] != 22 else "protocol", self.hello.fault)
             return False
         self.requested_name = self.hello.server_name
-        context = self.port.find(self.requested_name)
-        if context is None:
+        chosen = self.port.find(self.requested_name)
+        if chosen is None:
             shared_output().append(NO_NAME, len(NO_NAME))
             self._flush()
             self.failed("name", "no listener has this name")
             return False
-        self.tls = TlsConnection(context, shared_output())
+        if not isinstance(chosen, TlsContext):
+            self._pass_on(p, n)
+            return False
+        self.tls = TlsConnection(<TlsContext>chosen, shared_output())
         self.tls.take(p, n)
         return True
 
-    cdef int established(self) except -1:
+    cdef int _pass_on(self, const char* p, Py_ssize_t n) except -1:
+        cdef bytes data = p[:n]
+        raw, self.raw = self.raw, None
+        self._settle()
+        protocol = self.port.passing(self.requested_name, data)
+        protocol.proxied = self.proxied
+        raw.set_protocol(protocol)
+        protocol.connection_made(raw)
+        return 0
+
+    cdef int _settle(self) except -1:
+        self.settled = True
         self.hello = None
-        self.worker.timers.disarm(self)
-        protocol = self.port.connection(self.tls.selected_alpn_protocol())
-        self.settled = True        # from here on, who counts it is the protocol
-        self.set_protocol(protocol)
-        self.worker.connection_lost(self)
         self.first = None          # of what is in it, the TLS has taken a copy
+        self.worker.timers.remove(self)
+        self.worker.connection_lost(self)
+        return 0
+
+    cdef int established(self) except -1:
+        protocol = self.port.connection(self.tls.selected_alpn_protocol(), self.requested_name)
+        protocol.proxied = self.proxied
+        self._settle()             # from here on, who counts it is the protocol
+        self.set_protocol(protocol)
         protocol.connection_made(self)
         return 0
 

@@ -18,6 +18,8 @@ from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.link.factory import ExchangeFactory
 from headgate_engine.link.handshake import SecureServer
 from headgate_engine.link.http2_upstream import Http2Upstream
+from headgate_engine.link.tcp_server import TcpConnection
+from headgate_engine.link.tcp_upstream import TcpUpstream
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.meter import label
@@ -27,14 +29,24 @@ from headgate_engine.tls.context import TlsContext
 
 HTTP1 = "http/1.1"
 HTTP2 = "h2"
+TCP = "tcp"
+# Of a port with TLS: the listener that the client asks for decides between HTTP1 and TCP.
+MIXED = "mixed"
 
 # A client of HTTP/1.1 may turn out to speak HTTP/2: link.downstream then goes on with link.http2_server.
 # Protocols of asyncio, but by their methods only: a compiled class cannot have a Python class as its base.
-SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {HTTP1: DownstreamConnection}
-CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {HTTP1: Http1Upstream, HTTP2: Http2Upstream}
+SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {
+    HTTP1: DownstreamConnection, TCP: TcpConnection,
+}  # fmt: skip
+CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {
+    HTTP1: Http1Upstream, HTTP2: Http2Upstream, TCP: TcpUpstream,
+}  # fmt: skip
 # What a client may choose in a TLS handshake (ALPN, RFC 7301), in our order, and its row of SERVERS. A client that does
 # not choose gets what the port speaks.
 NEGOTIATED: dict[str, str] = {HTTP2: HTTP1, HTTP1: HTTP1}      # HTTP/2 takes over a connection of HTTP/1.1
+
+# What a port says of a name whose listener leaves TLS to the backend: the handshake is passed on.
+PASSTHROUGH = "passthrough"
 
 HANDSHAKE_FAILURES = "gw_tls_handshake_failures_total"
 NS_PER_S = 1_000_000_000
@@ -45,8 +57,11 @@ logger = logging.getLogger("headgate.tls")
 class ServerNames(Protocol):
     """Chooses the TLS settings of a connection by the name that its client asks for."""
 
-    def find(self, name: str | None) -> TlsContext | None:
-        """Return the settings for a name in lower case (None if the client sent none), None if no listener has it."""
+    def find(self, name: str | None) -> TlsContext | str | None:
+        """Return the settings for a name in lower case (None if the client sent none), or PASSTHROUGH.
+
+        None: no listener has the name.
+        """
 
 
 class Port:
@@ -72,13 +87,23 @@ class Port:
         """Return the protocol of an accepted socket."""
         return self.connection(None) if self._names is None else SecureServer(self)
 
-    def connection(self, negotiated: str | None) -> Any:
-        """Return a connection that speaks what was negotiated; None: nothing was."""
-        row = NEGOTIATED.get(negotiated or "", self._slot.plan.protocol)
+    def connection(self, negotiated: str | None, name: str | None = None) -> Any:
+        """Return a connection that speaks what was negotiated (None: nothing was) with the listener of a name."""
+        plan = self._slot.plan
+        row = plan.protocol
+        if row == MIXED:
+            listener = plan.listeners.get(name or "")
+            row = TCP if listener is not None and listener.tcp is not None else HTTP1
+        if row != TCP:
+            row = NEGOTIATED.get(negotiated or "", row)
         return SERVERS[row](self.worker, self._slot, self._requests)
 
-    def find(self, name: str | None) -> TlsContext | None:
-        """Return the TLS settings for a name, None if no listener has it."""
+    def passing(self, name: str | None, first: bytes) -> Any:
+        """Return a connection that passes the handshake on. name: that the client asks for; first: what has come."""
+        return TcpConnection(self.worker, self._slot, self._requests, name, first)
+
+    def find(self, name: str | None) -> TlsContext | str | None:
+        """Return the TLS settings for a name, PASSTHROUGH where its listener has none, None without a listener."""
         return None if self._names is None else self._names.find(name)
 
     def failed(self, reason: str, detail: str | None, transport: Any, name: str | None) -> None:

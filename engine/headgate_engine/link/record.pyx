@@ -31,11 +31,18 @@ cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str pe
     return 0
 
 
-cdef int record_connection(Worker worker, BindPlan bind, connection, int64_t handshake_ns) except -1:
-    cdef BindMeter meter
+cdef int record_tunnel(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
+        (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
+        worker.log_written()
+    return 0
+
+
+cdef BindMeter record_connection(Worker worker, BindPlan bind, connection, int64_t handshake_ns):
+    cdef BindMeter meter = None
     if worker.segment is not None:
         meter = worker.meters.bind_meter(bind, connection.named_listener(bind) if bind.secure else None)
         meter.connections.bump(1)
-        if bind.secure:
+        if bind.secure and handshake_ns >= 0:
             meter.handshakes_of().observe_scaled(handshake_ns)
-    return 0
+    return meter

@@ -34,6 +34,8 @@ cdef class SecureTransport(Readable):
     cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1
     cdef int pause(self) except -1
     cdef int resume(self) except -1
+    # Says that nothing more is sent; what comes is still read.
+    cdef int end_output(self) except -1
     cdef int received(self, const char* p, Py_ssize_t n) except -1
     cdef int _deliver(self, char* p, Py_ssize_t n) except -1
     cdef int _answer(self) except -1

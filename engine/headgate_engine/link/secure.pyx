@@ -288,6 +288,13 @@ cdef class SecureTransport(Readable):
         self.queued = self.raw.get_write_buffer_size() > 0
         return WRITE_QUEUED if self.queued else WRITE_DONE
 
+    cdef int end_output(self) except -1:
+        if self.tls is not None and not self.closing and self.raw is not None:
+            self.tls.end()
+            self._flush()
+            self.raw.write_eof()
+        return 0
+
     # -- what the two sides differ in ----------------------------------------------------------------------------------
     cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
         raise NotImplementedError("SecureTransport.prepare")

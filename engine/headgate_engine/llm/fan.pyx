@@ -195,7 +195,7 @@ cdef class FanStream(ClientStream):
     async def _whole(self):
         cdef FanPool fan = self.fan
         answers = await self._all([self._choice(at, call) for at, call in enumerate(self.calls)])
-        body = await fan.route.translation.joined(answers)
+        body = await fan.route.translation.together(answers)
         self._begin(200, JSON, len(body))
         self._pass_on(body)
         self._end()

@@ -205,7 +205,8 @@ cdef class AccessLogFormat:
         self._target(out, ctx)
         if extras:
             self._extras(out, extras, PLACE[F_METHOD])
-        self._request(out, ctx)
+        if ctx.protocol is None or ctx.protocol != "tcp":
+            self._request(out, ctx)        # a connection whose bytes go on as they come has none
         if ctx.secure and ctx.connection is not None:
             if extras:
                 self._extras(out, extras, PLACE[F_TLS_SNI])

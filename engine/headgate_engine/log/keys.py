@@ -11,8 +11,9 @@ FIELDS = (
 # All known keys in the order of a line, for fields that steps and handlers add. Other keys come last.
 ORDER = (
     "connection.id", "request.id", "gateway", "listener", "route_rule", "route", "endpoint", "src.addr",
-    "src.identity", "http.method", "http.host", "http.path", "http.version", "http.status", "grpc.status", "tls.sni",
-    "trace.id", "span.id", "jwt.sub", "protocol", "a2a.method", "a2a.response.outcome", "a2a.response.error_code",
+    "src.identity", "dst.addr", "bytes.received", "bytes.sent", "http.method", "http.host", "http.path", "http.version",
+    "http.status", "grpc.status", "tls.sni", "trace.id", "span.id", "jwt.sub", "protocol", "a2a.method",
+    "a2a.response.outcome", "a2a.response.error_code",
     "a2a.result.kind", "a2a.task.state", "a2a.context.id", "mcp.method.name", "mcp.target", "mcp.resource.type",
     "mcp.resource.uri", "gen_ai.tool.name", "gen_ai.prompt.name", "mcp.session.id", "mcp.error.code",
     "mcp.error.message", "inferencepool.selected_endpoint", "gen_ai.operation.name", "gen_ai.provider.name",

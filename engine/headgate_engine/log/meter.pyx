@@ -460,10 +460,16 @@ cdef class RequestMeters:
                 label("bind", bind.key),
                 label("gateway", _gateway_of(bind) if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
                 label("listener", "unknown" if listener is None else listener.name),
-                label("protocol", "https" if bind.secure else "http"),
+                label("protocol", _protocol_of(bind, listener)),
             ))
             meter = (<dict>bind.port_meter)[token] = BindMeter(self.segment, labels)
         return meter
+
+
+cdef str _protocol_of(BindPlan bind, ListenerPlan listener):
+    if bind.protocol == "tcp" or listener is not None and listener.tcp is not None:
+        return "tls" if bind.secure else "tcp"
+    return "https" if bind.secure else "http"
 
 
 cdef str _gateway_of(BindPlan bind):

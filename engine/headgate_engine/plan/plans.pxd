@@ -76,16 +76,29 @@ cdef class ListenerPlan(MeteredPlan):
     cdef public tuple response_transforms
     cdef public ResponseHold hold
     cdef public object routes                # route.table.RouteTable
+    # Of a TCP or TLS listener: route.table.HostTable of RoutePlan by the name in the TLS handshake; None: it speaks HTTP.
+    cdef public object tcp
     cdef public object origin                # as in BackendPlan
 
 cdef enum ForwardedBits:
     FORWARDED_X = 1          # x-forwarded-for, -proto, -host
     FORWARDED_RFC = 2        # forwarded (RFC 7239)
 
+cdef enum ConnectMode:
+    CONNECT_DENY = 0
+    CONNECT_ROUTE = 1        # takes part in routing
+    CONNECT_TUNNEL = 2       # what is in the tunnel is served by another port of this process
+
 cdef class BindPlan(MeteredPlan):
     cdef readonly str key
     cdef public str protocol                 # protocol of its connections: a key of link.protocols.SERVERS
-    cdef public bint secure                  # TLS is terminated here
+    cdef public bint secure                  # connections begin with a TLS handshake
+    # link.admission.Admission: who may connect; None: everybody.
+    cdef public object admission
+    # link.proxy_header.ProxyRules: connections begin with a PROXY protocol header; None: they do not.
+    cdef public object proxy_rules
+    cdef public int connect_mode             # ConnectMode
+    cdef public bint tunnels_only            # what comes must be CONNECT
     cdef public object listeners             # route.table.HostTable of ListenerPlan
     cdef public ListenerPlan sole_listener            # the single listener without a host name, if so
     cdef public ReceiverLimits limits

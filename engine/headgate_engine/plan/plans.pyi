@@ -1,3 +1,5 @@
+from typing import Any
+
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.http2.limits import Http2Limits
@@ -100,6 +102,7 @@ class ListenerPlan(MeteredPlan):
     response_transforms: tuple[Step, ...]
     hold: ResponseHold | None
     routes: RouteTable
+    tcp: HostTable | None
     origin: object | None
     def __init__(self, name: str, gateway: str, gateway_namespace: str, routes: RouteTable) -> None: ...
     @property
@@ -117,6 +120,10 @@ class BindPlan(MeteredPlan):
 
     protocol: str
     secure: bool
+    admission: Any
+    proxy_rules: Any
+    connect_mode: int
+    tunnels_only: bool
     listeners: HostTable
     sole_listener: ListenerPlan
     limits: ReceiverLimits

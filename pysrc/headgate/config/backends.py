@@ -53,7 +53,7 @@ class Backends:
         self._named: dict[str, Named] = {}
         self.services = Services(context)
         self.targets = McpTargets(context, self)
-        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool], Endpoint] = {}
+        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
@@ -87,7 +87,7 @@ class Backends:
         """Return the endpoint of a proxy reference, and its policies merged with `own`. Returns None after reporting an
         error."""
         host, service, named = (reference.get(key) for key in ("host", "service", "backend"))
-        options = self._service_options(reference)
+        options = self.service_options(reference)
         if named is not None:
             plain = named.removeprefix("/")
             entry = self.named(plain)
@@ -119,10 +119,12 @@ class Backends:
                 )
         return tuple(found)
 
-    def endpoint(self, target: ConnectTarget, options: BackendOptions, *, infers: bool = False) -> Endpoint:
+    def endpoint(
+        self, target: ConnectTarget, options: BackendOptions, *, infers: bool = False, tcp: bool = False
+    ) -> Endpoint:
         """Return the endpoint of an address with the connection settings among `options`.
 
-        infers: a protocol that is not configured may be that of the client.
+        infers: a protocol that is not configured may be that of the client. tcp: no HTTP is spoken with it.
         """
         tls = options.tls or (BackendTls() if target.scheme == "https" else None)
         kept = BackendOptions(
@@ -133,7 +135,7 @@ class Backends:
         )
         tunnel = self._tunnels.of(options.tunnel, target)
         address = ConnectTarget(target.host, target.port, target.unix_path)
-        found = self._endpoints.get((address, kept, tunnel, infers))
+        found = self._endpoints.get((address, kept, tunnel, infers, tcp))
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
             key = f"{'https' if tls else 'http'}://{plain.address}"
@@ -153,8 +155,9 @@ class Backends:
                 tunnel=tunnel,
                 http2=kept.http2,
                 infers=infers,
+                tcp=tcp,
             )
-            self._endpoints[address, kept, tunnel, infers] = found
+            self._endpoints[address, kept, tunnel, infers, tcp] = found
         return found
 
     def of_route(self, records: list[Record], inherited: Inherited, owner: str) -> tuple[RouteBackend, ...]:
@@ -172,7 +175,7 @@ class Backends:
                 options = options.under(entry.options if entry else NO_OPTIONS).under(own)
                 backend = self.reference(named, options)
             else:
-                options = inherited.around(self._service_options(record)).under(own)
+                options = inherited.around(self.service_options(record)).under(own)
                 inline = self._of_record(record, "", options, f"{owner}/{index}")
                 if inline is None:
                     continue
@@ -201,7 +204,8 @@ class Backends:
                     self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
         return tuple(found)
 
-    def _service_options(self, record: Record) -> BackendOptions:
+    def service_options(self, record: Record) -> BackendOptions:
+        """Return the policies that target the service which a record names."""
         service = record.get("service")
         if service is None:
             return NO_OPTIONS
@@ -286,8 +290,8 @@ class Backends:
             return CopyTarget(kind="host", name=endpoint.address, places=((endpoint, 1),))
         return CopyTarget(kind="backend", name=named, places=((endpoint, 1),), credential=credential)
 
-    def service(self, name: str, port: int, options: BackendOptions) -> Backend:
-        """Return the backend of a port of the service `<namespace>/<hostname>`."""
+    def service(self, name: str, port: int, options: BackendOptions, *, tcp: bool = False) -> Backend:
+        """Return the backend of a port of the service `<namespace>/<hostname>`. tcp: no HTTP is spoken with it."""
         service = self.services.by_key.get(name)
         shown = f"service/{name}:{port}"
         if service is None:
@@ -296,19 +300,19 @@ class Backends:
         if options.tls is not None and options.tls.hostname is None:
             options = replace(options, tls=replace(options.tls, hostname=service.hostname))
         protocol = dict(service.app_protocols).get(port)
-        if options.http2 is None and protocol is not None:
+        if options.http2 is None and protocol is not None and not tcp:
             options = replace(options, http2=APP_PROTOCOLS.get(protocol.lower()))
         endpoints = tuple(
             ServiceEndpoint(
                 key=workload.uid,
-                endpoint=self.endpoint(ConnectTarget(host, target), options, infers=True),
+                endpoint=self.endpoint(ConnectTarget(host, target), options, infers=not tcp, tcp=tcp),
                 capacity=workload.capacity,
             )
             for workload, host, target in self.services.endpoints(service, port)
             if workload.healthy
         )
         return ServiceBackend(
-            key=f"{shown}#{digest(*(one.endpoint.key for one in endpoints))}",
+            key=f"{shown}#{digest(*(one.endpoint.pool_key for one in endpoints))}",
             name=shown,
             owner=f"service/{name}",
             hostname=service.hostname,
@@ -363,7 +367,7 @@ class Backends:
         """Return the gRPC service that a record names. Returns None after reporting an error."""
         named, service = record.get("backend"), record.get("service")
         host: ConnectTarget | None = record.get("host") or record.get("url")
-        options = self._service_options(record)
+        options = self.service_options(record)
         if named is not None:
             plain = named.removeprefix("/")
             entry = self.named(plain)

@@ -31,6 +31,7 @@ from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, Std
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import ListenAddress, ProcessSettings
 from headgate.ir.route import Route
+from headgate.ir.tcp_route import TcpRoute
 
 Json = dict[str, Any]
 _PATH_KEYS: Final = {"exact": "exact", "prefix": "pathPrefix", "regex": "regex"}
@@ -113,6 +114,15 @@ def _route(route: Route) -> Json:
     return found
 
 
+def _tcp_route(route: TcpRoute) -> Json:
+    found: Json = {"key": route.key, "name": route.name, "namespace": route.namespace}
+    if route.rule_name is not None:
+        found["ruleName"] = route.rule_name
+    if route.hostnames:
+        found["hostnames"] = list(route.hostnames)
+    return found | {"backends": [_reference(choice) for choice in route.backends]}
+
+
 def _listener(listener: Listener) -> Json:
     protocol: Any = listener.protocol
     if listener.tls is not None:
@@ -126,8 +136,8 @@ def _listener(listener: Listener) -> Json:
             shown["alpn"] = [name.decode("latin-1") for name in listener.tls.alpn]
         if listener.tls.root_file is not None:
             shown["root"] = listener.tls.root_file
-        protocol = {"HTTPS": shown}
-    return {
+        protocol = {listener.protocol: shown}
+    found: Json = {
         "key": listener.key,
         "gatewayName": listener.gateway_name,
         "gatewayNamespace": listener.gateway_namespace,
@@ -136,13 +146,17 @@ def _listener(listener: Listener) -> Json:
         "protocol": protocol,
         "routes": {route.key: _route(route) for route in sorted(listener.routes, key=lambda one: one.key)},
     }
+    if not listener.carries_http:
+        routes = sorted(listener.tcp_routes, key=lambda one: one.key)
+        found["tcpRoutes"] = {route.key: _tcp_route(route) for route in routes}
+    return found
 
 
 def _bind(bind: Bind) -> Json:
     return {
         "key": bind.key,
         "address": bind.address,
-        "protocol": "tls" if bind.tls else "http",
+        "protocol": "tls" if bind.tls else "http" if all(one.carries_http for one in bind.listeners) else "tcp",
         "tunnelProtocol": "direct",
         "mode": "standard",
         "listeners": {one.key: _listener(one) for one in sorted(bind.listeners, key=lambda one: one.key)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Final
 
 from headgate.config.check import Record
@@ -11,11 +11,14 @@ from headgate.config.tls_material import server_tls
 from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.listener import Protocol
+from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
 
 DEFAULT: Final = "default"
 # The one gateway of a file, as namespace and name.
 GATEWAY: Final = f"{DEFAULT}/{DEFAULT}"
+HTTP_KINDS: Final = ("HTTP", "HTTPS")
+PLAIN: Final = ("HTTP", "TCP")
 
 
 @dataclass(slots=True)
@@ -36,6 +39,12 @@ class OpenListener:
     hostname: str | None = None
     tls: ServerTls | None = None
     routes: list[Any] = field(default_factory=list)
+    tcp_routes: list[TcpRoute] = field(default_factory=list)
+
+    @property
+    def carries_http(self) -> bool:
+        """As of ir.listener.Listener."""
+        return self.protocol in HTTP_KINDS
 
     @property
     def names(self) -> frozenset[str]:
@@ -69,11 +78,18 @@ class Ports:
     def add(self, listener: OpenListener) -> None:
         """Add a listener to its port and check it against those that are there."""
         others = self.listeners[listener.port]
-        port = listener.port
-        if others and (others[0].protocol == "HTTPS") != (listener.protocol == "HTTPS"):
+        port, message = listener.port, ""
+        if others and (others[0].protocol in PLAIN) != (listener.protocol in PLAIN):
             message = f"gateway listeners on port {port} cannot mix TLS and plaintext protocols"
+        elif others and others[0].carries_http != listener.carries_http and (
+            listener.section or listener.protocol in PLAIN  # the long form may: SNI tells HTTPS from TLS
+        ):
+            message = f"gateway listeners on port {port} cannot mix HTTP and TCP protocols"
+        elif others and listener.protocol == "TCP":
+            message = f"a TCP port has one listener, and port {port} has {others[0].name} already"
+        if message:
             self.context.fault(Problem.CONFLICT, listener.record, "protocol", message)
-        for other in others:
+        for other in [] if message else others:
             if other.key == listener.key:
                 message = f"two listeners on port {port} are named {listener.name!r}"
                 self.context.fault(Problem.CONFLICT, listener.record, "name", message)
@@ -92,15 +108,20 @@ class Ports:
             return None
         tls = record.get("tls")
         protocol: Protocol = record.get("protocol") or ("HTTPS" if tls is not None else "HTTP")
-        if protocol == "HTTP" and tls is not None:
-            self.context.fault(Problem.CONFLICT, record, "tls", "protocol HTTP cannot set tls")
+        if protocol in PLAIN and tls is not None:
+            self.context.fault(Problem.CONFLICT, record, "tls", f"protocol {protocol} cannot set tls")
         if protocol == "HTTPS" and tls is None:
             self.context.fault(Problem.MISSING, record, "protocol", "protocol HTTPS requires tls")
         listener.protocol = protocol
         hostname = record.get("hostname")
         listener.hostname = None if hostname == "*" else hostname
-        if protocol == "HTTPS" and tls is not None:
+        if protocol == "TCP" and listener.hostname is not None:
+            self.context.fault(Problem.CONFLICT, record, "hostname", "protocol TCP knows no host names")
+        if protocol not in PLAIN and tls is not None:
             listener.tls = server_tls(self.context, tls, self.common_tls)
+            if protocol == "TLS" and listener.tls is not None:
+                # What is spoken in it is a matter of client and backend.
+                listener.tls = replace(listener.tls, alpn=(), key=f"{listener.tls.key}#tcp")
         self.add(listener)
         return listener
 
@@ -158,15 +179,17 @@ class Ports:
         )
         return [found] if found is not None else []
 
-    def resolve(self, record: Record) -> list[OpenListener] | None:
+    def resolve(self, record: Record, *, tcp: bool = False) -> list[OpenListener] | None:
         """Return the listeners of `gateways` of a record: those it names, else of gateway `default`; None
-        without both.
+        without both. tcp: those that carry no HTTP, instead of those that do.
         """
         refs = record.get("gateways")
+        kind = "TCP" if tcp else "HTTP"
         if isinstance(refs, str):
             refs = [refs]
         if not refs:
-            return self.gateways.get(DEFAULT) if DEFAULT in self.gateways else None
+            fitting = [one for one in self.gateways.get(DEFAULT) or () if one.carries_http != tcp]
+            return fitting or ([] if DEFAULT in self.gateways and self.context.report.errors else None)
         found: dict[str, OpenListener] = {}
         for ref in refs:
             gateway, slash, name = ref.partition("/")
@@ -174,8 +197,9 @@ class Ports:
             chosen = [one for one in listeners or [] if not slash or one.own == name]
             if listeners is None or (slash and listeners and not chosen):
                 self.context.fault(Problem.REFERENCE, record, "gateways", f"unknown gateway reference {ref}")
-            elif not chosen and not self.context.report.errors:
-                message = f"gateway reference {ref} has no HTTP listeners"
+            fitting = [one for one in chosen if one.carries_http != tcp]
+            if listeners is not None and (chosen or not slash) and not fitting and not self.context.report.errors:
+                message = f"gateway reference {ref} has no {kind} listeners"
                 self.context.fault(Problem.REFERENCE, record, "gateways", message)
-            found |= {one.key: one for one in chosen}
+            found |= {one.key: one for one in fitting}
         return list(found.values())

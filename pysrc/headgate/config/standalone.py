@@ -16,6 +16,7 @@ from headgate.config.ports import DEFAULT, OpenListener, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
+from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
@@ -25,7 +26,7 @@ from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
-from headgate.ir.policies import GatewayPolicies
+from headgate.ir.policies import NO_GATEWAY_POLICIES, GatewayPolicies
 from headgate.ir.route import Route
 
 LLM_PORT: Final = 4000
@@ -52,6 +53,7 @@ class Standalone:
         context.directory = self.backends
         self.targeted = self.backends.targeted = TargetedPolicies(context, root.records("policies"))
         self.routes = Routes(context, self.backends, self.targeted)
+        self.tcp_routes = TcpRoutes(context, self.backends)
         # The routes that stand in lists of the file.
         self.listed: list[RouteSpec] = []
         # Over everything but the ports.
@@ -88,6 +90,7 @@ class Standalone:
         self.ports.open_gateways(self.root.get("gateways") or {})
         self._binds()
         self._routes()
+        self._tcp_routes()
         self._llm(client_side)
         self._mcp()
         self._ui()
@@ -136,6 +139,12 @@ class Standalone:
         )
         if self.ports.open(listener) is None:
             return
+        other = "tcpRoutes" if listener.carries_http else "routes"
+        if record.get(other):
+            self.context.fault(Problem.CONFLICT, record, other, f"protocol {listener.protocol} has no {other}")
+            return
+        for index, entry in enumerate(record.records("tcpRoutes")):
+            self.tcp_routes.attach(entry, index, [listener], scope=listener.key)
         for index, entry in enumerate(record.records("routes")):
             spec = self.routes.spec(entry, index, scope=listener.key)
             self.listed.append(spec)
@@ -151,6 +160,15 @@ class Standalone:
                 self.context.report.add(Problem.MISSING, "", f"{path} must set gateways", record.node)
                 continue
             self._attach(spec, listeners)
+
+    def _tcp_routes(self) -> None:
+        for index, record in enumerate(self.root.records("tcpRoutes")):
+            listeners = self.ports.resolve(record, tcp=True)
+            if listeners is None:
+                path = f"tcpRoutes.{record.get('name') or f'route{index}'}"
+                self.context.report.add(Problem.MISSING, "", f"{path} must set gateways", record.node)
+                continue
+            self.tcp_routes.attach(record, index, listeners)
 
     def _attach(self, spec: RouteSpec, listeners: list[OpenListener]) -> None:
         for listener in listeners:
@@ -229,6 +247,8 @@ class Standalone:
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:
+        if not listener.carries_http:
+            return self._tcp_listener(listener)
         place = ListenerPlace(DEFAULT, DEFAULT, listener.names, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
@@ -249,6 +269,21 @@ class Standalone:
             tls=listener.tls,
             policies=policies,
             routes=routes,
+        )
+
+    def _tcp_listener(self, listener: OpenListener) -> Listener:
+        if self._gateway_phase(listener) != NO_GATEWAY_POLICIES:
+            message = f"policies of a listener are for HTTP, and this one speaks {listener.protocol}"
+            self.context.fault(Problem.CONFLICT, listener.record, "", message)
+        return Listener(
+            key=listener.key,
+            gateway_name=DEFAULT,
+            gateway_namespace=DEFAULT,
+            name=listener.name,
+            protocol=listener.protocol,
+            hostname=listener.hostname,
+            tls=listener.tls,
+            tcp_routes=tuple(listener.tcp_routes),
         )
 
     def _route(self, spec: RouteSpec, above: list[Layer], listener: str) -> Route:

@@ -8,7 +8,7 @@ from headgate.ir.listener import Listener
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
-    """One port with its listeners, all HTTP or all HTTPS. `host` is `::` (dual stack) or `0.0.0.0`.
+    """One port with its listeners, which all begin with TLS or all do not. `host` is `::` (dual stack) or `0.0.0.0`.
 
     `key` is `bind/<port>`. A reload keeps the sockets of a port whose key does not change.
     """
@@ -21,7 +21,7 @@ class Bind:
     @property
     def tls(self) -> bool:
         """True if connections start with a TLS handshake."""
-        return any(listener.tls is not None for listener in self.listeners)
+        return any(listener.begins_with_tls for listener in self.listeners)
 
     @property
     def address(self) -> str:

@@ -61,6 +61,7 @@ class Endpoint:
     depends on (address, TLS, connection settings), and with nothing else. None for the connect time-out or the
     keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any. `http2` is the
     configured protocol; with None it is HTTP/1.1, or with `infers` that of the client, where the client says something.
+    With `tcp` its connections carry bytes as they are.
     """
 
     key: str
@@ -73,10 +74,13 @@ class Endpoint:
     tunnel: ProxyTunnel | None = None
     http2: bool | None = None
     infers: bool = False
+    tcp: bool = False
 
     @property
     def pool_key(self) -> str:
-        """What connections to it are kept under: the key, and whether they may be of either protocol."""
+        """What connections to it are kept under: the key, and which protocols they may be of."""
+        if self.tcp:
+            return f"{self.key}#tcp"
         return f"{self.key}#infers" if self.infers and self.http2 is None else self.key
 
     @property

@@ -14,7 +14,7 @@ from headgate.ir.digest import digest
 from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls
 from headgate_engine.link.handshake import HandshakeError
-from headgate_engine.link.protocols import NEGOTIATED
+from headgate_engine.link.protocols import NEGOTIATED, PASSTHROUGH
 from headgate_engine.link.secure import SecureTransport
 from headgate_engine.tls.context import TlsContext, read_system_roots
 from headgate_engine.tls.identity import identity_of
@@ -72,9 +72,9 @@ class SniSelector:
 
     def __init__(self) -> None:
         self._contexts: dict[str, TlsContext] = {}
-        self._exact: dict[str, TlsContext] = {}
-        self._wildcards: list[tuple[str, TlsContext]] = []
-        self._default: TlsContext | None = None
+        self._exact: dict[str, TlsContext | str] = {}
+        self._wildcards: list[tuple[str, TlsContext | str]] = []
+        self._default: TlsContext | str | None = None
 
     @classmethod
     def steps(
@@ -86,7 +86,10 @@ class SniSelector:
         """
         made, before = cls(), {} if previous is None else previous._contexts
         for listener in listeners:
-            if listener.tls is not None:
+            if listener.tls is None:
+                if listener.begins_with_tls:
+                    made._add(listener.hostname, PASSTHROUGH)
+            else:
                 key = f"{listener.hostname}={listener.tls.key}"
                 context = before.get(key) or server_context(listener.tls, listener.hostname)
                 made._contexts[key] = context
@@ -95,7 +98,7 @@ class SniSelector:
         made._wildcards.sort(key=lambda entry: -len(entry[0]))
         return made
 
-    def _add(self, hostname: str | None, context: TlsContext) -> None:
+    def _add(self, hostname: str | None, context: TlsContext | str) -> None:
         if hostname is None:
             self._default = context
         elif hostname.startswith("*."):
@@ -103,8 +106,9 @@ class SniSelector:
         else:
             self._exact[hostname] = context
 
-    def find(self, name: str | None) -> TlsContext | None:
-        """Return the context for an SNI name (None if the client sent none), or None if no listener matches."""
+    def find(self, name: str | None) -> TlsContext | str | None:
+        """Return the context for an SNI name (None if the client sent none), PASSTHROUGH for a listener without TLS of
+        its own, or None if no listener matches."""
         if name is not None:
             if name in self._exact:
                 return self._exact[name]
@@ -128,7 +132,7 @@ def client_context(tls: BackendTls) -> TlsContext:
         roots=None if tls.insecure else tls.root_pem,
         system_roots=tls.root_pem is None and not tls.insecure,
         groups=tls.groups,
-        alpn=tuple(name.encode() for name in tls.alpn or DEFAULT_ALPN),
+        alpn=tuple(name.encode() for name in (DEFAULT_ALPN if tls.alpn is None else tls.alpn)),
     )
 
 

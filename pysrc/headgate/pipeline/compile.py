@@ -57,6 +57,7 @@ from headgate.pipeline.running import (
 )
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
+from headgate.pipeline.tcp import protocol_of, protocol_with, tcp_table
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -179,6 +180,7 @@ class PlanCompiler:
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.http2 = http2_limits(frontend)
         plan.secure = bind.tls
+        plan.protocol = protocol_of(bind)
         plan.keeps_underscores = frontend.keeps_underscores
         plan.lower_case = not frontend.keeps_header_case
         plan.path_mode = MODES[frontend.path_normalization]
@@ -218,6 +220,8 @@ class PlanCompiler:
         self._environment.claims = RouteClaims()
         plan = ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, found.table)
         plan.origin = listener
+        if not listener.carries_http:
+            plan.tcp = tcp_table(listener, self.backend)
         policies = listener.policies
         plan.request_steps = phases.request_steps("gateway", policies, self._environment)
         phases.set_response(plan, "gateway", policies, self._environment)
@@ -403,14 +407,14 @@ class PlanCompiler:
         backend = entry.backend
         match backend:
             case HostBackend():
-                plan = BackendPlan(backend.name, "http", HOST)
+                plan = BackendPlan(backend.name, protocol_with(backend), HOST)
                 plan.pool = self._pool(backend.endpoint)
                 plan.authority = rewritten_authority(backend.endpoint)
                 if entry.policies.health is not None or entry.policies.affinity is not None:
                     place = (backend.endpoint.address, backend.endpoint, 1)
                     plan.endpoints = self._endpoints(f"host/{backend.name}", [place], entry, retry)
             case ServiceBackend():
-                plan = BackendPlan(backend.name, "http", HOST)
+                plan = BackendPlan(backend.name, protocol_with(backend), HOST)
                 places = [(one.key, one.endpoint, one.capacity) for one in backend.endpoints]
                 plan.endpoints = self._endpoints(backend.owner, places, entry, retry)
                 if automatic:

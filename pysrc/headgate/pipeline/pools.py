@@ -15,7 +15,7 @@ from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
-from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2
+from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, TCP
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
@@ -40,7 +40,9 @@ class PoolOpener:
     def open(self, endpoint: Endpoint, protocol: str) -> Pool:
         """Return a new pool of connections that speak a protocol (link.protocols)."""
         if endpoint.tls is not None:
-            endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=(protocol,)))
+            # What is spoken in TLS that no protocol of ours goes through is not known.
+            offered = endpoint.tls.alpn or () if protocol == TCP else (protocol,)
+            endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
         dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
         pool = Pool(
             self._worker,
@@ -81,8 +83,7 @@ class Pools:
         """Return the pool of an endpoint; the running one if there is one."""
         pool = self.by_key.get(endpoint.pool_key)
         if pool is None:
-            protocol = HTTP2 if endpoint.http2 else HTTP1
-            pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, protocol)
+            pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, _protocol(endpoint))
             if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
                 pool.make_twin = partial(self._opener.open, endpoint, HTTP2)
                 pool.twin_for_grpc = endpoint.tls is not None
@@ -95,6 +96,12 @@ class Pools:
         for key, pool in self.by_key.items():
             if current.by_key.get(key) is not pool:
                 pool.close()
+
+
+def _protocol(endpoint: Endpoint) -> str:
+    if endpoint.tcp:
+        return TCP
+    return HTTP2 if endpoint.http2 else HTTP1
 
 
 class Endpoints:
@@ -113,7 +120,11 @@ class Endpoints:
             worker = self._worker
             address = place.address.encode()
             found = EndpointState(worker.segment, owner, key, address, pool, capacity=capacity, worker=worker.index)
-        found.pool = pool
+        # Health and load are those of the place, whatever is spoken with it.
+        if place.tcp:
+            found.tcp_pool = pool
+        else:
+            found.pool = pool
         self.by_key[identity] = found
         return found
 

@@ -249,4 +249,5 @@ class RunningConfiguration:
 
 def tls_keys(bind: Bind) -> tuple[str, ...]:
     """Return the identity of the certificates of a port."""
-    return tuple(f"{item.hostname}={item.tls.key}" for item in bind.listeners if item.tls is not None)
+    listeners = (item for item in bind.listeners if item.begins_with_tls)
+    return tuple(f"{item.hostname}={'' if item.tls is None else item.tls.key}" for item in listeners)

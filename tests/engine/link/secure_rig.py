@@ -37,7 +37,7 @@ class SecureFront:
         self.port_object = Port(rig.worker, "bind/1")
         self.port_object.secure(Names(**options), 30.0)
         if protocol is not None:
-            self.port_object.connection = lambda _: protocol()  # type: ignore[method-assign]
+            self.port_object.connection = lambda *_: protocol()  # type: ignore[method-assign]
         report = self.port_object.failed
 
         def failed(reason: str, detail: str | None, transport: Any, name: str | None) -> None:

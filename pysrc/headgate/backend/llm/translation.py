@@ -226,7 +226,7 @@ class Translation:
             return self.reply(body, asked, headers)
         return await off_loop(self.reply, body, asked, headers)
 
-    async def joined(self, answers: Sequence[bytes]) -> bytes:
+    async def together(self, answers: Sequence[bytes]) -> bytes:
         """Return one answer with the choices of all; they are in the client's format."""
         if sum(map(len, answers)) <= self.long_bytes:
             return self._together(answers)

@@ -238,7 +238,7 @@ TCP_BACKEND: Final = Object(
         ),
         "service": optional(SERVICE),
         "host": optional(TARGET),
-        "dynamic": optional(DYNAMIC),
+        "dynamic": later(optional(DYNAMIC)),
         "backend": optional(STRING),
     },
     one_of=("service", "host", "dynamic", "backend"),

@@ -30,9 +30,9 @@ SERVER_TLS: Final = Object(
     apart=(("minTLSVersion", "minTlsVersion"), ("maxTLSVersion", "maxTlsVersion")),
 )
 BIND_PROTOCOL: Final = WordChoice(
-    "BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"), ("TLS", "TCP", "HBONE")
+    "BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"), ("HBONE",)
 )
-GATEWAY_PROTOCOL: Final = WordChoice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"), ("TCP", "TLS"))
+GATEWAY_PROTOCOL: Final = WordChoice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"))
 BIND: Final = Object(
     "Bind",
     {
@@ -48,7 +48,7 @@ BIND: Final = Object(
                         "protocol": optional(BIND_PROTOCOL),
                         "tls": maybe(SERVER_TLS),
                         "routes": maybe(ListOf(ROUTE)),
-                        "tcpRoutes": later(maybe(ListOf(TCP_ROUTE))),
+                        "tcpRoutes": maybe(ListOf(TCP_ROUTE)),
                         "policies": maybe(GATEWAY_POLICIES),
                     },
                 )

@@ -74,7 +74,7 @@ ROOT: Final = Object(
         "mcp": maybe(MCP),
         "policies": optional(ListOf(TARGETED_POLICY)),
         "frontendPolicies": optional(FRONTEND),
-        "tcpRoutes": later(optional(ListOf(ATTACHED_TCP_ROUTE)), []),
+        "tcpRoutes": optional(ListOf(ATTACHED_TCP_ROUTE)),
         "routeGroups": later(optional(ListOf(ROUTE_GROUP)), []),
         "ui": maybe(UI),
         "services": optional(ListOf(SERVICE_ENTRY)),

@@ -118,7 +118,8 @@ _FOUND: Final = frozenset((
     "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
     "messages[].reasoning_content", "messages[].thinking_blocks",
     "messages[].annotations", "messages[].images",
-    "messages[].content[].citations", "input[].content[].annotations", "contents[].parts[]", "contents[].thinking_blocks",
+    "messages[].content[].citations", "input[].content[].annotations",
+    "contents[].parts[]", "contents[].thinking_blocks",
     "generationConfig.thinkingConfig", "generationConfig.temperature", "generationConfig.topP", "toolConfig",
     "tools[].googleSearch", "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip

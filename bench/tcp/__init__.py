@@ -1,0 +1,1 @@
+"""What TCP costs a worker."""

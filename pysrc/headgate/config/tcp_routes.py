@@ -1,0 +1,114 @@
+"""`tcpRoutes` to the IR: routes of connections whose bytes go on as they come."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Final
+
+from headgate.config.backends import Backends
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options, route_backend_options
+from headgate.config.ports import OpenListener
+from headgate.errors import Problem
+from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend
+from headgate.ir.tcp_route import TcpRoute
+
+# Backend policies that mean something where there is no HTTP, and what they are called in the file.
+OF_CONNECTIONS: Final = frozenset(("tls", "connect_timeout_ms", "keepalives", "tunnel", "health", "affinity"))
+NAMES: Final = {
+    "auth": "backendAuth", "request_headers": "requestHeaderModifier", "response_headers": "responseHeaderModifier",
+    "request_timeout_ms": "http.requestTimeout", "http2": "http.version", "mcp_rules": "mcpAuthorization",
+    "redirect": "requestRedirect", "guardrails": "mcpGuardrails",
+}  # fmt: skip
+
+
+class TcpRoutes:
+    """Builds TCP routes, and gives them to their listeners."""
+
+    def __init__(self, context: Context, backends: Backends) -> None:
+        self._context = context
+        self._backends = backends
+        self._keys: set[str] = set()
+
+    def attach(self, record: Record, index: int, listeners: list[OpenListener], scope: str = "") -> None:
+        """Read a route and add it to listeners; `scope` keeps the keys of long-form routes apart."""
+        route = self._route(record, index, scope)
+        for listener in listeners:
+            if listener.protocol == "TCP" and route.hostnames:
+                self._context.fault(Problem.CONFLICT, record, "hostnames", "protocol TCP knows no host names")
+            taken = {name: one.name for one in listener.tcp_routes for name in one.hostnames or ("*",)}
+            for name in route.hostnames or ("*",):
+                if name in taken:
+                    both = f"tcpRoutes {taken[name]} and {route.name}"
+                    message = f"{both} of listener {listener.name} both take host {name}"
+                    self._context.fault(Problem.CONFLICT, record, "hostnames" if route.hostnames else "", message)
+            listener.tcp_routes.append(route)
+
+    def _route(self, record: Record, index: int, scope: str) -> TcpRoute:
+        name = record.get("name") or f"route{index}"
+        namespace = record.get("namespace") or "default"
+        key = f"{scope}/{namespace}/{name}" if scope else f"{namespace}/{name}"
+        while key in self._keys:
+            key += "'"
+        self._keys.add(key)
+        hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
+        own = route_backend_options(self._context, record.get("policies"))
+        found = (self._choice(one, own) for one in record.records("backends"))
+        return TcpRoute(
+            key=key,
+            name=name,
+            namespace=namespace,
+            rule_name=record.get("ruleName"),
+            hostnames=() if "*" in hostnames else hostnames,
+            backends=tuple(choice for choice in found if choice is not None),
+        )
+
+    def _choice(self, record: Record, of_route: BackendOptions) -> RouteBackend | None:
+        own = backend_options(self._context, record.get("policies"))
+        named = record.get("backend")
+        if named is None:
+            options = self._backends.service_options(record).under(of_route).under(own)
+            found = self._inline(record, options)
+        else:
+            found, options = self._named(record, named.removeprefix("/"), of_route, own)
+        if found is None:
+            return None
+        weight = record.get("weight", 1)
+        return RouteBackend(backend=found, weight=weight, named=named is not None, policies=options.policies())
+
+    def _inline(self, record: Record, options: BackendOptions) -> Backend | None:
+        self._refuse_http(record, "", options)
+        if record.get("service") is not None:
+            return self._backends.service(record["service"]["name"], record["service"]["port"], options, tcp=True)
+        return None if record.get("host") is None else self._host(record, "", options)
+
+    def _named(
+        self, record: Record, name: str, of_route: BackendOptions, own: BackendOptions
+    ) -> tuple[Backend | None, BackendOptions]:
+        entry = self._backends.named(name)
+        if entry is None:
+            self._context.warnings.append(f"backend {name!r} does not exist: connections to it are closed")
+            return MissingBackend(key=f"backend/{name}", name=f"/{name}"), NO_OPTIONS
+        options = self._backends.targeted.for_backend(name).under(of_route).under(entry.options).under(own)
+        if entry.record.get("host") is None:
+            message = f"backend {name!r} is no host: it cannot be reached by TCP"
+            self._context.fault(Problem.REFERENCE, record, "backend", message)
+            return None, options
+        self._refuse_http(record, "backend", options)
+        return self._host(entry.record, f"/{name}", options), options
+
+    def _host(self, record: Record, name: str, options: BackendOptions) -> HostBackend:
+        endpoint = self._backends.endpoint(record["host"], options, tcp=True)
+        shown = name or endpoint.address
+        return HostBackend(key=f"tcp/{shown}#{endpoint.key}", name=shown, endpoint=endpoint)
+
+    def _refuse_http(self, record: Record, key: str, options: BackendOptions) -> None:
+        """Report policies that would have no effect."""
+        kept = {name: getattr(options, name) for name in OF_CONNECTIONS}
+        if options == replace(NO_OPTIONS, **kept):
+            return
+        found = (one.name for one in fields(options) if one.name not in kept and getattr(options, one.name) is not None)
+        names = ", ".join(NAMES.get(name, name) for name in found)
+        message = f"{names} of the backend is for HTTP, and this is a TCP route"
+        self._context.fault(Problem.CONFLICT, record, key, message)

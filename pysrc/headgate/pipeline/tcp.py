@@ -1,0 +1,38 @@
+"""Compiles listeners that carry no HTTP, or none that the gateway reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headgate.ir.backend import HostBackend, RouteBackend, ServiceBackend
+from headgate.ir.bind import Bind
+from headgate.ir.listener import Listener
+from headgate_engine.link.protocols import HTTP1, MIXED, TCP
+from headgate_engine.plan.plans import BackendPlan, RoutePlan
+from headgate_engine.route.table import HostTable
+
+
+def protocol_of(bind: Bind) -> str:
+    """Return what the connections of a port speak (link.protocols)."""
+    kinds = {listener.carries_http for listener in bind.listeners}
+    if kinds == {False}:
+        return TCP
+    return HTTP1 if kinds <= {True} else MIXED
+
+
+def protocol_with(backend: HostBackend | ServiceBackend) -> str:
+    """Return what is spoken with a backend, as expressions and logs call it."""
+    places = backend.endpoints if isinstance(backend, ServiceBackend) else (backend,)
+    return "tcp" if any(place.endpoint.tcp for place in places) else "http"
+
+
+def tcp_table(listener: Listener, plan_of: Callable[[RouteBackend], BackendPlan]) -> HostTable:
+    """Return the routes of a listener by the name in the TLS handshake. plan_of compiles a choice of a route."""
+    entries = []
+    for route in listener.tcp_routes:
+        backends = tuple(plan_of(choice) for choice in route.backends)
+        weights = tuple(choice.weight for choice in route.backends)
+        plan = RoutePlan(route.name, route.namespace, route.rule_name or "", backends, weights)
+        plan.origin = route
+        entries += [(name, plan) for name in route.hostnames or ("*",)]
+    return HostTable(entries)

@@ -1,0 +1,117 @@
+"""`tcpRoutes`: listeners, hosts, and the policies that mean something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headgate.ir.backend import HostBackend, MissingBackend, ServiceBackend
+from headgate.ir.gateway import Gateway
+
+
+def test_routes_go_to_the_listeners_that_carry_no_http(loaded: Callable[..., Gateway], certificates: Any) -> None:
+    tls = f"{{cert: {certificates.folder}/a.crt, key: {certificates.folder}/a.key}}"
+    gateway = loaded(f"""
+gateways:
+  default: {{port: 1, protocol: TCP}}
+  web: {{port: 2}}
+  secure: {{port: 3, listeners: [{{name: p, hostname: p.test, protocol: TLS}}, {{name: e, hostname: e.test, protocol: TLS, tls: {tls}}}]}}
+routes: [{{gateways: web, backends: [{{host: "a:1"}}]}}]
+tcpRoutes:
+- {{name: db, backends: [{{host: "db:5432", weight: 2}}, {{backend: other}}]}}
+- {{name: names, gateways: [secure/p, secure/e], hostnames: ["*.TEST", p.test], backends: [{{host: "s:1"}}]}}
+backends: [{{name: other, host: "o:1", policies: {{health: {{}}}}}}]
+""")
+    plain, web, secure = gateway.binds
+    assert (plain.tls, web.tls, secure.tls) == (False, False, True)
+    [route] = plain.listeners[0].tcp_routes
+    assert (route.key, route.hostnames) == ("default/db", ())
+    assert [choice.weight for choice in route.backends] == [2, 1]
+    first, second = (choice.backend for choice in route.backends)
+    assert isinstance(first, HostBackend)
+    assert isinstance(second, HostBackend)
+    assert (first.endpoint.tcp, first.endpoint.pool_key) == (True, "http://db:5432#tcp")
+    assert second.name == "/other"
+    assert route.backends[1].policies.health is not None
+    passed, ended = secure.listeners
+    assert passed.tls is None
+    assert ended.tls is not None
+    assert ended.tls.alpn == ()
+    assert passed.tcp_routes == ended.tcp_routes
+    assert passed.tcp_routes[0].hostnames == ("*.test", "p.test")
+    assert not web.listeners[0].tcp_routes
+
+
+def test_tls_to_the_backend_and_services(loaded: Callable[..., Gateway]) -> None:
+    gateway = loaded("""
+binds:
+- port: 1
+  listeners:
+  - protocol: TCP
+    tcpRoutes:
+    - policies: {backendTLS: {hostname: x.test}}
+      backends: [{host: "a:1"}, {service: {name: ns/s.test, port: 1}, policies: {backendTLS: {insecure: true}}}, {backend: gone}]
+services: [{name: s, namespace: ns, hostname: s.test, ports: {"1": 2}, appProtocols: {"1": http2}}]
+workloads: [{uid: w, name: w, namespace: ns, workloadIps: [10.0.0.1], services: {ns/s.test: {}}}]
+""")
+    host, service, gone = (choice.backend for choice in gateway.binds[0].listeners[0].tcp_routes[0].backends)
+    assert isinstance(host, HostBackend)
+    assert isinstance(service, ServiceBackend)
+    assert isinstance(gone, MissingBackend)
+    assert host.endpoint.tls is not None
+    assert host.endpoint.tls.hostname == "x.test"
+    [place] = service.endpoints
+    assert place.endpoint.tls is not None
+    assert place.endpoint.tls.insecure
+    assert (place.endpoint.tcp, place.endpoint.http2, place.endpoint.address) == (True, None, "10.0.0.1:2")
+
+
+G = "gateways: {default: {port: 1, protocol: TCP}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (G + "tcpRoutes: [{backends: [{host: 'a:1'}]}, {name: b}]", "tcpRoutes route0 and b of listener default both take host *"),
+        (G + "tcpRoutes: [{hostnames: [a.test]}]", "protocol TCP knows no host names"),
+        (G + "tcpRoutes: [{gateways: other}]", "unknown gateway reference other"),
+        ("gateways: {g: {port: 1}}\ntcpRoutes: [{gateways: g}]", "gateway reference g has no TCP listeners"),
+        ("gateways: {g: {port: 1, protocol: TCP}}\nroutes: [{gateways: g}]", "gateway reference g has no HTTP listeners"),
+        (G + "routes: [{name: r}]", "routes.r must set gateways"),
+        ("gateways: {default: {port: 1}}\ntcpRoutes: [{name: r}]", "tcpRoutes.r must set gateways"),
+        ("gateways: {g: {port: 1, protocol: TCP, tls: {cert: a, key: b}}}", "protocol TCP cannot set tls"),
+        ("gateways: {g: {port: 1, listeners: [{hostname: a.test, protocol: TCP}]}}", "protocol TCP knows no host names"),
+        (
+            "gateways: {g: {port: 1, listeners: [{protocol: TCP}, {name: b}]}}",
+            "gateway listeners on port 1 cannot mix HTTP and TCP protocols",
+        ),
+        (
+            "gateways: {g: {port: 1, listeners: [{protocol: TCP}, {protocol: TCP, name: b}]}}",
+            "a TCP port has one listener, and port 1 has listener0 already",
+        ),
+        (
+            "gateways: {g: {port: 1, listeners: [{protocol: TLS, hostname: a.test}, {protocol: TCP}]}}",
+            "gateway listeners on port 1 cannot mix TLS and plaintext protocols",
+        ),
+        (
+            "gateways: {g: {port: 1, protocol: TCP, cors: {allowOrigins: ['*']}}}",
+            "policies of a listener are for HTTP, and this one speaks TCP",
+        ),
+        ("binds: [{port: 1, listeners: [{protocol: TCP, routes: [{}]}]}]", "protocol TCP has no routes"),
+        ("binds: [{port: 1, listeners: [{tcpRoutes: [{}]}]}]", "protocol HTTP has no tcpRoutes"),
+        (
+            G + "tcpRoutes: [{backends: [{backend: b}]}]\nbackends: [{name: b, host: 'a:1', policies: {backendAuth: {key: k}, http: {version: HTTP/2}}}]",
+            "backendAuth, http.version of the backend is for HTTP, and this is a TCP route",
+        ),
+        (
+            G + "tcpRoutes: [{backends: [{backend: b}]}]\nbackends: [{name: b, mcp: {targets: [{name: t, mcp: {host: 'http://a/mcp'}}]}}]",
+            "backend 'b' is no host: it cannot be reached by TCP",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(faults: Callable[..., list[str]], text: str, fault: str) -> None:
+    found = faults(text)
+    assert len(found) == 1, found
+    assert fault in found[0]
