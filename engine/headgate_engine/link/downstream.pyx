@@ -5,9 +5,10 @@ from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, HEAD_KEEPS_CA
 from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
+from headgate_engine.link.admission cimport admitted
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, RequestFactory, RequestSink
 from headgate_engine.link.face cimport ClientFace
-from headgate_engine.link.record cimport record_connection, record_refusal
+from headgate_engine.link.record cimport record_refusal
 from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.plan.plans cimport BindPlan, BindSlot
@@ -47,10 +48,9 @@ cdef class DownstreamConnection(ClientFace):
         self.take_addresses(transport)
         self.accepted_ns = monotonic_ns()
         self.last_read_ns = self.accepted_ns
-        if not self.worker.connection_made(self):
+        if not self.worker.connection_made(self) or not admitted(self):
             self.wire.abort_wire()
             return
-        record_connection(self.worker, self.plan, self, 0 if self.wire.tls is None else self.wire.tls.handshake_ns)
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
         if self.plan.secure and chosen_protocol(transport) == "h2":
             self.take_over()

@@ -3,6 +3,7 @@
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport new_head
 from headgate_engine.context.request cimport RequestContext, new_context, release_context
+from headgate_engine.link.admission cimport permitted
 from headgate_engine.link.backend cimport Backend
 from headgate_engine.link.contract cimport WRITE_FAILED, WRITE_QUEUED, ClientStream, RequestFactory, ResponseSink
 from headgate_engine.link.endpoints cimport EndpointSet, EndpointState
@@ -136,6 +137,10 @@ cdef class TcpConnection(ClientFace):
             self.worker, self.plan, self, -1 if self.wire.tls is None else self.wire.tls.handshake_ns)
         if listener is None or listener.tcp is None:
             return self.break_off("listener not found", "NotFound")
+        if not permitted(self.plan, ctx):
+            if self.meter is not None:
+                self.meter.refused.bump(1)
+            return self.break_off(ctx.error, ctx.reason)
         return self.choose()
 
     cdef int choose(self) except -1:

@@ -93,7 +93,7 @@ cdef class BindPlan(MeteredPlan):
     cdef readonly str key
     cdef public str protocol                 # protocol of its connections: a key of link.protocols.SERVERS
     cdef public bint secure                  # connections begin with a TLS handshake
-    # link.admission.Admission: who may connect; None: everybody.
+    # plan.step.Step that is run for each connection (link.admission): who may connect; None: everybody.
     cdef public object admission
     # link.proxy_header.ProxyRules: connections begin with a PROXY protocol header; None: they do not.
     cdef public object proxy_rules

@@ -120,7 +120,7 @@ class BindPlan(MeteredPlan):
 
     protocol: str
     secure: bool
-    admission: Any
+    admission: Step | None
     proxy_rules: Any
     connect_mode: int
     tunnels_only: bool

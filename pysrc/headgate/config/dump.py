@@ -9,7 +9,7 @@ from typing import Any, Final
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
-from headgate.config.dump_policies import backend_policies, endpoint, route_policies, target_policy
+from headgate.config.dump_policies import backend_policies, endpoint, keepalives, route_policies, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
@@ -303,6 +303,7 @@ def _access_log(log: AccessLog) -> Json:
 
 def frontend_policies(frontend: Frontend) -> Json:
     """Return the policies of ports by kind."""
+    rules = frontend.network_authorization
     http: Json = {
         "maxBufferSize": frontend.max_buffer_bytes,
         "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
@@ -330,6 +331,8 @@ def frontend_policies(frontend: Frontend) -> Json:
         "accessLog": _access_log(frontend.access_log),
         "http": http,
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
+        "tcp": {"keepalives": keepalives(frontend.keepalives)},
+        **({} if rules is None else {"networkAuthorization": authorization.dump(rules)}),
     }
 
 

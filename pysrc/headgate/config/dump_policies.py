@@ -48,7 +48,8 @@ def _tls(tls: BackendTls) -> Json:
     return found
 
 
-def _keepalives(keepalives: Keepalives) -> Json:
+def keepalives(keepalives: Keepalives) -> Json:
+    """Return TCP keepalive."""
     return {
         "enabled": keepalives.enabled,
         "time": show_milliseconds(keepalives.time_ms),
@@ -69,7 +70,7 @@ def endpoint(place: Endpoint) -> list[Json]:
     if place.connect_timeout_ms is not None:
         tcp["connectTimeout"] = show_milliseconds(place.connect_timeout_ms)
     if place.keepalives is not None:
-        tcp["keepalives"] = _keepalives(place.keepalives)
+        tcp["keepalives"] = keepalives(place.keepalives)
     if tcp:
         found.append({"tcp": tcp})
     if place.tunnel is not None:

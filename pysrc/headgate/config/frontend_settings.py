@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy import authorization
 from headgate.config.policy.expression import check, check_map
+from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
+from headgate.ir.endpoint import Keepalives
 from headgate.ir.frontend import AccessLog, Frontend
 
 
 def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
     """Return the settings of `frontendPolicies`; `logging` is `config.logging`."""
     http = record.get("http") or Record(record.node, record.path, {})
-    tls = record.get("tls")
+    tls, tcp, rules = (record.get(key) for key in ("tls", "tcp", "networkAuthorization"))
     return Frontend(
         max_buffer_bytes=http.get("maxBufferSize", 2_097_152),
         max_model_response_bytes=http.get("maxModelResponseSize"),
@@ -29,6 +32,8 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         keeps_header_case=http.get("http1HeaderCase") == "preserve",
         path_normalization=http.get("pathNormalization", "resolve"),
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
+        keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
+        network_authorization=None if rules is None else authorization.parse(context, rules, "network"),
         access_log=_access_log(context, record, logging),
     )
 

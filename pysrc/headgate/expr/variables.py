@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 # Phase to the places of its expressions. ANY is for tools that try an expression: all variables are there.
 PLACES: Final = {
+    "network": "`frontendPolicies.networkAuthorization`: a connection, before it carries anything",
     "gateway": "policies of `gateways` and their listeners, and of `policies[]` with `phase: gateway`",
     "route": "policies of routes (`llm.policies`, `mcp.policies` and `ui.policies` are such)",
     "response guard": "headers of webhook guards of responses",
@@ -26,7 +27,8 @@ PLACES: Final = {
 }  # fmt: skip
 ANY: Final = "any"
 PHASES: Final = (*PLACES, ANY)
-ALWAYS: Final = frozenset(PHASES)
+CONNECTED: Final = frozenset(PHASES)
+ALWAYS: Final = CONNECTED - {"network"}
 ROUTED: Final = ALWAYS - {"gateway"}
 CHOSEN: Final = ROUTED - {"route", "response guard"}
 BODIES: Final = ALWAYS - {"log"}
@@ -116,11 +118,12 @@ VARIABLES: Final[dict[str, Variable]] = {
         _names("gateway listener route bind requestProcessingDuration upstreamDuration responseProcessingDuration"),
     ),
     "env": Variable(
-        ALWAYS, "the process", _typed("string", "podName namespace gateway"), {}, _names("podName namespace gateway")
+        CONNECTED, "the process", _typed("string", "podName namespace gateway"), {}, _names("podName namespace gateway")
     ),
     "source": Variable(
-        ALWAYS,
-        "the client; what a certificate says is null without one",
+        CONNECTED,
+        "the client; what a certificate says is null without one; `rawAddress` and `rawPort` are those of the socket "
+        "where a PROXY protocol header has told others",
         {
             **_typed("string", "address rawAddress spiffeId issuer subject subjectCn certificate"),
             **_typed("int", "port rawPort"),
@@ -130,7 +133,7 @@ VARIABLES: Final[dict[str, Variable]] = {
         _names(f"{_CERTIFICATE} address port rawAddress rawPort connectHeaders"),
     ),
     "destination": Variable(
-        ALWAYS,
+        CONNECTED,
         "the gateway's end of the connection; `hostname` is what the client asked for in TLS (SNI)",
         {**_typed("string", "address hostname"), "port": "int"},
         {},

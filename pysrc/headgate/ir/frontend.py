@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate.ir.endpoint import Keepalives
+from headgate.ir.policy.authorization import Authorization
 
 # Of a model's response: pictures and sound in base64 take megabytes.
 MAX_MODEL_RESPONSE_BYTES: Final = 33_554_432
@@ -38,6 +40,7 @@ class Frontend:
     With `keeps_header_case`, header names stay as HTTP/1.1 peers wrote them, otherwise they are sent in lower case.
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
+    `network_authorization` says who may connect; None: everybody.
     """
 
     max_buffer_bytes: int = 2_097_152
@@ -55,6 +58,8 @@ class Frontend:
     path_normalization: Literal["resolve", "refuse", "keep"] = "resolve"
     max_model_response_bytes: int | None = None
     tls_handshake_timeout_ms: int = 15_000
+    keepalives: Keepalives = Keepalives()
+    network_authorization: Authorization | None = None
     access_log: AccessLog = AccessLog()
 
     @property

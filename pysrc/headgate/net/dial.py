@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from headgate.ir.endpoint import Endpoint, Keepalives, Proxy, ProxyTunnel
+from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
+from headgate.net.sockets import set_keepalives
 from headgate.net.tls import ClientContext, approver, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
 from headgate_engine.link.handshake import HandshakeError, SecureClient
@@ -117,7 +117,7 @@ class Dialer:
         transport, _ = await loop.create_connection(secure or factory, address, self._endpoint.port)
         sock = transport.get_extra_info("socket")
         if sock is not None and self._keepalives.enabled:
-            _set_keepalives(sock, self._keepalives)
+            set_keepalives(sock, self._keepalives)
         if secure is not None:
             await secure.opened()
 
@@ -232,10 +232,3 @@ def proxy_field(tunnel: ProxyTunnel) -> tuple[str, str] | None:
 
 def _last_flags(count: int) -> list[bool]:
     return [index == count - 1 for index in range(count)]
-
-
-def _set_keepalives(sock: socket.socket, keepalives: Keepalives) -> None:
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, keepalives.time_ms // 1000))
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalives.interval_ms // 1000))
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalives.retries)

@@ -7,6 +7,8 @@ import ctypes
 import socket
 import struct
 
+from headgate.ir.endpoint import Keepalives
+
 BACKLOG = 4096
 SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 # Classic BPF over the TCP header, (code, jump if true, jump if false, operand): drops segments with SYN, passes others.
@@ -41,6 +43,14 @@ def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def set_keepalives(sock: socket.socket, keepalives: Keepalives) -> None:
+    """Set the TCP keepalive of a connection, or of all that a listening socket will accept (tcp(7))."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(keepalives.enabled))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, keepalives.time_ms // 1000))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, keepalives.interval_ms // 1000))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalives.retries)
 
 
 def refuse_handshakes(sock: socket.socket) -> bool:

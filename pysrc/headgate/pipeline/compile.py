@@ -57,7 +57,7 @@ from headgate.pipeline.running import (
 )
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
-from headgate.pipeline.tcp import protocol_of, protocol_with, tcp_table
+from headgate.pipeline.tcp import admission, protocol_of, protocol_with, tcp_table
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -83,7 +83,6 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 # Head limits: the codec's defaults unless the configuration says otherwise.
 DEFAULT_MAX_HEADERS = 256
-
 
 Programs = Mapping[tuple[str, str], Program]
 NO_PROGRAMS: Final[Programs] = MappingProxyType({})
@@ -190,6 +189,7 @@ class PlanCompiler:
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation = self._running.generation
+        plan.admission = admission(frontend.network_authorization, self._environment)
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
         listeners = []

@@ -80,6 +80,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
                     backends[id(choice.backend)] = choice.backend
                     policies[id(choice.policies)] = choice.policies
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
+    if gateway.frontend.network_authorization is not None:
+        fields.add("authorization")
     found = {module for name in fields for module in OF_POLICY[name]}
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():

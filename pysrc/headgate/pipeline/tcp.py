@@ -7,9 +7,25 @@ from collections.abc import Callable
 from headgate.ir.backend import HostBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
 from headgate.ir.listener import Listener
+from headgate.ir.policy.authorization import Authorization
+from headgate.policy.environment import Environment
+from headgate_engine.context.request import Reply
 from headgate_engine.link.protocols import HTTP1, MIXED, TCP
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.route.table import HostTable
+from headgate_engine.steps.authorization import AuthorizationStep
+
+
+def admission(rules: Authorization | None, environment: Environment) -> AuthorizationStep | None:
+    """Return the rules that each connection of a port is asked about, None without any.
+
+    Nobody sees an answer to those that are refused.
+    """
+    if rules is None:
+        return None
+    from headgate.policy.authorization import compile_authorization  # see pipeline.modules
+
+    return compile_authorization(rules, environment, Reply(403), "network")
 
 
 def protocol_of(bind: Bind) -> str:

@@ -22,6 +22,7 @@ from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
 from headgate.ir.gateway import Gateway
+from headgate.net.sockets import set_keepalives
 from headgate.net.tasks import spawn, spawner
 from headgate.net.tls import TICKETS
 from headgate.pipeline.compile import CompileError, compile_steps
@@ -270,6 +271,7 @@ class WorkerProcess:
             known = key in self._acceptors
             if not known:
                 self._ports[key] = Port(self._worker, key)
+            set_keepalives(self._sockets[key], gateway.frontend.keepalives)
             self._ports[key].secure(running.names.get(key), handshake_s)
             if not known:
                 self._acceptors[key] = self._acceptor(key, self._ports[key])

@@ -56,7 +56,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_retries_total", "counter", "Upstream attempts beyond the first."),
     Family("gw_retries_refused_total", "counter", "Retries that the budget did not allow: the failure was answered."),
     Family("gw_downstream_connections_total", "counter", "Client connections accepted."),
-    Family("gw_downstream_refused_total", "counter", "Requests refused before routing: malformed or overdue."),
+    Family("gw_downstream_refused_total", "counter", "Requests and connections refused before routing."),
     Family("gw_downstream_received_bytes_total", "counter", "Bytes of request bodies from clients."),
     Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
     Family("gw_tls_handshake_duration_seconds", "histogram", "Time of TLS handshakes with clients.", "C"),

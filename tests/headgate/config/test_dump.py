@@ -105,7 +105,7 @@ def test_addresses_of_servers_are_tagged(dumped: dict[str, Any]) -> None:
 
 def test_policies_show_their_target(dumped: dict[str, Any]) -> None:
     found = {entry["key"]: entry for entry in dumped["policies"]}
-    assert set(found) == {"frontend/accessLog", "frontend/http", "frontend/tls", "n/p"}
+    assert set(found) == {"frontend/accessLog", "frontend/http", "frontend/tcp", "frontend/tls", "n/p"}
     assert found["n/p"]["target"] == {
         "gateway": {
             "gatewayName": "default", "gatewayNamespace": "default", "port": 3000, "listenerName": None,

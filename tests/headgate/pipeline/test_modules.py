@@ -41,6 +41,9 @@ CASES = {
     "plain": (PLAIN, ()),
     "cors": (PLAIN + "\n  policies: {cors: {allowOrigins: ['*']}}", ("headgate.policy.cors",)),
     "redirect": (HEAD + "policies: {requestRedirect: {scheme: https}}", ("headgate.policy.rewrite",)),
+    "rules of connections": (
+        PLAIN + "\nfrontendPolicies: {networkAuthorization: {rules: ['true']}}", ("headgate.policy.authorization",),
+    ),
     "rules": (PLAIN + "\n  policies: {authorization: {rules: ['true']}}", ("headgate.policy.authorization",)),
     "mcp": (HEAD + "backends: [{mcp: {targets: [{name: t, stdio: {cmd: 'true'}}]}}]", ("headgate.pipeline.mcp",)),
     "llm": (HEAD + "backends: [{ai: {name: m, provider: {openAI: {}}}}]", ("headgate.pipeline.llm",)),

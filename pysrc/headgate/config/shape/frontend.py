@@ -118,8 +118,8 @@ FRONTEND: Final = Object(
     {
         "http": maybe(FRONTEND_HTTP),
         "tls": maybe(FRONTEND_TLS),
-        "tcp": later(maybe(Object("FrontendTcp", {"keepalives": required(KEEPALIVE)}))),
-        "networkAuthorization": later(maybe(RULES)),
+        "tcp": maybe(Object("FrontendTcp", {"keepalives": required(KEEPALIVE)})),
+        "networkAuthorization": maybe(RULES),
         "networkExtAuthz": later(maybe(EXT_AUTHZ)),
         "proxy": later(maybe(PROXY_PROTOCOL)),
         "proxyProtocol": later(maybe(PROXY_PROTOCOL)),

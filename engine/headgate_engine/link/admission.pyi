@@ -1,0 +1,1 @@
+"""C face only: asks who may connect."""
