@@ -18,6 +18,7 @@ from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.link.factory import ExchangeFactory
 from headgate_engine.link.handshake import SecureServer
 from headgate_engine.link.http2_upstream import Http2Upstream
+from headgate_engine.link.proxy_header import ProxyFront
 from headgate_engine.link.tcp_server import TcpConnection
 from headgate_engine.link.tcp_upstream import TcpUpstream
 from headgate_engine.link.upstream import Http1Upstream
@@ -49,6 +50,7 @@ NEGOTIATED: dict[str, str] = {HTTP2: HTTP1, HTTP1: HTTP1}      # HTTP/2 takes ov
 PASSTHROUGH = "passthrough"
 
 HANDSHAKE_FAILURES = "gw_tls_handshake_failures_total"
+HEADER_FAILURES = "gw_proxy_protocol_failures_total"
 NS_PER_S = 1_000_000_000
 
 logger = logging.getLogger("headgate.tls")
@@ -77,6 +79,7 @@ class Port:
         self._requests = ExchangeFactory(worker)
         self._names: ServerNames | None = None
         self._failures: dict[str, Counter] = {}
+        self._unproxied: Counter | None = None
 
     def secure(self, names: ServerNames | None, handshake_s: float) -> None:
         """Accept with TLS, or without it, from now on. handshake_s: seconds that a handshake may take."""
@@ -85,6 +88,11 @@ class Port:
 
     def __call__(self) -> Any:
         """Return the protocol of an accepted socket."""
+        rules = self._slot.plan.proxy_rules
+        return self.behind() if rules is None else ProxyFront(self, rules)
+
+    def behind(self) -> Any:
+        """Return the protocol of what comes behind a PROXY protocol header, or without one."""
         return self.connection(None) if self._names is None else SecureServer(self)
 
     def connection(self, negotiated: str | None, name: str | None = None) -> Any:
@@ -105,6 +113,17 @@ class Port:
     def find(self, name: str | None) -> TlsContext | str | None:
         """Return the TLS settings for a name, PASSTHROUGH where its listener has none, None without a listener."""
         return None if self._names is None else self._names.find(name)
+
+    def unproxied(self, fault: str, transport: Any) -> None:
+        """Count and report a connection that ends for want of a PROXY protocol header. fault: what is wrong with it."""
+        if self.worker.segment is not None:
+            if self._unproxied is None:
+                labels = label("bind", self._slot.key)
+                self._unproxied = Counter(self.worker.segment, f"{HEADER_FAILURES}\0{labels}".encode())
+            self._unproxied.add(1)
+        peer = address_text(*address_of(transport, "peername"))
+        told = {"bind": self._slot.key, "src.addr": peer, "error": fault}
+        logger.info("PROXY protocol header refused", extra=told)
 
     def failed(self, reason: str, detail: str | None, transport: Any, name: str | None) -> None:
         """Count and report a failed handshake. reason: one of tls.faults.REASONS."""

@@ -1,10 +1,9 @@
-from typing import Any
-
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.http2.limits import Http2Limits
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.proxy_header import ProxyRules
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.retry import RetryPlan
@@ -121,7 +120,7 @@ class BindPlan(MeteredPlan):
     protocol: str
     secure: bool
     admission: Step | None
-    proxy_rules: Any
+    proxy_rules: ProxyRules | None
     connect_mode: int
     tunnels_only: bool
     listeners: HostTable

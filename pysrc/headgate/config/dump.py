@@ -157,7 +157,7 @@ def _bind(bind: Bind) -> Json:
         "key": bind.key,
         "address": bind.address,
         "protocol": "tls" if bind.tls else "http" if all(one.carries_http for one in bind.listeners) else "tcp",
-        "tunnelProtocol": "direct",
+        "tunnelProtocol": "proxy" if bind.proxied else "direct",
         "mode": "standard",
         "listeners": {one.key: _listener(one) for one in sorted(bind.listeners, key=lambda one: one.key)},
     }
@@ -303,7 +303,7 @@ def _access_log(log: AccessLog) -> Json:
 
 def frontend_policies(frontend: Frontend) -> Json:
     """Return the policies of ports by kind."""
-    rules = frontend.network_authorization
+    rules, proxied = frontend.network_authorization, frontend.proxy_protocol
     http: Json = {
         "maxBufferSize": frontend.max_buffer_bytes,
         "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
@@ -333,6 +333,9 @@ def frontend_policies(frontend: Frontend) -> Json:
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
         "tcp": {"keepalives": keepalives(frontend.keepalives)},
         **({} if rules is None else {"networkAuthorization": authorization.dump(rules)}),
+        **({} if proxied is None else {"proxyProtocol": {
+            "version": proxied.version, "mode": "strict" if proxied.strict else "optional",
+        }}),
     }
 
 

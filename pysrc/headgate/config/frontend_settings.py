@@ -9,7 +9,7 @@ from headgate.config.policy.expression import check, check_map
 from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
-from headgate.ir.frontend import AccessLog, Frontend
+from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
 
 
 def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
@@ -34,8 +34,15 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
         network_authorization=None if rules is None else authorization.parse(context, rules, "network"),
+        proxy_protocol=_proxy_protocol(record.get("proxyProtocol") or record.get("proxy")),
         access_log=_access_log(context, record, logging),
     )
+
+
+def _proxy_protocol(record: Record | None) -> ProxyProtocol | None:
+    if record is None:
+        return None
+    return ProxyProtocol(version=record.get("version", "v2"), strict=record.get("mode", "strict") == "strict")
 
 
 def _access_log(context: Context, record: Record, logging: Record | None) -> AccessLog:

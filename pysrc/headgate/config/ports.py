@@ -62,6 +62,8 @@ class Ports:
         self.listeners: dict[int, list[OpenListener]] = {}
         self.owners: dict[int, str] = {}
         self.gateways: dict[str, list[OpenListener]] = {}
+        # Ports whose connections begin with a PROXY protocol header.
+        self.proxied: set[int] = set()
 
     def claim(self, port: int, owner: str, record: Record) -> bool:
         """Reserve a port; reports and returns False when another part of the file has it."""

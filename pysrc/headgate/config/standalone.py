@@ -125,6 +125,8 @@ class Standalone:
                 continue
             if not self.ports.claim(port, f"binds[{index}]", record):
                 continue
+            if record.get("tunnelProtocol") == "proxy":
+                self.ports.proxied.add(port)
             for number, entry in enumerate(record.records("listeners")):
                 self._bind_listener(port, number, entry)
 
@@ -243,7 +245,8 @@ class Standalone:
         binds = []
         for port, listeners in sorted(self.ports.listeners.items()):
             built = tuple(self._listener(listener) for listener in listeners)
-            binds.append(Bind(key=f"bind/{port}", host=host, port=port, listeners=built))
+            proxied = port in self.ports.proxied
+            binds.append(Bind(key=f"bind/{port}", host=host, port=port, listeners=built, proxied=proxied))
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:

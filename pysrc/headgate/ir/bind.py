@@ -10,6 +10,8 @@ from headgate.ir.listener import Listener
 class Bind:
     """One port with its listeners, which all begin with TLS or all do not. `host` is `::` (dual stack) or `0.0.0.0`.
 
+    With `proxied`, connections begin with a PROXY protocol header.
+
     `key` is `bind/<port>`. A reload keeps the sockets of a port whose key does not change.
     """
 
@@ -17,6 +19,7 @@ class Bind:
     host: str
     port: int
     listeners: tuple[Listener, ...]
+    proxied: bool = False
 
     @property
     def tls(self) -> bool:

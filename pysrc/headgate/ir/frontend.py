@@ -29,6 +29,14 @@ class AccessLog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProxyProtocol:
+    """What is accepted of PROXY protocol headers. With `strict`, a connection without one ends."""
+
+    version: Literal["v1", "v2", "all"] = "v2"
+    strict: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
     """Settings of client connections. `max_buffer_bytes` bounds every body that is buffered as a whole; for a model's
     response that is translated or guarded see `longest_model_response`.
@@ -40,7 +48,8 @@ class Frontend:
     With `keeps_header_case`, header names stay as HTTP/1.1 peers wrote them, otherwise they are sent in lower case.
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
-    `network_authorization` says who may connect; None: everybody.
+    `network_authorization` says who may connect; None: everybody. `proxy_protocol` holds for every port; None: for
+    those alone that ask for it, with its defaults.
     """
 
     max_buffer_bytes: int = 2_097_152
@@ -60,6 +69,7 @@ class Frontend:
     tls_handshake_timeout_ms: int = 15_000
     keepalives: Keepalives = Keepalives()
     network_authorization: Authorization | None = None
+    proxy_protocol: ProxyProtocol | None = None
     access_log: AccessLog = AccessLog()
 
     @property

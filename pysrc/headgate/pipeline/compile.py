@@ -57,7 +57,7 @@ from headgate.pipeline.running import (
 )
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
-from headgate.pipeline.tcp import admission, protocol_of, protocol_with, tcp_table
+from headgate.pipeline.tcp import gate, protocol_of, protocol_with, proxy_rules, tcp_table
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -189,7 +189,7 @@ class PlanCompiler:
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation = self._running.generation
-        plan.admission = admission(frontend.network_authorization, self._environment)
+        plan.admission, plan.proxy_rules = gate(frontend, self._environment), proxy_rules(bind, frontend)
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
         listeners = []

@@ -6,26 +6,35 @@ from collections.abc import Callable
 
 from headgate.ir.backend import HostBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
+from headgate.ir.frontend import Frontend, ProxyProtocol
 from headgate.ir.listener import Listener
-from headgate.ir.policy.authorization import Authorization
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import Reply
 from headgate_engine.link.protocols import HTTP1, MIXED, TCP
+from headgate_engine.link.proxy_header import ProxyRules
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.route.table import HostTable
 from headgate_engine.steps.authorization import AuthorizationStep
 
 
-def admission(rules: Authorization | None, environment: Environment) -> AuthorizationStep | None:
-    """Return the rules that each connection of a port is asked about, None without any.
+def gate(frontend: Frontend, environment: Environment) -> AuthorizationStep | None:
+    """Return the rules that each connection is asked about, None without any.
 
     Nobody sees an answer to those that are refused.
     """
-    if rules is None:
+    if frontend.network_authorization is None:
         return None
     from headgate.policy.authorization import compile_authorization  # see pipeline.modules
 
-    return compile_authorization(rules, environment, Reply(403), "network")
+    return compile_authorization(frontend.network_authorization, environment, Reply(403), "network")
+
+
+def proxy_rules(bind: Bind, frontend: Frontend) -> ProxyRules | None:
+    """Return what is accepted of the PROXY protocol headers of a port, None where there are none."""
+    accepted = frontend.proxy_protocol or (ProxyProtocol() if bind.proxied else None)
+    if accepted is None:
+        return None
+    return ProxyRules(accepted.version != "v2", accepted.version != "v1", accepted.strict)
 
 
 def protocol_of(bind: Bind) -> str:

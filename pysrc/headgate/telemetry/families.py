@@ -60,6 +60,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("gw_downstream_received_bytes_total", "counter", "Bytes of request bodies from clients."),
     Family("gw_downstream_sent_bytes_total", "counter", "Bytes of response bodies to clients."),
     Family("gw_tls_handshake_duration_seconds", "histogram", "Time of TLS handshakes with clients.", "C"),
+    Family("gw_proxy_protocol_failures_total", "counter", "Connections without an acceptable PROXY protocol header."),
     Family("gw_tls_handshake_failures_total", "counter", "TLS handshakes with clients that failed, by reason."),
     Family("gw_upstream_connect_duration_seconds", "histogram", "Time to open a connection upstream.", "C"),
     Family("gw_upstream_refused_total", "counter", "Calls refused: too many waited, or no descriptor was left."),

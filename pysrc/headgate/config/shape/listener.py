@@ -58,7 +58,7 @@ BIND: Final = Object(
             WordChoice(
                 "TunnelProtocol",
                 ("direct", "proxy", "connect", "hboneWaypoint", "hboneGateway"),
-                ("proxy", "connect", "hboneWaypoint", "hboneGateway"),
+                ("connect", "hboneWaypoint", "hboneGateway"),
             )
         ),
         "mode": optional(WordChoice("BindMode", ("standard", "internal"), ("internal",))),
