@@ -9,11 +9,11 @@ case "${1:-}" in
 short)
     # The layers that call out most, and one way through the gateway for each kind of traffic.
     set -- tests/engine/context tests/engine/expr/test_nodes.py tests/engine/link tests/engine/plan tests/engine/steps \
-        tests/engine/llm/test_native.py tests/engine/guard/test_stream.py \
+        tests/engine/tls tests/engine/llm/test_native.py tests/engine/guard/test_stream.py \
         $end_to_end/test_debug_allocator.py $end_to_end/test_plain_http.py $end_to_end/test_resumption.py ;;
 '')
     set -- tests/engine $end_to_end/test_debug_allocator.py $end_to_end/test_plain_http.py $end_to_end/test_hostile.py \
-        $end_to_end/test_connections.py $end_to_end/test_retry.py $end_to_end/test_limits.py $end_to_end/test_policies.py \
+        $end_to_end/test_connections.py $end_to_end/test_tls.py $end_to_end/test_retry.py $end_to_end/test_limits.py $end_to_end/test_policies.py \
         $end_to_end/test_process.py $end_to_end/test_surroundings.py $end_to_end/test_tunnel.py \
         $end_to_end/test_llm.py $end_to_end/test_llm_behaviours.py $end_to_end/test_llm_failover.py \
         $end_to_end/test_llm_translated.py $end_to_end/test_llm_realtime.py $end_to_end/test_guards.py \

@@ -9,9 +9,9 @@ cd "$(dirname "$0")/.."
 seconds=${1:-10}
 python=${PYTHON:-.venv/bin/python}
 if [ "${2:-}" = smoke ]; then
-    environment=$(ci/instrumented.sh address address-smoke .context.,.document.,.http1.,.wire.,.sse.,.websocket.,.peek.scan,.peek.json)
-    tests='tests/engine/context tests/engine/http1 tests/engine/wire tests/engine/sse tests/engine/websocket'
-    targets='fuzz/document/fuzz_blocks.py fuzz/http1/fuzz_codec.py fuzz/peek/fuzz_json.py fuzz/request/fuzz_credentials.py fuzz/sse/fuzz_decode.py fuzz/websocket/fuzz_frames.py fuzz/wire/fuzz_coding.py'
+    environment=$(ci/instrumented.sh address address-smoke .context.,.document.,.http1.,.tls.,.link.secure,.link.handshake,.wire.,.sse.,.websocket.,.peek.scan,.peek.json)
+    tests='tests/engine/context tests/engine/http1 tests/engine/wire tests/engine/sse tests/engine/tls tests/engine/link/test_secure.py tests/engine/link/test_handshake.py tests/engine/websocket'
+    targets='fuzz/document/fuzz_blocks.py fuzz/http1/fuzz_codec.py fuzz/peek/fuzz_json.py fuzz/request/fuzz_credentials.py fuzz/sse/fuzz_decode.py fuzz/tls/fuzz_hello.py fuzz/websocket/fuzz_frames.py fuzz/wire/fuzz_coding.py'
 else
     environment=$(ci/instrumented.sh address)
     tests=tests/engine
