@@ -154,6 +154,8 @@ cdef class Http2Server(Http2StreamOwner):
                 continue
             if record.waiting() and now - record.sent_ns >= limit:
                 stream.give_up(E_CANCEL)
+            elif stream.unread and now - record.received_ns >= limit:
+                stream.give_up(E_NO_ERROR)
             elif record.state < ST_HALF_REMOTE and stream.sink is not None and not record.paused \
                     and now - record.received_ns >= limit:
                 sink, stream.sink = stream.sink, None
@@ -231,12 +233,16 @@ cdef class Http2Server(Http2StreamOwner):
                     sink.on_client_tunnel_data(session.data, size)
                 else:
                     sink.on_request_data(session.data, size)
+            elif stream is not None and stream.unread:
+                stream.dropped(size)
             return session.credit(record, size)
         if sink is not None:
             self._switch(stream)
             if stream.tunnel:
                 return sink.on_client_eof()
             sink.on_request_end(session.trailers)
+        elif stream is not None:
+            stream.give_up(E_NO_ERROR)
         return 0
 
     cdef int _begin_request(self) except -1:
@@ -386,7 +392,7 @@ cdef class Http2Server(Http2StreamOwner):
             if sink is not None:
                 sink.on_client_writable()
             else:
-                stream.give_up(E_NO_ERROR)
+                stream.answered()
         return self.stream_over()
 
     cdef int go_on_later(self) except -1:

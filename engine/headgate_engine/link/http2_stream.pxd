@@ -29,5 +29,10 @@ cdef class Http2ServerStream(ServerStream):
     cdef int64_t left                # bytes of content that are still to be sent; -1: unknown
     cdef bint bodiless, started, expects_continue
     cdef bint upgrade, tunnel        # an extended CONNECT; it has succeeded
+    cdef int64_t unread              # bytes of a request that may still come behind its answer, and are dropped
 
     cdef int give_up(self, int code) except -1
+    # The answer has gone out: the stream ends, at once or with the rest of the request.
+    cdef int answered(self) except -1
+    # Bytes of that rest have come.
+    cdef int dropped(self, Py_ssize_t n) except -1

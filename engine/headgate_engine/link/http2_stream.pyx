@@ -12,6 +12,10 @@ from headgate_engine.link.websocket_key cimport drop_accept
 
 from libc.stdint cimport int64_t
 
+cdef enum:
+    # An unread request body up to this size is read and dropped, as in HTTP/1.1 (link/downstream).
+    DRAIN_LIMIT = 65536
+
 
 cdef class Http2StreamOwner(Takeover):
     cdef int write(self) except -1:
@@ -126,10 +130,24 @@ cdef class Http2ServerStream(ServerStream):
             return self.give_up(E_INTERNAL)
         if self.tunnel:
             connection.session.send_end(self.record, None)
-        if self.record.pending is None:
-            # An answer to a request that is not whole: the rest is not wanted (RFC 9113 section 8.1).
+        return self.answered() if self.record.pending is None else 0         # _tell_drained() goes on
+
+    cdef int answered(self) except -1:
+        cdef SessionStream record = self.record
+        if record.state != ST_HALF_LOCAL or self.tunnel or self.expects_continue or record.held_end or (
+                record.body_left > DRAIN_LIMIT):
+            # The rest of the request is not wanted (RFC 9113 section 8.1).
             return self.give_up(E_NO_ERROR)
-        return 0                  # _tell_drained() goes on
+        # Many clients read no answer before they have sent a short body, and take a reset for a failure.
+        self.unread = DRAIN_LIMIT
+        record.paused = False
+        if record.held is not None:
+            self.connection.session.release(record)
+        return 0
+
+    cdef int dropped(self, Py_ssize_t n) except -1:
+        self.unread -= n
+        return 0 if self.unread > 0 else self.give_up(E_NO_ERROR)
 
     cdef int give_up(self, int code) except -1:
         """The request is over, and with it the stream: nothing more of it is sent or read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 
 import pytest
 from h2.settings import SettingCodes
@@ -158,6 +159,51 @@ async def test_an_answer_before_the_body_gives_the_rest_up(rig: Rig) -> None:
     while client.h2.streams.get(number) and not client.h2.streams[number].closed:
         await client.read()
     assert (await client.ask()).status == 403
+
+
+@on_rig()
+async def test_a_short_body_behind_its_answer_is_no_failure(rig: Rig) -> None:
+    """Clients that write all of a request before they read take a reset for one (httpx, curl)."""
+    rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no")) or 1),)
+    client = await connected(rig)
+    for fields in ([("content-length", "3000")], []):
+        number = await client.request("POST", fields=fields, end=False)
+        assert (await client.answer(number)).status == 403
+        for piece in range(3):
+            await client.send(number, b"x" * 1000, end=piece == 2)
+        assert (await client.ask()).status == 403
+        assert (client.answers[number].error, client.goaways) == (None, [])
+    assert rig.seen == []
+
+
+@on_rig()
+async def test_a_long_body_behind_its_answer_is_given_up(rig: Rig) -> None:
+    rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no")) or 1),)
+    client = await connected(rig)
+    number = await client.request("POST", end=False)
+    assert (await client.answer(number)).status == 403
+    sent = 0
+    while not client.h2.streams[number].closed:
+        await client.send(number, b"x" * 8192)
+        sent += 8192
+        assert sent <= 200_000
+        await asyncio.sleep(0.002)          # the gateway's turn
+        while select.select([client.sock], [], [], 0)[0]:
+            await client.read()
+    assert sent >= 65536
+    assert (await client.ask()).status == 403
+
+
+@on_rig()
+async def test_a_body_that_never_ends_behind_its_answer_is_given_up(rig: Rig) -> None:
+    rig.bind.body_timeout_ns = 200 * MS
+    rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no")) or 1),)
+    client = await connected(rig)
+    number = await client.request("POST", end=False)
+    assert (await client.answer(number)).status == 403
+    while not client.h2.streams[number].closed:
+        assert await client.read()
+    assert client.goaways == []
 
 
 @on_rig()
