@@ -39,6 +39,7 @@ cdef class SecureTransport(Readable):
     cdef int received(self, const char* p, Py_ssize_t n) except -1
     cdef int _deliver(self, char* p, Py_ssize_t n) except -1
     cdef int _answer(self) except -1
+    cdef int _encrypt(self, const char* p, Py_ssize_t n) except -1
     cdef int _flush(self) except -1
     cdef int _send(self) except -1
     cdef int _peer_ended(self, int error) except -1

@@ -28,6 +28,8 @@ cdef enum:
     SIZE = 65536
     # The longest record (RFC 8446 section 5.1).
     RECORD = 16384
+    # What is encrypted at a time: a few records, whose encrypted form ByteBuffer keeps memory for.
+    PIECE = 98304
     # Bytes that the library answers by itself (to changes of keys and renegotiations) while nothing leaves: 2,500 answers.
     MOST_ANSWERS = 65536
 
@@ -243,7 +245,7 @@ cdef class SecureTransport(Readable):
 
     # -- writing -------------------------------------------------------------------------------------------------------
     cdef int write_out(self, ByteBuffer out, const char* tail, Py_ssize_t tail_len) except -1:
-        cdef bint taken
+        cdef int result
         if self.tls is None or self.closing:
             out.clear()
             return WRITE_FAILED
@@ -251,12 +253,27 @@ cdef class SecureTransport(Readable):
         if out.length and 0 < tail_len <= RECORD - out.length:
             out.append(tail, tail_len)
             tail_len = 0
-        taken = self.tls.write(out.data, out.length) and self.tls.write(tail, tail_len)
+        result = self._encrypt(out.data, out.length)
         out.clear()
-        if not taken:
-            output.clear()           # a part may have been encrypted, and the next one to flush is another connection
-            return WRITE_FAILED
-        return self._flush()
+        if result != WRITE_FAILED and tail_len:
+            result = self._encrypt(tail, tail_len)
+        return result
+
+    cdef int _encrypt(self, const char* p, Py_ssize_t n) except -1:
+        """Encrypt and send. Piece by piece, so that what is encrypted is sent from the processor's cache, and not kept."""
+        cdef Py_ssize_t part
+        cdef int result = WRITE_QUEUED if self.queued else WRITE_DONE
+        while n > 0:
+            part = PIECE if n > PIECE else n
+            if not self.tls.write(p, part):
+                output.clear()       # a part may have been encrypted, and the next one to flush is another connection
+                return WRITE_FAILED
+            result = self._flush()
+            if result == WRITE_FAILED:
+                return result
+            p += part
+            n -= part
+        return result
 
     cdef int _flush(self) except -1:
         if output.length == 0:
@@ -346,10 +363,7 @@ cdef class SecureTransport(Readable):
         cdef const unsigned char[::1] view = data
         if self.tls is None or self.closing or view.shape[0] == 0:
             return
-        if self.tls.write(<const char*>&view[0], view.shape[0]):
-            self._flush()
-        else:
-            output.clear()
+        self._encrypt(<const char*>&view[0], view.shape[0])
 
     def writelines(self, lines):
         self.write(b"".join(lines))
