@@ -25,11 +25,14 @@ class Flattened:
 
     TYPE_NAME: str
     recursive: bool
+    size: int
     value: Any
     def __init__(self, value: Any, recursive: bool = False) -> None: ...
     def fields(self, name: str) -> Iterator[tuple[str, Any]]:
         """Yield (key, value) pairs: `<name>.<key>` or `<name>.<index>`, on all levels if `recursive`."""
     def cel_json(self) -> Any: ...
+    def cel_size(self) -> int:
+        """Return how many characters the value has, each member counted as eight; beyond 8 Mi they are not counted."""
 
 FUNCTIONS: dict[tuple[str, bool], tuple[Callable[..., Any], int, int]]
 

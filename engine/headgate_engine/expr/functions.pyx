@@ -14,7 +14,8 @@ from headgate_engine.expr.values cimport (
     Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint, checked_int, checked_uint, contains, type_of)
 
 from headgate_engine.expr.times import duration_text, parse_duration, parse_timestamp, timestamp_text
-from headgate_engine.expr.values import INT_MAX, INT_MIN, NONE, NS, UINT_MAX, EvaluationError, NoSuchKey, no_overload
+from headgate_engine.expr.values import (
+    INT_MAX, INT_MIN, MAX_LENGTH, NONE, NS, UINT_MAX, EvaluationError, NoSuchKey, no_overload)
 
 MAX_PATTERNS = 512    # size of the cache for patterns that are not known at compile time
 # Most members of all lists and maps together in one JSON text that an expression makes.
@@ -335,7 +336,7 @@ def _jsonable(value):
 def json_text(value):
     """Return the compact JSON of a value. Raises EvaluationError if JSON cannot represent it."""
     try:
-        value = _keyed(value, [MAX_MEMBERS])
+        value = _keyed(value, [MAX_MEMBERS, MAX_LENGTH])
         text = _json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_jsonable, allow_nan=False)
         if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
             # Half of a surrogate pair has no UTF-8 form, but JSON can write it as an escape.
@@ -346,23 +347,60 @@ def json_text(value):
 
 
 def _keyed(value, left):
-    """Return the value with strings as keys of its maps. left: [members that may still be visited]."""
+    """Return the value with strings as keys of its maps. left: [members and characters that there may still be].
+
+    A text counts each time that it is there: to write a list of one long text a thousand times takes a thousand times its memory.
+    """
+    if isinstance(value, (str, bytes)):
+        return _counted(value, left)
+    if type(value) is OptionalValue or hasattr(value, "cel_json"):
+        return _keyed(_jsonable(value), left)
     if isinstance(value, (dict, list, tuple)):
         left[0] -= len(value)
         if left[0] < 0:
             raise EvaluationError("value is too long")
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _to_string(key): _keyed(item, left) for key, item in value.items()}
+        return {
+            _counted(key if isinstance(key, str) else _to_string(key), left): _keyed(item, left)
+            for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [_keyed(item, left) for item in value]
     return value
+
+
+def _counted(text, left):
+    left[1] -= len(text)
+    if left[1] < 0:
+        raise EvaluationError("value is too long")
+    return text
+
+
+def _size_of(value, most):
+    """Return the characters of a value with all its members, each of which counts as eight; no more than `most` are counted."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    if isinstance(value, dict):
+        value = value.values()
+    elif type(value) is OptionalValue:
+        value = ((<OptionalValue>value).inner,)
+    elif hasattr(value, "cel_size"):
+        return value.cel_size()
+    elif not isinstance(value, (list, tuple)):
+        return 0
+    size = 0
+    for one in value:
+        size += 8 + _size_of(one, most - size)
+        if size > most:
+            break
+    return size
 
 
 class Flattened:
     """A map or list whose members become separate fields of a log line or span. Elsewhere it is an ordinary value."""
 
     TYPE_NAME = "map"
-    __slots__ = ("recursive", "value")
+    __slots__ = ("recursive", "size", "value")
 
     def __init__(self, value, recursive=False):
         if hasattr(value, "cel_json"):
@@ -371,6 +409,7 @@ class Flattened:
             raise no_overload("flatten")
         self.value = value
         self.recursive = recursive
+        self.size = _size_of(value, MAX_LENGTH)
 
     def fields(self, name):
         """Yield (key, value) pairs: `<name>.<key>` or `<name>.<index>`, on all levels if `recursive`."""
@@ -384,6 +423,9 @@ class Flattened:
 
     def cel_json(self):
         return self.value
+
+    def cel_size(self):
+        return self.size
 
 
 def _flatten_all(value):

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 FAILURES: tuple[type[Exception], ...]
+COSTS: dict[str, int]
 OPERATORS: dict[str, int]
 
 class EvaluationFrame:

@@ -2,7 +2,7 @@
 # Compiled expressions are sent to the workers as pickles.
 """Nodes of compiled expressions: access, operators and logic. Macros are in comprehensions.pyx, functions in functions.pyx."""
 
-from headgate_engine.expr.cost cimport charge
+from headgate_engine.expr.cost cimport TEXT_SHIFT, charge
 from headgate_engine.expr.values cimport (
     OptionalValue, Uint, add, compare, contains, divide, equal, index, modulo, multiply, negate, subtract)
 
@@ -26,6 +26,8 @@ OPERATORS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "/": DIVIDE, "%": MODULO,
 
 
 ABSENT = object()
+# Steps of functions that take long whatever their arguments are: random numbers are the kernel's.
+COSTS = {"uuid": 100}
 
 
 cdef class EvaluationFrame:
@@ -40,16 +42,41 @@ cdef class EvaluationFrame:
 
 
 cdef int charge_deep(EvaluationFrame frame, object value) except -1:
-    """Charge a value with all members of its lists and maps. Used where an operation may visit them."""
+    """Charge a value with all members of its lists and maps. Used where an operation may visit them.
+
+    A member counts as often as it is there: many members may be one and the same long text.
+    """
     charge(frame, value)
     if type(value) is list:
         for one in <list>value:
-            if type(one) is list or type(one) is dict or isinstance(one, str):
+            if is_large(one):
                 charge_deep(frame, one)
     elif type(value) is dict:
         for one in (<dict>value).values():
-            if type(one) is list or type(one) is dict or isinstance(one, str):
+            if is_large(one):
                 charge_deep(frame, one)
+    elif type(value) is OptionalValue:
+        charge_deep(frame, (<OptionalValue>value).inner)
+    elif isinstance(value, str) or type(value) is bytes or not is_large(value):
+        return 0
+    else:
+        spend_steps(frame, value.cel_size() >> TEXT_SHIFT)     # fields of a message, or what is to be flattened
+    return frame.spend()
+
+
+cdef bint is_large(object value):
+    """Whether a value may be more than a few bytes."""
+    if value is None or type(value) is int or type(value) is bool or type(value) is float or type(value) is Uint:
+        return False
+    return isinstance(value, str) or type(value) is list or type(value) is dict or type(value) is bytes or (
+        type(value) is OptionalValue or hasattr(value, "cel_size"))
+
+
+cdef int spend_steps(EvaluationFrame frame, Py_ssize_t steps) except -1:
+    if steps > frame.budget:
+        frame.budget = 0
+        return frame.spend()                # raises EvaluationError
+    frame.budget -= <int>steps
     return 0
 
 
@@ -583,18 +610,22 @@ cdef class CallNode(ExpressionNode):
     cdef readonly str name
     cdef object function
     cdef tuple arguments
+    cdef int cost                    # steps beside those of its values
 
     def __init__(self, str name, function, tuple arguments):
         self.name = name
+        self.cost = COSTS.get(name, 0)
         self.function = function
         self.arguments = arguments
 
     cdef object eval(self, EvaluationFrame frame):
         cdef Py_ssize_t n = len(self.arguments)
+        if self.cost:
+            spend_steps(frame, self.cost)
         try:
             if n == 1:
                 first = (<ExpressionNode>self.arguments[0]).eval(frame)
-                charge(frame, first)
+                charge_deep(frame, first)
                 found = self.function(first)
             elif n == 2:
                 first = (<ExpressionNode>self.arguments[0]).eval(frame)
@@ -605,7 +636,7 @@ cdef class CallNode(ExpressionNode):
             else:
                 values = [(<ExpressionNode>argument).eval(frame) for argument in self.arguments]
                 for value in values:
-                    charge(frame, value)
+                    charge_deep(frame, value)
                 found = self.function(*values)
             charge(frame, found)
             return found

@@ -18,6 +18,8 @@ class HeaderFields:
     """
 
     def __init__(self, head: MessageHead, form: int = 0) -> None: ...
+    def cel_size(self) -> int:
+        """Return how many bytes the names and values have."""
     def cel_find(self, name: Any) -> Any:
         """Return the value of a field, or ABSENT."""
     def cel_index(self, name: Any) -> Any:

@@ -46,6 +46,14 @@ cdef class HeaderFields:
         self.head = head
         self.form = form
 
+    def cel_size(self):
+        """How many bytes the names and values have."""
+        cdef Py_ssize_t found = 0
+        cdef int i
+        for i in range(self.head.count):
+            found += self.head.spans[i].name_len + self.head.spans[i].value_len
+        return found
+
     def _lines(self, str name):
         cdef bytes raw = name.lower().encode("utf-8", "replace")
         cdef int i = self.head.find(raw, len(raw), 0)
@@ -295,6 +303,7 @@ cdef class Gathered(ExpressionNode):
     cdef object eval(self, EvaluationFrame frame):
         found = {}
         for name, node in self.fields.items():
+            frame.spend()
             try:
                 value = (<ExpressionNode>node).probe(frame)
             except EvaluationError:

@@ -70,4 +70,6 @@ def ours(text: str) -> object:
 @settings(max_examples=150, deadline=None)
 @given(EXPRESSIONS)
 def test_both_say_the_same(text: str) -> None:
-    assert ours(text) == theirs(text)
+    found = theirs(text)
+    # An error in exists_one() leaves cel-python past the `||` of an outer exists() that should absorb it.
+    assert ours(text) == found or (found == FAILED and "exists_one" in text)

@@ -9,7 +9,9 @@ import pytest
 
 from headgate.expr.compile import compile_expression
 from headgate_engine.context.request import RequestContext, make_context
+from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
+from headgate_engine.expr.views import HeaderFields
 
 LONG = "a" * 50_000
 
@@ -42,6 +44,47 @@ def test_values_are_charged_by_their_size(text: str) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 64 << 20
+
+
+# The same long value many times takes no memory, but what is made of it does, and time.
+SHARED = [
+    "toJson(h.split('').map(c, h))",
+    "toJson(h.split('').map(c, request.headers))",
+    "toJson(h.split('').map(c, request.body))",
+    "toJson(h.split('').map(c, optional.of(h)))",
+    "toJson({'a': h.split('').map(c, {'b': jwt})})",
+    "h.split('').map(c, coalesce(toJson(h.split('').map(d, h)), 'x'))",
+    "form.encode({'a': h.split('').map(c, h)})",
+    "flatten(h.split('').map(c, h)).with(f, h.split('').map(c, toJson([f, c])))",
+    "toJson(h.split('').map(c, flatten(h.split(''))))",
+    "h.split('').map(c, uuid() + c)",
+    "h.split('').map(c, variables())",
+    "[1, 1]" + "".join(f".with(a{n}, [a{n}, a{n}])" for n in range(40)) + ".size()",
+    "[1, 1]" + "".join(f".with(a{n}, [a{n}, a{n}])" for n in range(40)) + ".with(x, x == x)",
+]
+
+
+@pytest.mark.parametrize("text", SHARED, ids=[text[:50] for text in SHARED])
+def test_values_that_are_there_many_times_are_charged_as_often(text: str) -> None:
+    ctx = make_context("GET", "/", "a.test", [("x-long", LONG)], body=b"b" * 50_000)
+    ctx.jwt = {"groups": ["g" * 1000] * 8}
+    program = compile_expression(f"request.headers['x-long'].with(h, {text})")
+    tracemalloc.start()
+    try:
+        with pytest.raises(EvaluationError, match=r"takes too many steps|value is too long"):
+            program.evaluate(ctx)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 << 20
+
+
+def test_what_is_written_as_json_has_a_limit() -> None:
+    """Also where no evaluation counts: in bodies of answers and fields of the log."""
+    for value in ([LONG] * 200, {"a": [LONG.encode()] * 200}, [HeaderFields(asked().request)] * 200, {LONG: 1, "b": [{LONG: [LONG]}] * 200}):
+        with pytest.raises(EvaluationError, match="value is too long"):
+            json_text(value)
+    assert len(json_text([LONG] * 100)) == 100 * 50_003 + 1
 
 
 @pytest.mark.parametrize(
