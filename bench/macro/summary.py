@@ -50,8 +50,8 @@ TARGETS = (
     Target("GET 6 B / HAProxy", "get-small", "haproxy", "get-small", 1.15),
     Target("GET 6 B / Envoy", "get-small", "envoy", "get-small", 0.7),
     Target("POST 16 KiB / nginx", "post-16k", "nginx", "post-16k", 1.4),
-    Target("LLM chat 1 KiB / nginx's POST 1 KiB", "llm-chat-1k", "nginx", "post-1k", 3.5),
-    Target("LLM chat 1 KiB translated / nginx's POST 1 KiB", "llm-translated-1k", "nginx", "post-1k", 7.0),
+    Target("LLM chat 1 KiB / nginx's POST 1 KiB", "llm-chat-1k", "nginx", "post-1k", 1.6),
+    Target("LLM chat 1 KiB translated / nginx's POST 1 KiB", "llm-translated-1k", "nginx", "post-1k", 3.2),
     Target("LLM stream / nginx", "sse-50", "nginx", "sse-50", 2.0),
     Target("route with policies / nginx without", "policies", "nginx", "policies", 3.75),
 )

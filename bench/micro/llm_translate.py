@@ -1,4 +1,4 @@
-"""headgate.dialect.llm: whole requests with their replies, and single streamed chunks."""
+"""headgate.dialect.llm: whole requests with their replies, histories of 200 messages, and single streamed chunks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from bench.micro.timing import Row, compare, show
 from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Json
 from headgate_engine.llm.eventstream import encode_frame
 from headgate_engine.llm.translate.readers import load_json
 from headgate_engine.llm.translate.writers import dump_json
@@ -30,6 +31,38 @@ REPLIES = {
     },
 }  # fmt: skip
 CHUNKS = 50
+TURN = "Tell me a story about a fox and a hedgehog. " * 11
+PARAMETERS = {"type": "object", "properties": {"q": {"type": "string"}}}
+
+
+def history(client: str, tools: bool) -> Json:
+    """Return a request with 200 messages, 100 KiB. tools: a half of them are calls and their results."""
+    if client == "messages":
+        call = {"type": "tool_use", "id": "toolu_1", "name": "find", "input": {"q": "fox"}}
+        asked: Json = {"role": "assistant", "content": [{"type": "text", "text": TURN}, call]}
+        answered: Json = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": TURN}]}
+        told: Json = {"system": "Be brief.", "tools": [{"name": "find", "input_schema": PARAMETERS}]}
+    else:
+        function = {"name": "find", "arguments": '{"q":"fox"}'}
+        asked = {"role": "assistant", "content": TURN, "tool_calls": [{"id": "call_1", "type": "function", "function": function}]}
+        answered = {"role": "tool", "tool_call_id": "call_1", "content": TURN}
+        told = {"tools": [{"type": "function", "function": {"name": "find", "parameters": PARAMETERS}}]}
+    plain = [{"role": "user", "content": TURN}, {"role": "assistant", "content": TURN}]
+    turns = [*plain, plain[0], asked, answered, plain[1]] * 33 + plain if tools else plain * 100
+    return {"model": "m", "max_tokens": 256, "messages": turns, **(told if tools else {})}
+
+
+def translated(client: str, upstream: str, tools: bool) -> Callable[[], bytes]:
+    """Return what brings a history from bytes to the provider's bytes."""
+    pair, body = pairs.PAIRS[client, upstream], dump_json(history(client, tools))
+    options = pairs.Options(model="claude-sonnet-4-5" if upstream in ("messages", "converse") else "gpt-4o")
+    return lambda: dump_json(pair.request(load_json(body), options).body)  # type: ignore[arg-type]
+
+
+def through_json(client: str, tools: bool) -> Callable[[], bytes]:
+    """Return what decodes and encodes it."""
+    body = dump_json(history(client, tools))
+    return lambda: json.dumps(json.loads(body)).encode()
 
 
 def exchange(client: str, upstream: str) -> Callable[[], bytes]:
@@ -101,6 +134,13 @@ def rows() -> Iterator[Row]:
     for client, upstream in (("messages", "completions"), ("completions", "messages"), ("responses", "completions")):
         yield compare(f"llm: {client} to {upstream}, 1 KiB request and reply", exchange(client, upstream),
                       floor(client, upstream), against="json alone")  # fmt: skip
+    for client, upstream in (
+        ("messages", "completions"), ("completions", "messages"), ("messages", "gemini"), ("messages", "converse"),
+        ("completions", "gemini"), ("completions", "converse"), ("messages", "responses"), ("completions", "responses"),
+    ):  # fmt: skip
+        for tools in (False, True):
+            yield compare(f"llm: {client} to {upstream}, 200 messages{' with tools' if tools else ''}",
+                          translated(client, upstream, tools), through_json(client, tools), against="json alone")  # fmt: skip
     for client, upstream, chunks in (
         ("messages", "completions", COMPLETIONS),
         ("completions", "messages", MESSAGES),

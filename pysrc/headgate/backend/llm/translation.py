@@ -82,25 +82,15 @@ class Translation:
             told: Any = load_sliced(body)
         except Garbage as error:
             return self._refused(f"the body is {error}")
-        betas = ""
-        if head.get("anthropic-beta") is not None:
-            betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
-        options = Options(
-            model=call.model if self.spell is None else self.spell(call.model),
-            vendor=self.vendor,
-            betas=tuple(word.strip() for word in betas.split(",") if word.strip()),
-            metadata=head.get("x-bedrock-metadata"),
-            guardrail=self.guardrail,
-            region=self.region,
-            anthropic_version=head.get("anthropic-version"),
-            stream=self.pair.client == "gemini" and call.streaming,
-        )
-        try:
-            asked = self.pair.request(told, options)
-            if asked.stream and not self.pair.streams:
-                raise Untranslatable("stream", "this provider does not stream such answers")
-        except Untranslatable as error:
-            return self._refused(str(error))
+        model = call.model if self.spell is None else self.spell(call.model)
+        asked = self.pair.plainly(told, model, self.vendor)
+        if asked is None:
+            try:
+                asked = self.pair.at_length(told, self._options(model, call, head))
+                if asked.stream and not self.pair.streams:
+                    raise Untranslatable("stream", "this provider does not stream such answers")
+            except Untranslatable as error:
+                return self._refused(str(error))
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
         call.translation_state = asked
@@ -116,6 +106,22 @@ class Translation:
             return dump(asked.body), "" if self.placed else asked.path_suffix
         except (ValueError, RecursionError):
             return self._refused("the body holds what JSON cannot say, or is nested too deeply")
+
+    def _options(self, model: str, call: LlmCall, head: MessageHead) -> Options:
+        """Return what the translation has to know of the provider and of the request's head."""
+        betas = ""
+        if head.get("anthropic-beta") is not None:
+            betas = ",".join(value for name, value in head.items() if name == "anthropic-beta")
+        return Options(
+            model=model,
+            vendor=self.vendor,
+            betas=tuple(word.strip() for word in betas.split(",") if word.strip()),
+            metadata=head.get("x-bedrock-metadata"),
+            guardrail=self.guardrail,
+            region=self.region,
+            anthropic_version=head.get("anthropic-version"),
+            stream=self.pair.client == "gemini" and call.streaming,
+        )
 
     def _told(self, lost: tuple[str, ...], call: LlmCall) -> Reply | None:
         """Note what the provider's format cannot say; return a reply if the request is refused for that."""
@@ -142,7 +148,7 @@ class Translation:
             answer: Any = load_sliced(body)
             # The provider's counts remain valid even if the translation fails.
             counted, model = pairs.usage_of(self.pair.upstream, answer), _model(answer)
-            told = self.pair.reply(answer, asked)
+            told = self.pair.reply(answer, asked, counted)
             text = dump_json(told) if len(body) <= SLICE else dump_sliced(told)
         except UpstreamFault as error:
             body = faults.write(self.pair.client, error.status, error.fault)

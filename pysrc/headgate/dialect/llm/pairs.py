@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from headgate.dialect.llm import choices, faults, replies, sayable
 from headgate.dialect.llm.contract import (
@@ -42,6 +43,7 @@ from headgate.dialect.llm.translate import (
     text_to_completions,
 )
 from headgate_engine.llm.translate.converter import StreamConverter
+from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.fault_kinds import kind_of_status
 
 __all__ = [
@@ -67,6 +69,9 @@ FORMATS = tuple(Format)
 
 Request = Callable[[Json, Options], TranslatedRequest]
 Reply = Callable[[Json, TranslatedRequest], Json]
+# The same for plain chats; None for what is not plain.
+PlainRequest = Callable[[Json, str, str], TranslatedRequest | None]
+PlainReply = Callable[[Json, TranslatedRequest, UsageCounts | None], Json | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class Converter:
     """The translation of one pair of formats.
 
     `drops` are texts for the documentation about parts that cannot be translated. `framing` is that of the provider's
-    streams.
+    streams. `plain_request` and `plain_reply` are short ways for chats of texts and tool calls, with the same results.
     """
 
     client: str
@@ -83,6 +88,8 @@ class Converter:
     framing: Framing
     make_request: Request
     read_reply: Reply
+    plain_request: PlainRequest | None = None
+    plain_reply: PlainReply | None = None
 
     @property
     def carries(self) -> frozenset[str]:
@@ -91,6 +98,21 @@ class Converter:
 
     def request(self, body: Json, options: Options) -> TranslatedRequest:
         """Return the request for the provider. `body` is not changed. Raises Untranslatable."""
+        model = body.get("model") if options.model is None else options.model
+        asked = self.plainly(body, model, options.vendor) if isinstance(model, str) else None
+        return self.at_length(body, options) if asked is None else asked
+
+    def plainly(self, body: Json, model: str, vendor: str) -> TranslatedRequest | None:
+        """Return the request for the provider if it is plain, else None."""
+        if self.plain_request is None or not isinstance(body, dict):
+            return None
+        try:
+            return self.plain_request(body, model, vendor)
+        except (RecursionError, ValueError):
+            return None
+
+    def at_length(self, body: Json, options: Options) -> TranslatedRequest:
+        """Return the request for the provider, without the short way. Raises Untranslatable."""
         try:
             asked = self.make_request(body, options)
             if self.client == "gemini":
@@ -103,11 +125,22 @@ class Converter:
         except RecursionError:
             raise Untranslatable("", "the request is nested too deeply") from None
 
-    def reply(self, body: Json, asked: TranslatedRequest) -> Json:
+    def reply(self, body: Json, asked: TranslatedRequest, usage: UsageCounts | None = None) -> Json:
         """Return the reply for the client from the provider's complete 2xx reply.
 
-        Raises UpstreamGarbage, and UpstreamFault for an error with status 2xx.
+        `usage` are the counts of the reply, if they are known already. Raises UpstreamGarbage, and UpstreamFault for an
+        error with status 2xx.
         """
+        plain = None
+        if self.plain_reply is not None and isinstance(body, dict):
+            try:
+                plain = self.plain_reply(body, asked, usage_of(self.upstream, body) if usage is None else usage)
+            except (RecursionError, ValueError):
+                pass
+        return self.reply_at_length(body, asked) if plain is None else plain
+
+    def reply_at_length(self, body: Json, asked: TranslatedRequest) -> Json:
+        """Return what reply() does, without the short way."""
         if not isinstance(body, dict) or body.get("error") or body.keys() <= faults.BARE_ERROR:
             inner = faults.inside(body)
             if inner is not None:
@@ -135,13 +168,14 @@ class Converter:
         return stream_converter(self.client, self.upstream, asked)
 
 
-def _talk(client: str, upstream: str, request: Request, drops: tuple[str, ...]) -> Converter:
+def _talk(client: str, upstream: str, request: Request, drops: tuple[str, ...], **plain: Any) -> Converter:
     framing = FRAMINGS.get(upstream, Framing.SSE)
-    return Converter(client, upstream, drops, framing, request, replies.convert(client, upstream))
+    return Converter(client, upstream, drops, framing, request, replies.convert(client, upstream), **plain)
 
 
 _ALL = (
-    _talk("messages", "completions", messages_to_completions.request, messages_to_completions.DROPS),
+    _talk("messages", "completions", messages_to_completions.request, messages_to_completions.DROPS,
+          plain_request=messages_to_completions.plain_request, plain_reply=messages_to_completions.plain_reply),
     _talk("completions", "messages", completions_to_messages.request, completions_to_messages.DROPS),
     _talk("responses", "completions", responses_to_completions.request, responses_to_completions.DROPS),
     _talk("messages", "responses", messages_to_responses.request, messages_to_responses.DROPS),

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from headgate.dialect.llm.contract import Json
 from headgate.dialect.llm.efforts import CACHE_BREAKPOINTS, gpt_version
+from headgate_engine.llm.translate.losses import lost_below
 
 _FORMATS: Final = {
     "c": "completions", "m": "messages", "r": "responses", "g": "gemini", "v": "converse",
@@ -222,9 +223,9 @@ def lost(client: str, upstream: str, body: Json, model: str) -> list[str]:
         if name not in plan.carried and value is not None and value not in _PLAIN.get(name, ())
     ]
     marks = client == "messages" and upstream == "completions" and (gpt_version(model) or (0,)) < CACHE_BREAKPOINTS
-    _walk(plan.nested, body, "", found)
+    found += lost_below(plan.nested, body, _PLAIN, _EXCEPT)
     if marks:
-        _walk(_MARKS, body, "", found)
+        found += lost_below(_MARKS, body, _PLAIN, _EXCEPT)
     return found
 
 
@@ -232,25 +233,6 @@ _MARKS: Final = _nodes({
     "system[]": {"cache_control": {"": "system[].cache_control"}},
     "messages[]": {"content[]": {"cache_control": {"": "messages[].content[].cache_control"}}},
 })  # fmt: skip
-
-
-def _walk(nodes: dict[str, Node], holder: Json, at: str, found: list[str]) -> None:
-    for name, node in nodes.items():
-        value = holder.get(name)
-        if value is None:
-            continue
-        if node.path and value not in _PLAIN.get(node.path, ()):
-            unless = _EXCEPT.get(node.path)
-            if unless is None or not unless(holder):
-                found.append(at + name)
-        if not node.below:
-            continue
-        if not node.many and isinstance(value, dict):
-            _walk(node.below, value, f"{at}{name}.", found)
-        elif node.many and isinstance(value, list):
-            for index, one in enumerate(value):
-                if isinstance(one, dict):
-                    _walk(node.below, one, f"{at}{name}[{index}].", found)
 
 
 def general(path: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from headgate.dialect.llm import content, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
+from headgate_engine.llm.translate.counts import UsageCounts
+from headgate_engine.llm.translate.plain import chat_request, chat_turns, message_reply
 
 DROPS = (
     "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
@@ -38,6 +40,20 @@ class ChatContext(NamedTuple):
     signed: bool
     # On the way to a format whose results of tools have pictures and files.
     rich: bool
+
+
+def plain_request(body: Json, model: str, vendor: str) -> TranslatedRequest | None:
+    """Return what request() does for a request of texts and tool calls alone, None for any other."""
+    ids = idents.of_completions(vendor)
+    found = chat_request(body, model, -1 if ids.exact or vendor == idents.GEMINI else ids.longest)
+    if found is None:
+        return None
+    return TranslatedRequest(body=found[0], stream=found[1], model=model, requested=str(body.get("model") or model))
+
+
+def plain_reply(body: Json, asked: TranslatedRequest, usage: UsageCounts | None) -> Json | None:
+    """Return the message for a reply of texts and tool calls alone, None for any other. `usage`: of the reply."""
+    return message_reply(body, asked.model, asked.ident, asked.names, usage)
 
 
 def request(body: Json, options: Options) -> TranslatedRequest:
@@ -78,7 +94,12 @@ def _messages(body: Json, way: ChatContext) -> list[Json]:
     messages = fields.objects(body, "messages")
     if not messages:
         raise Untranslatable("messages", "must not be empty")
+    longest = -1 if way.signed or way.ids.exact else way.ids.longest
     for position, message in enumerate(messages):
+        plain = chat_turns(message, longest)
+        if plain is not None:
+            out += plain
+            continue
         at = f"messages[{position}]"
         role = fields.needed_text(message, "role", at)
         if role == "user":
