@@ -113,6 +113,12 @@ def test_bodies_are_edited_in_order(serve) -> None:
     running.fetch(f"{running.url}/v1/chat/completions", "POST", data=json.dumps(body | {"model": "faster"}).encode())
     assert provider.last.json["model"] == "gpt-other"
     running.wait_log("gen_ai.request.model=gpt-other")
+    # A long body is read beside the loop before that.
+    long = [{"role": "user", "content": f"turn {number}"} for number in range(6_000)]
+    running.fetch(f"{running.url}/v1/chat/completions", "POST", data=json.dumps(body | {"messages": long}).encode())
+    assert len(provider.last.body) > 131_072
+    assert provider.last.json["messages"] == long
+    assert (provider.last.json["seed"], provider.last.json["model"], provider.last.json["n"]) == (6_006, "gpt-mini", 1)
 
 
 def test_max_tokens_of_gpt_models_has_its_new_name(serve) -> None:

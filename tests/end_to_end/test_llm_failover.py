@@ -302,8 +302,10 @@ def test_a_virtual_model_splits_by_weight(virtual) -> None:
 
 def test_a_virtual_model_asks_conditions(virtual) -> None:
     running, one, two = virtual(GOOD)
-    client(running).chat.completions.create(model="chosen", messages=MESSAGES * 2)
-    assert two.last.json["model"] == "real-two-long"
+    # A long body is read beside the loop first.
+    for turns in (MESSAGES * 2, MESSAGES * 10_000):
+        client(running).chat.completions.create(model="chosen", messages=turns)
+        assert (two.last.json["model"], len(two.last.json["messages"])) == ("real-two-long", len(turns))
     client(running).chat.completions.create(model="chosen", messages=MESSAGES, extra_headers={"x-plain": "yes"})
     assert one.last.json["model"] == "real-one"
     with pytest.raises(openai.BadRequestError) as found:

@@ -1,8 +1,11 @@
 from collections.abc import Callable
 
-from headgate_engine.context.request import Reply
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.backend import Backend
+from headgate_engine.llm.capture_tap import COUNTING as COUNTING
+from headgate_engine.llm.router import BODY_TOO_LONG as BODY_TOO_LONG
 from headgate_engine.llm.router import ModelRouter
+from headgate_engine.plan.plans import BackendPlan
 
 class LlmBackend(Backend):
     """Sends requests to the providers of the models of `router`.
@@ -18,6 +21,16 @@ class LlmBackend(Backend):
     def speak(self) -> Callable[[str, Reply, int, int, int], Reply] | None: ...
     @property
     def router(self) -> ModelRouter: ...
+
+    # The plan whose steps read a body of more than `long_bytes` first, where `reads_request`, or where it is counted.
+    reading: BackendPlan | None
+    long_bytes: int
+    @property
+    def reads_request(self) -> bool:
+        """Whether expressions may ask what requests say before the steps of a provider."""
+
+def counted_format(router: ModelRouter, ctx: RequestContext) -> str | None:
+    """Return the format of a request that asks only for a count of tokens, None for others."""
 
 class ListCall:
     """C face only: a request for a list that waits for providers."""

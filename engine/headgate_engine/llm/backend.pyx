@@ -13,7 +13,8 @@ from headgate_engine.llm.fan cimport FanPool, fan_pool
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
-from headgate_engine.llm.target cimport FormatRoute, LlmTarget
+from headgate_engine.llm.public cimport PublicModel
+from headgate_engine.llm.target cimport FormatRoute, LlmGroup, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
@@ -21,6 +22,7 @@ from headgate_engine.steps.local_rate_limit cimport settle_tokens
 import asyncio
 import logging
 
+from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.router import BODY_TOO_LONG
 
 logger = logging.getLogger("headgate.forward")
@@ -41,9 +43,37 @@ cdef class ListCall:
         """There is nothing to go on with."""
 
 
+cdef bint asks_request(ModelRouter router) except -1:
+    """Whether an expression may ask what a request says before its provider's own steps."""
+    cdef list entries = [] if router.sole_entry is None else [router.sole_entry]
+    for model in router.models:
+        if (<PublicModel>model).reads_body:
+            return True
+        entries.append((<PublicModel>model).entry)
+    for one in router.virtual.values():
+        if (<VirtualEntry>one).conditions is not None:
+            return True
+        entries += [found for found in (<VirtualEntry>one).entries if isinstance(found, ModelEntry)]
+    for entry in entries:
+        if (<ModelEntry>entry).affinity_reads or (<ModelEntry>entry).guarded:
+            return True
+        for group in (<ModelEntry>entry).groups:
+            for target in (<LlmGroup>group).targets:
+                if (<LlmTarget>target).edits is not None and (<LlmTarget>target).edits.transformations:
+                    return True
+    return False
+
+
 cdef bytes request_path(RequestContext ctx):
     cdef MessageHead head = ctx.head
     return head.data[head.target_off:head.target_off + head.path_len]
+
+
+def counted_format(ModelRouter router not None, RequestContext ctx not None):
+    """The format of a request that asks only for a count of tokens, None for others."""
+    cdef bytes path = request_path(ctx)
+    cdef str named = router.routes.named(path, len(path))
+    return named if named in COUNTING else None
 
 
 cdef class LlmBackend(Backend):
@@ -52,6 +82,7 @@ cdef class LlmBackend(Backend):
     def __init__(self, ModelRouter router not None, speak=None):
         self.router = router
         self.speak = speak
+        self.reads_request = asks_request(router)
         self.wants_body = True
         self.too_long = BODY_TOO_LONG
 
@@ -65,10 +96,19 @@ cdef class LlmBackend(Backend):
 
     cdef int dispatch(self, RoutedRequest request) except -1:
         cdef RequestContext ctx = request.ctx
-        cdef LlmChoice choice
-        cdef bint first = ctx.llm is None
         if ctx.trace is not None:
             ctx.trace.llm_body(ctx.body)
+        if (self.reading is not None and ctx.llm is None and ctx.body is not None and len(ctx.body) > self.long_bytes
+                and (self.reads_request or counted_format(self.router, ctx) is not None)):
+            request.backend = self.reading
+            return RUN_STEPS
+        return self._choose(request)
+
+    cdef int _choose(self, RoutedRequest request) except -1:
+        """Finds the provider, with the body read."""
+        cdef RequestContext ctx = request.ctx
+        cdef LlmChoice choice
+        cdef bint first = ctx.llm is None
         choice = self.router.choose(ctx)
         if choice.reply is not None:
             if choice.waits is not None:
@@ -117,6 +157,8 @@ cdef class LlmBackend(Backend):
         cdef RequestContext ctx = request.ctx
         cdef LlmCall call = <LlmCall>ctx.llm
         cdef Reply reply
+        if call is None:
+            return self._choose(request)         # a long body has been read
         try:
             reply = render(ctx)
             if call.translation_state is not None and call.translation_state.choices > 1:

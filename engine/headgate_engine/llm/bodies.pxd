@@ -25,4 +25,4 @@ cdef bytes asked_path(MessageHead head, LlmCall call)
 # Writes call.deployment into the body; returns whether that is an object.
 cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1
 # The answer to a counting request that no provider can be asked. added: tokens of prompts that the gateway adds.
-cdef Reply estimated(LlmCall call, bytes body, int64_t added)
+cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added)

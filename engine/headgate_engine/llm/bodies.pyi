@@ -1,0 +1,1 @@
+DECODED: str

@@ -8,7 +8,7 @@ from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.content_capture cimport count_of
 from headgate_engine.llm.edit cimport edit_object
-from headgate_engine.llm.estimate cimport estimate_of
+from headgate_engine.llm.estimate cimport estimate_of, prompt_tokens
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
@@ -21,11 +21,30 @@ from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
 
 
+# What was made of a long body beside the loop: (body, JSON, tokens or -1) in `ctx.dynamic`, under a name that no
+# expression can write.
+DECODED = "decoded body"
+
+
+cdef tuple decoded_of(RequestContext ctx, bytes body):
+    """What was made of this very body, None for any other."""
+    cdef object found = None if ctx.dynamic is None else ctx.dynamic.get(DECODED)
+    return <tuple>found if found is not None and found[0] is body else None
+
+
+cdef object document_of(RequestContext ctx):
+    """The JSON of the body. What lies below its top must not be changed."""
+    cdef tuple found = decoded_of(ctx, ctx.body)
+    if found is None or type(found[1]) is not dict:
+        return loads(ctx.body)
+    return dict(<dict>found[1])
+
+
 cdef dict tell_request(RequestContext ctx, LlmCall call):
     """Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named."""
     if ctx.dynamic is None:
         ctx.dynamic = {}
-    told = loads(ctx.body) if call.object_end >= 0 else {}
+    told = document_of(ctx) if call.object_end >= 0 else {}
     if call.requested is not None:
         told.setdefault("model", call.requested.decode("utf-8", "replace"))
     ctx.dynamic["llmRequest"] = told
@@ -155,7 +174,9 @@ cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1:
     return True
 
 
-cdef Reply estimated(LlmCall call, bytes body, int64_t added):
-    cdef Reply reply = estimate_of(call.format, body, added)
+cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added):
+    cdef tuple found = decoded_of(ctx, body)
+    cdef int64_t tokens = -1 if found is None else <int64_t>found[2]
+    cdef Reply reply = estimate_of(call.format, (prompt_tokens(call.format, body) if tokens < 0 else tokens) + added)
     call.counted = count_of(reply.body)
     return reply

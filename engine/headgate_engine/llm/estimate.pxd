@@ -9,5 +9,5 @@ cdef int64_t text_tokens(const char* p, Py_ssize_t n) noexcept nogil
 # Of a request in a client format; 0 for a body that is no JSON object.
 cdef int64_t prompt_tokens(str format, bytes body) except -1
 # The answer to a counting request where the provider cannot be asked (https://docs.anthropic.com/en/api/messages-count-tokens,
-# https://ai.google.dev/api/tokens). added: tokens of prompts that the gateway adds.
-cdef Reply estimate_of(str format, bytes body, int64_t added)
+# https://ai.google.dev/api/tokens).
+cdef Reply estimate_of(str format, int64_t found)

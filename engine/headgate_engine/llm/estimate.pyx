@@ -175,8 +175,7 @@ cdef int64_t document_tokens(str format, object told) except -1:
     return sum + PER_PROMPT if format in MESSAGES else sum
 
 
-cdef Reply estimate_of(str format, bytes body, int64_t added):
-    cdef int64_t found = prompt_tokens(format, body) + added
+cdef Reply estimate_of(str format, int64_t found):
     told = (b'{"totalTokens":%d}' if format == "gemini_count_tokens" else b'{"input_tokens":%d}') % found
     return Reply(200, told, ((b"content-type", b"application/json"),), "DirectResponse")
 

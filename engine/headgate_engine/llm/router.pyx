@@ -397,7 +397,7 @@ cdef class ModelRouter:
         call.model = model or ""
         call.format_route = target.format_route_of(call.format, call.model)
         if call.format_route is None:
-            return estimated(call, body, target.added) if call.format in COUNTING else unsupported(call, target)
+            return estimated(ctx, call, body, target.added) if call.format in COUNTING else unsupported(call, target)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_include_usage and (<FormatRoute>call.format_route).upstream == "completions"

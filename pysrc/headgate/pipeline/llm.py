@@ -11,7 +11,9 @@ from typing import Final
 from headgate.backend.llm import copilot
 from headgate.backend.llm.credentials import brings_key
 from headgate.backend.llm.format_routes import format_routes_of
+from headgate.backend.llm.long_bodies import reading_step
 from headgate.backend.llm.model_ids import model_ids
+from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate.backend.llm.own_errors import speak
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
@@ -100,7 +102,13 @@ class LlmCompiler:
         router.log_payload = self._log_payload
         router.wanted = self._env.wanted
         router.max_body = self._env.max_body
-        return LlmBackend(router, speak)
+        backend = LlmBackend(router, speak)
+        backend.long_bytes = LONG_BYTES
+        # No part of it holds the backend: plans have no cycles.
+        backend.reading = BackendPlan("long body", "llm", HOST)
+        backend.reading.max_body = self._env.max_body
+        backend.reading.request_steps = (reading_step(router),)
+        return backend
 
     def _public(self, model: LlmModel) -> PublicModel:
         return PublicModel(

@@ -12,7 +12,10 @@ from typing import Any
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate_engine.context.request import RequestContext
 from headgate_engine.llm.attempt import LlmCall
+from headgate_engine.llm.backend import counted_format
+from headgate_engine.llm.bodies import DECODED
 from headgate_engine.llm.estimate import tokens_of_document
+from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.translate.readers import Garbage
 from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.steps.long_body import LongBodyStep
@@ -26,6 +29,34 @@ def counting_step() -> LongBodyStep:
 def translation_step() -> LongBodyStep:
     """Return the step that makes a long request fit for its provider: translated, or without turns of other vendors."""
     return LongBodyStep("translation", _translate, LONG_BYTES)
+
+
+def reading_step(router: ModelRouter) -> LongBodyStep:
+    """Return the step that reads a long body before a provider is chosen: for expressions, or for a count of tokens."""
+
+    def read(ctx: RequestContext) -> Awaitable[None] | None:
+        body = ctx.request_body
+        return None if body is None else _read(ctx, body, counted_format(router, ctx))
+
+    return LongBodyStep("long body", read, LONG_BYTES)
+
+
+async def _read(ctx: RequestContext, body: bytes, form: str | None) -> None:
+    found = await off_loop(read_document, body, form)
+    if found is not None:
+        ctx.dynamic = {**(ctx.dynamic or {}), DECODED: (body, *found)}
+
+
+def read_document(body: bytes, form: str | None) -> tuple[Any, int] | None:
+    """Return a body's JSON, and about how many tokens a request in format `form` has; -1 without a format.
+
+    None for what is no JSON, which the engine refuses.
+    """
+    try:
+        document = load_sliced(body)
+        return document, -1 if form is None else tokens_of_document(form, document)
+    except (Garbage, RecursionError):
+        return None
 
 
 def _count(ctx: RequestContext) -> Awaitable[None] | None:

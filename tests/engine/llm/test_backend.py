@@ -1,0 +1,93 @@
+"""Long bodies are read beside the loop before a provider is chosen, and come to what they would on the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from typing import Any
+from unittest import mock
+
+from rig import Message, Rig, on_rig
+
+from headgate.backend.llm import long_bodies
+from headgate.backend.llm.format_routes import ProviderPath, native
+from headgate.backend.llm.long_bodies import reading_step
+from headgate.backend.llm.off_loop import LONG_BYTES
+from headgate_engine.link.backend import HOST
+from headgate_engine.llm.backend import LlmBackend
+from headgate_engine.llm.estimate import tokens_of_prompt
+from headgate_engine.llm.router import ModelRouter
+from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.plan.plans import BackendPlan, RoutePlan
+from headgate_engine.route.table import RouteRule, RouteTable
+
+
+def counting(rig: Rig) -> None:
+    """Let the rig's route lead to a model whose provider cannot count tokens."""
+    plan = BackendPlan("provider", "llm", HOST)
+    plan.pool = rig.pool
+    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI")}
+    router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
+    backend = LlmBackend(router)
+    assert not backend.reads_request
+    backend.long_bytes = LONG_BYTES
+    backend.reading = BackendPlan("long body", "llm", HOST)
+    backend.reading.request_steps = (reading_step(router),)
+    rig.backend = BackendPlan("llm", "llm", backend)
+    rig.backend.max_body = backend.reading.max_body = 4 << 20
+    rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
+    rig.listener.routes = RouteTable([RouteRule(target=rig.route)])
+
+
+def body_of(turns: int) -> bytes:
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "a few words of a turn"}] * turns}).encode()
+
+
+def asking(body: bytes) -> bytes:
+    return b"POST /v1/messages/count_tokens HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def counted(answer: Message) -> Any:
+    assert answer.status == 200
+    return json.loads(answer.body)
+
+
+@on_rig()
+async def test_the_loop_goes_on_while_a_long_prompt_is_counted(rig: Rig) -> None:
+    counting(rig)
+    begun, go, threads = threading.Event(), threading.Event(), []
+    read = long_bodies.read_document
+
+    def slow(body: bytes, form: str | None) -> Any:
+        threads.append((threading.current_thread(), form))
+        begun.set()
+        assert go.wait(60)
+        return read(body, form)
+
+    short, long = body_of(1), body_of(10_000)
+    assert len(long) > LONG_BYTES
+    with mock.patch.object(long_bodies, "read_document", slow):
+        first, second = await rig.client(), await rig.client()
+        await first.send(asking(long))
+        assert await asyncio.to_thread(begun.wait, 60)
+        assert counted(await second.ask(asking(short))) == {"input_tokens": tokens_of_prompt("count_tokens", short)}
+        go.set()
+        assert counted(await first.answer()) == {"input_tokens": tokens_of_prompt("count_tokens", long)}
+        # A client that leaves meanwhile ends its request.
+        begun.clear()
+        go.clear()
+        await first.send(asking(long))
+        assert await asyncio.to_thread(begun.wait, 60)
+        first.close()
+        assert counted(await second.ask(asking(short)))["input_tokens"] > 0
+        go.set()
+    assert [form for _, form in threads] == ["count_tokens"] * 2
+    assert threading.main_thread() not in [thread for thread, _ in threads]
+
+
+@on_rig()
+async def test_a_long_body_that_is_no_json_is_refused(rig: Rig) -> None:
+    counting(rig)
+    answer = await rig.ask(asking(b'{"model": "m", "messages": [' + b" " * LONG_BYTES))
+    assert answer.status == 400
