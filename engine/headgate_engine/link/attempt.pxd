@@ -33,6 +33,7 @@ cdef class UpstreamAttempt(ResponseSink):
     cdef int report_failure(self) except -1
     # It is over: a call under way is given up.
     cdef int end(self) except -1
+    cdef int _open_tunnel(self, RequestCore request) except -1
     cdef int _send_request(self, RequestCore request) except -1
 
 cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint)

@@ -6,7 +6,7 @@ from libc.string cimport memcmp
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport (
-    HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
+    HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream
@@ -14,6 +14,7 @@ from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status, is_grpc
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.response cimport head_of
 from headgate_engine.link.retry_after cimport NO_HINT
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
 
@@ -79,6 +80,8 @@ cdef class UpstreamAttempt(ResponseSink):
             return stream.cancel()
         self.stream = stream if request.observer is None else request.observer.watch_upstream(stream)
         request.move(E_CONNECTED)
+        if request.ctx.head.flags & HEAD_CONNECT:
+            return self._open_tunnel(request)
         self._send_request(request)
         if self.stream is None:
             return 0
@@ -86,6 +89,12 @@ cdef class UpstreamAttempt(ResponseSink):
             request.client.resume_request()
         # A body that came with its head leaves with it: one write, and one read for the backend.
         return 0 if request.client.flush_follows() else self.flush()
+
+    cdef int _open_tunnel(self, RequestCore request) except -1:
+        """The answer to CONNECT: behind it, bytes go both ways."""
+        request.response_head(head_of(200, ()))
+        # Steps may have answered otherwise, or the client may have left.
+        return 0 if self.request is None or self.stream is None else request.upgraded(self.stream)
 
     cdef int _send_request(self, RequestCore request) except -1:
         cdef RequestContext ctx = request.ctx

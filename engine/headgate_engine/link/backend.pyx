@@ -1,5 +1,6 @@
 """What answers a request; see backend.pxd."""
 
+from headgate_engine.context.headers cimport HEAD_CONNECT
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.contract cimport RequestSink
 from headgate_engine.link.endpoints cimport EndpointState
@@ -101,10 +102,10 @@ cdef class PoolBackend(Backend):
 
     cdef int dispatch(self, RoutedRequest request) except -1:
         cdef BackendPlan plan = request.backend
-        if plan.authority is not None and not request.route.keep_authority:
+        if plan.authority is not None and not request.ctx.head.flags & HEAD_CONNECT and not request.route.keep_authority:
             request.ctx.head.set_authority(plan.authority, len(plan.authority))
         if plan.endpoints is None:
-            request.forward_to(<Pool>plan.pool, None)
+            request.forward_to(<Pool>(plan.tcp_pool if request.ctx.head.flags & HEAD_CONNECT else plan.pool), None)
         elif not request.pick_endpoint():
             request.ctx.reply = request.worker.reply(REPLY_NO_HEALTHY_BACKENDS)
             return REPLY

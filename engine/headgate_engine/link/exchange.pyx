@@ -6,6 +6,7 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KEEPS_CASE, MessageHead, drop_underscores
 from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
+from headgate_engine.link.connect cimport settled
 from headgate_engine.link.contract cimport ClientStream, ServerStream
 from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
@@ -15,7 +16,7 @@ from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
-    REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_METHOD_NOT_ALLOWED, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
+    REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.response cimport head_of, run_response_steps, send_reply, send_whole, start_response, with_detail
@@ -25,6 +26,7 @@ from headgate_engine.link.states cimport (
     next_state, REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
 from headgate_engine.link.tapped cimport tapped_pipe
 from headgate_engine.link.tunnel cimport new_tunnel, same_upgrade, StreamTunnel
+from headgate_engine.plan.plans cimport CONNECT_TUNNEL
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND
 
@@ -40,10 +42,8 @@ cdef class Exchange(RequestCore):
             self.observer.started()
         if head.authority_len == 0:
             return self.respond(self.worker.reply(REPLY_INVALID_REQUEST))
-        if head.flags & HEAD_CONNECT:
-            # A client that believes in its tunnel sends somebody else's bytes next, which are no requests (RFC 9110 section 9.3.6).
-            self.client.close_after()
-            return self.respond(self.worker.reply(REPLY_METHOD_NOT_ALLOWED))
+        if (head.flags & HEAD_CONNECT or self.bind.connect_mode == CONNECT_TUNNEL) and settled(self):
+            return 0
         return advance(self)
 
     cdef int connect(self) except -1:
@@ -62,7 +62,7 @@ cdef class Exchange(RequestCore):
             self.observer.endpoint_chosen(None if endpoint is None else endpoint.address)
         if endpoint is None:
             return False
-        self.forward_to(<Pool>endpoint.pool, endpoint)
+        self.forward_to(<Pool>(endpoint.tcp_pool if self.ctx.head.flags & HEAD_CONNECT else endpoint.pool), endpoint)
         return True
 
     cdef int plan_retries(self, RetryPlan plan) except -1:

@@ -9,7 +9,7 @@ cdef class SecureServer(SecureTransport):
     cdef ClientHello hello
     cdef ByteBuffer first        # of a hello that comes in several reads
     cdef bint settled            # open, or failed
-    cdef public object proxied   # as in link/face
+    cdef public object proxied, connect_head     # as in link/face
     # The listener does no TLS: what came goes on as it is.
     cdef int _settle(self) except -1
     cdef int _pass_on(self, const char* p, Py_ssize_t n) except -1

@@ -7,6 +7,7 @@ from headgate_engine.tls.context import KeptSession, TlsContext
 class SecureServer(SecureTransport):
     """The TLS of an accepted connection. port: link.protocols.Port, whose listeners and connections it asks for."""
     proxied: Any
+    connect_head: Any
     def __init__(self, port: Any) -> None: ...
     def abort_now(self) -> None: ...
 

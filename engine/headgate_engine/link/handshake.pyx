@@ -81,6 +81,7 @@ cdef class SecureServer(SecureTransport):
         self._settle()
         protocol = self.port.passing(self.requested_name, data)
         protocol.proxied = self.proxied
+        protocol.connect_head = self.connect_head
         raw.set_protocol(protocol)
         protocol.connection_made(raw)
         return 0
@@ -96,6 +97,7 @@ cdef class SecureServer(SecureTransport):
     cdef int established(self) except -1:
         protocol = self.port.connection(self.tls.selected_alpn_protocol(), self.requested_name)
         protocol.proxied = self.proxied
+        protocol.connect_head = self.connect_head
         self._settle()             # from here on, who counts it is the protocol
         self.set_protocol(protocol)
         protocol.connection_made(self)

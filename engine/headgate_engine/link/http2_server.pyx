@@ -1,7 +1,7 @@
 """HTTP/2 with clients; see http2_server.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
 from headgate_engine.http2.kinds cimport E_CALM, E_CANCEL, E_INTERNAL, E_NO_ERROR, E_SETTINGS_TIMEOUT, F_DATA
 from headgate_engine.http2.session cimport (
     H2_DATA, H2_GOAWAY, H2_HEAD, H2_NONE, H2_PONG, H2_REFUSED, H2_RESET, Http2Session)
@@ -264,7 +264,7 @@ cdef class Http2Server(Http2StreamOwner):
         add_key(head)
         self._switch(stream)
         sink = stream.sink = face.requests_of.new_request(stream, face, face.peer_text, head, plan, face.last_read_ns)
-        if not head.flags & HEAD_UPGRADE:
+        if not head.flags & (HEAD_UPGRADE | HEAD_CONNECT):
             return sink.start()
         # What comes from now on is for the tunnel.
         stream.upgrade = stream.record.paused = True

@@ -35,7 +35,8 @@ cdef class Http2ServerStream(ServerStream):
         if connection is None:
             return 0
         self.started = True
-        self.bodiless = size == SIZE_NONE and head.status != 101
+        # A tunnel has what comes behind the head.
+        self.bodiless = size == SIZE_NONE and head.status != 101 and not (self.upgrade and head.status == 200)
         self.left = length if size == SIZE_KNOWN else -1
         if head.status != 101:
             return connection.session.send_response(self.record, head, length if size == SIZE_KNOWN or size == SIZE_NONE else -1)

@@ -1,7 +1,7 @@
 """The phases of a request between its head and its backend; see phases.pxd."""
 
 from headgate_engine.context.cookies cimport take_session_cookies
-from headgate_engine.context.headers cimport HEAD_KEEPS_CASE, HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_KEEPS_CASE, HEAD_SEVERAL_READINGS, MessageHead, drop_underscores
 from headgate_engine.context.paths cimport PathGuise, guise_of, other_readings, settle_path
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, Backend
@@ -10,8 +10,8 @@ from headgate_engine.link.core cimport (
 from headgate_engine.link.forwarded cimport add_forwarded
 from headgate_engine.link.intake cimport await_body, await_whole_body
 from headgate_engine.link.reasons cimport (
-    REPLY_DOUBTFUL_PATH, REPLY_INTERNAL, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED, REPLY_NO_VALID_BACKENDS,
-    REPLY_ROUTE_NOT_FOUND)
+    REPLY_DOUBTFUL_PATH, REPLY_INTERNAL, REPLY_INVALID_BACKEND, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED,
+    REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.retries cimport may_repeat
 from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
@@ -184,6 +184,8 @@ cdef int pick_backend(RequestCore request) except -1:
     ctx.protocol = plan.protocol
     request.destination = <Backend>plan.destination
     failure = request.destination.failure
+    if failure is None and ctx.head.flags & HEAD_CONNECT and plan.tcp_pool is None and plan.endpoints is None:
+        failure = request.worker.reply(REPLY_INVALID_BACKEND)
     if request.observer is not None:
         request.observer.backend_chosen(request)
     if failure is None:

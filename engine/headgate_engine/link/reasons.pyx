@@ -16,5 +16,7 @@ REPLY_IDS = {
     "misdirected": REPLY_MISDIRECTED,
     "no_healthy_backends": REPLY_NO_HEALTHY_BACKENDS,
     "doubtful_path": REPLY_DOUBTFUL_PATH,
+    "invalid_backend": REPLY_INVALID_BACKEND,
+    "bind_not_found": REPLY_BIND_NOT_FOUND,
     "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_IS_HEAD, MessageHead, new_head
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_CONNECT, HEAD_IS_HEAD, MessageHead, new_head
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport Backend
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
@@ -101,7 +101,7 @@ cdef int response_size(MessageHead request, MessageHead head, bint rewritten, in
     length[0] = head.content_length
     if request.flags & HEAD_IS_HEAD or head.status == 304:
         return SIZE_NONE
-    if head.status < 200 or head.status == 204:
+    if head.status < 200 or head.status == 204 or request.flags & HEAD_CONNECT and head.status < 300:
         length[0] = -1
         return SIZE_NONE
     if head.content_length >= 0 and not rewritten:

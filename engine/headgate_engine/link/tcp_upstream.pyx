@@ -3,8 +3,9 @@
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t
 
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.contract cimport (
-    WRITE_FAILED, ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol)
+    WRITE_DONE, WRITE_FAILED, WRITE_QUEUED, ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol)
 from headgate_engine.link.wire cimport Wire, wired
 from headgate_engine.link.worker cimport SCRATCH_SIZE, Worker
 
@@ -189,6 +190,24 @@ cdef class TcpUpstreamStream(ClientStream):
         if connection.sink is None:
             return WRITE_FAILED
         return connection.wire.write_out(connection.worker.to_upstream, p, n)
+
+    cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
+        return self.send_tunnel_data(p, n)
+
+    cdef int send_end(self, MessageHead trailers) except -1:
+        return self.write_eof()
+
+    cdef int start_tunnel(self) except -1:
+        return 0                  # it is nothing else
+
+    cdef int flush(self) except -1:
+        return WRITE_QUEUED if self.connection.wire.queued else WRITE_DONE
+
+    cdef bint reused(self) noexcept:
+        return False
+
+    cdef bint unprocessed(self) noexcept:
+        return False
 
     cdef bint congested(self) noexcept:
         return self.connection.wire.queued

@@ -25,6 +25,7 @@ cdef class Worker:
     cdef TimerQueue timers
     cdef ReadSet reads
     cdef dict slots                 # bind key -> BindSlot
+    cdef public dict ports          # bind key -> link.protocols.Port, for what is served within tunnels
     cdef set connections            # DownstreamConnection
     cdef set arriving               # those that are accepted and not made yet; only of ports that workers share
     cdef WorkerLoads loads          # connections of all workers; None for a worker that is alone

@@ -30,6 +30,7 @@ class Worker:
     budget: DescriptorBudget
     access_log_on: bool
     records: RecordSink | None
+    ports: dict[str, Any]
     accepted: int
     refused: int
     requests: int

@@ -75,6 +75,7 @@ cdef class Worker:
         self.reads.scratch = self.scratch
         self.reads.room = SCRATCH_SIZE
         self.slots = {}
+        self.ports = {}
         self.connections = set()
         self.arriving = set()
         self.replies = [Reply(500, b"internal error")] * REPLY_COUNT

@@ -27,6 +27,7 @@ cdef class BackendPlan:
     cdef readonly str name                   # label and log value
     cdef readonly str protocol               # http, llm, mcp
     cdef public object pool                  # link.pool.Pool (host, llm provider)
+    cdef public object tcp_pool              # link.pool.Pool of tunnels (host); None: there are none to it
     cdef public object endpoints             # link.endpoints.EndpointSet; None: use `pool`
     cdef public bytes authority              # automatic authority rewrite; None keeps the client's
     cdef public tuple request_steps          # Step, once per attempt
@@ -87,7 +88,8 @@ cdef enum ForwardedBits:
 cdef enum ConnectMode:
     CONNECT_DENY = 0
     CONNECT_ROUTE = 1        # takes part in routing
-    CONNECT_TUNNEL = 2       # what is in the tunnel is served by another port of this process
+    # What is in the tunnel is served by another port of this process, and there is nothing but tunnels.
+    CONNECT_TUNNEL = 2
 
 cdef class BindPlan(MeteredPlan):
     cdef readonly str key
@@ -98,7 +100,6 @@ cdef class BindPlan(MeteredPlan):
     # link.proxy_header.ProxyRules: connections begin with a PROXY protocol header; None: they do not.
     cdef public object proxy_rules
     cdef public int connect_mode             # ConnectMode
-    cdef public bint tunnels_only            # what comes must be CONNECT
     cdef public object listeners             # route.table.HostTable of ListenerPlan
     cdef public ListenerPlan sole_listener            # the single listener without a host name, if so
     cdef public ReceiverLimits limits

@@ -38,6 +38,7 @@ class BackendPlan:
     """One backend with the steps of an attempt. Times in ns, 0 is unlimited."""
 
     pool: Pool
+    tcp_pool: Pool | None
     endpoints: EndpointSet | None
     authority: bytes | None
     request_steps: tuple[Step, ...]
@@ -122,7 +123,6 @@ class BindPlan(MeteredPlan):
     admission: Step | None
     proxy_rules: ProxyRules | None
     connect_mode: int
-    tunnels_only: bool
     listeners: HostTable
     sole_listener: ListenerPlan
     limits: ReceiverLimits

@@ -157,8 +157,8 @@ def _bind(bind: Bind) -> Json:
         "key": bind.key,
         "address": bind.address,
         "protocol": "tls" if bind.tls else "http" if all(one.carries_http for one in bind.listeners) else "tcp",
-        "tunnelProtocol": "proxy" if bind.proxied else "direct",
-        "mode": "standard",
+        "tunnelProtocol": "proxy" if bind.proxied else "connect" if bind.tunnels else "direct",
+        "mode": "internal" if bind.internal else "standard",
         "listeners": {one.key: _listener(one) for one in sorted(bind.listeners, key=lambda one: one.key)},
     }
 
@@ -333,6 +333,7 @@ def frontend_policies(frontend: Frontend) -> Json:
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
         "tcp": {"keepalives": keepalives(frontend.keepalives)},
         **({} if rules is None else {"networkAuthorization": authorization.dump(rules)}),
+        **({} if frontend.connect == "deny" else {"connect": {"mode": frontend.connect}}),
         **({} if proxied is None else {"proxyProtocol": {
             "version": proxied.version, "mode": "strict" if proxied.strict else "optional",
         }}),

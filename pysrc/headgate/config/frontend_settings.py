@@ -15,7 +15,7 @@ from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
 def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
     """Return the settings of `frontendPolicies`; `logging` is `config.logging`."""
     http = record.get("http") or Record(record.node, record.path, {})
-    tls, tcp, rules = (record.get(key) for key in ("tls", "tcp", "networkAuthorization"))
+    tls, tcp, rules, connect = (record.get(key) for key in ("tls", "tcp", "networkAuthorization", "connect"))
     return Frontend(
         max_buffer_bytes=http.get("maxBufferSize", 2_097_152),
         max_model_response_bytes=http.get("maxModelResponseSize"),
@@ -35,6 +35,7 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
         network_authorization=None if rules is None else authorization.parse(context, rules, "network"),
         proxy_protocol=_proxy_protocol(record.get("proxyProtocol") or record.get("proxy")),
+        connect="deny" if connect is None else connect.get("mode", "deny"),
         access_log=_access_log(context, record, logging),
     )
 

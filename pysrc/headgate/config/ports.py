@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -19,6 +19,8 @@ DEFAULT: Final = "default"
 GATEWAY: Final = f"{DEFAULT}/{DEFAULT}"
 HTTP_KINDS: Final = ("HTTP", "HTTPS")
 PLAIN: Final = ("HTTP", "TCP")
+# The internal bind for all ports that no other one serves.
+WILDCARD: Final = 0
 
 
 @dataclass(slots=True)
@@ -53,6 +55,13 @@ class OpenListener:
         return frozenset((self.name, *both))
 
 
+class PortMode(NamedTuple):
+    """`tunnelProtocol` of a bind, and whether it has no socket."""
+
+    tunnel: str = "direct"
+    internal: bool = False
+
+
 class Ports:
     """The ports of a file with who opened them, and the gateways by name. `common_tls` is `frontendPolicies.tls`."""
 
@@ -62,20 +71,26 @@ class Ports:
         self.listeners: dict[int, list[OpenListener]] = {}
         self.owners: dict[int, str] = {}
         self.gateways: dict[str, list[OpenListener]] = {}
-        # Ports whose connections begin with a PROXY protocol header.
-        self.proxied: set[int] = set()
+        self.modes: dict[int, PortMode] = {}
 
     def claim(self, port: int, owner: str, record: Record) -> bool:
         """Reserve a port; reports and returns False when another part of the file has it."""
         first = self.owners.get(port)
         if first is not None:
-            both = f"port {port} is configured by both {first} and {owner}"
+            shown = f"port {port}" if port else "the internal port without a number"
+            both = f"{shown} is configured by both {first} and {owner}"
             message = f"{both}; binds, llm, and mcp must use unique ports"
             self.context.fault(Problem.CONFLICT, record, "port", message)
             return False
         self.owners[port] = owner
         self.listeners[port] = []
         return True
+
+    def key(self, port: int) -> str:
+        """Return the key of the bind of a port."""
+        if not self.modes.get(port, PortMode()).internal:
+            return f"bind/{port}"
+        return f"bind/internal/{port}" if port else "bind/internal"
 
     def add(self, listener: OpenListener) -> None:
         """Add a listener to its port and check it against those that are there."""

@@ -12,7 +12,7 @@ from headgate.config.frontend_settings import frontend
 from headgate.config.llm_models import Models
 from headgate.config.mcp_targets import of_whole
 from headgate.config.policy_values import BackendOptions, gateway_policies
-from headgate.config.ports import DEFAULT, OpenListener, Ports
+from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
@@ -120,13 +120,18 @@ class Standalone:
             port = record.get("port")
             if record.get("mode", "standard") is None or record.get("tunnelProtocol", "direct") is None:
                 continue
+            internal = record.get("mode") == "internal"
+            if port is None and internal:
+                port = WILDCARD
             if port is None:
                 self.context.report.add(Problem.MISSING, "", f"{record.path}.port is required", record.node)
                 continue
             if not self.ports.claim(port, f"binds[{index}]", record):
                 continue
-            if record.get("tunnelProtocol") == "proxy":
-                self.ports.proxied.add(port)
+            self.ports.modes[port] = PortMode(record.get("tunnelProtocol", "direct"), internal)
+            if internal and record.get("tunnelProtocol", "direct") != "direct":
+                message = "an internal bind is within a tunnel already"
+                self.context.fault(Problem.CONFLICT, record, "tunnelProtocol", message)
             for number, entry in enumerate(record.records("listeners")):
                 self._bind_listener(port, number, entry)
 
@@ -245,8 +250,18 @@ class Standalone:
         binds = []
         for port, listeners in sorted(self.ports.listeners.items()):
             built = tuple(self._listener(listener) for listener in listeners)
-            proxied = port in self.ports.proxied
-            binds.append(Bind(key=f"bind/{port}", host=host, port=port, listeners=built, proxied=proxied))
+            mode = self.ports.modes.get(port, PortMode())
+            binds.append(
+                Bind(
+                    key=self.ports.key(port),
+                    host=host,
+                    port=port,
+                    listeners=built,
+                    proxied=mode.tunnel == "proxy",
+                    tunnels=mode.tunnel == "connect",
+                    internal=mode.internal,
+                )
+            )
         return tuple(binds)
 
     def _listener(self, listener: OpenListener) -> Listener:

@@ -10,9 +10,12 @@ from headgate.ir.listener import Listener
 class Bind:
     """One port with its listeners, which all begin with TLS or all do not. `host` is `::` (dual stack) or `0.0.0.0`.
 
-    With `proxied`, connections begin with a PROXY protocol header.
+    With `proxied`, connections begin with a PROXY protocol header. With `tunnels`, it opens tunnels to other ports and
+    does nothing else. An `internal` one has no socket and is reached through such tunnels; with port 0 it serves all
+    ports that no other one does.
 
-    `key` is `bind/<port>`. A reload keeps the sockets of a port whose key does not change.
+    `key` is `bind/<port>`, of internal ones `bind/internal/<port>`, or `bind/internal` for port 0. A reload keeps the
+    sockets of a port whose key does not change.
     """
 
     key: str
@@ -20,6 +23,8 @@ class Bind:
     port: int
     listeners: tuple[Listener, ...]
     proxied: bool = False
+    tunnels: bool = False
+    internal: bool = False
 
     @property
     def tls(self) -> bool:
@@ -29,4 +34,6 @@ class Bind:
     @property
     def address(self) -> str:
         """The address and port, such as `[::]:8080` or `0.0.0.0:8080`."""
+        if self.internal:
+            return f"internal:{self.port or '*'}"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"

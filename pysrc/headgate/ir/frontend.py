@@ -49,7 +49,8 @@ class Frontend:
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
     `network_authorization` says who may connect; None: everybody. `proxy_protocol` holds for every port; None: for
-    those alone that ask for it, with its defaults.
+    those alone that ask for it, with its defaults. `connect` says what becomes of CONNECT: it is refused, is routed
+    like other requests, or opens a tunnel to another port of the gateway, beside which there are no requests.
     """
 
     max_buffer_bytes: int = 2_097_152
@@ -70,6 +71,7 @@ class Frontend:
     keepalives: Keepalives = Keepalives()
     network_authorization: Authorization | None = None
     proxy_protocol: ProxyProtocol | None = None
+    connect: Literal["deny", "route", "tunnel"] = "deny"
     access_log: AccessLog = AccessLog()
 
     @property

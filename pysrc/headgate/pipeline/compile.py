@@ -38,7 +38,6 @@ from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.route import Route
 from headgate.net.authority import own_authority, rewritten_authority
-from headgate.net.tls import SniSelector
 from headgate.pipeline import phases
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.http2_limits import http2_limits
@@ -53,11 +52,10 @@ from headgate.pipeline.running import (
     Logging,
     RunningConfiguration,
     Steps,
-    tls_keys,
 )
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
-from headgate.pipeline.tcp import gate, protocol_of, protocol_with, proxy_rules, tcp_table
+from headgate.pipeline.tcp import connect_mode, gate, protocol_of, protocol_with, proxy_rules, tcp_table
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate.policy.health import compile_health
@@ -188,7 +186,7 @@ class PlanCompiler:
         forwarding = self._gateway.process.forwarding
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1
         plan.trusted_hops = forwarding.trusted_hops
-        plan.generation = self._running.generation
+        plan.generation, plan.connect_mode = self._running.generation, connect_mode(bind, frontend)
         plan.admission, plan.proxy_rules = gate(frontend, self._environment), proxy_rules(bind, frontend)
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
@@ -383,8 +381,15 @@ class PlanCompiler:
 
     def _member(self, owner: str, key: str, place: Endpoint, capacity: int = 1) -> EndpointState:
         """Return the state of an endpoint."""
-        self._environment.claims.places.append((owner, key, place, capacity))
-        return self._running.endpoints.get(owner, key, place, self._running.pools.get(place), capacity)
+        for one in (place, *self._tunneled(place)):
+            self._environment.claims.places.append((owner, key, one, capacity))
+            found = self._running.endpoints.get(owner, key, one, self._running.pools.get(one), capacity)
+        return found
+
+    def _tunneled(self, place: Endpoint) -> tuple[Endpoint, ...]:
+        """Return the same place as clients reach it through tunnels, if there are any."""
+        wanted = self._gateway.frontend.connect == "route" and not place.tcp
+        return (replace(place, tcp=True, infers=False, http2=None),) if wanted else ()
 
     def _pool(self, endpoint: Endpoint) -> Pool:
         self._environment.claims.pools[endpoint.pool_key] = endpoint
@@ -409,6 +414,8 @@ class PlanCompiler:
             case HostBackend():
                 plan = BackendPlan(backend.name, protocol_with(backend), HOST)
                 plan.pool = self._pool(backend.endpoint)
+                for tunneled in self._tunneled(backend.endpoint):
+                    plan.tcp_pool = self._pool(tunneled)
                 plan.authority = rewritten_authority(backend.endpoint)
                 if entry.policies.health is not None or entry.policies.affinity is not None:
                     place = (backend.endpoint.address, backend.endpoint, 1)
@@ -481,7 +488,7 @@ def compile_steps(
         try:
             running.binds[bind.key] = yield from compiler.bind(bind)
             if bind.tls:
-                running.names[bind.key] = yield from _names(bind, previous)
+                yield from running.name_certificates(bind)
         except (ValueError, OSError) as error:  # a TlsError is a ValueError
             errors.append(f"{bind.key}: {error}")
         yield
@@ -489,11 +496,3 @@ def compile_steps(
         raise CompileError(errors)
     yield from compiler.take_over()
     return running
-
-
-def _names(bind: Bind, previous: RunningConfiguration | None) -> Steps[SniSelector]:
-    """Return the certificates of a port, the running ones while they stay."""
-    before = None if previous is None else previous.names.get(bind.key)
-    if previous is not None and before is not None and previous.tls_keys.get(bind.key) == tls_keys(bind):
-        return before
-    return (yield from SniSelector.steps(bind.listeners, before))

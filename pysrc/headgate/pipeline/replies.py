@@ -27,9 +27,11 @@ REPLIES: dict[str, ReplyRow] = {
     "method_not_allowed": ReplyRow(405, "method not allowed", "InvalidRequest"),
     "misdirected": ReplyRow(421, "misdirected request", "InvalidRequest"),
     "listener_not_found": ReplyRow(404, "listener not found", "NotFound"),
+    "bind_not_found": ReplyRow(404, "bind not found", "NotFound"),
     "route_not_found": ReplyRow(404, "route not found", "NotFound"),
     "body_too_large": ReplyRow(413, "", "InvalidRequest"),
     "no_valid_backends": ReplyRow(500, "no valid backends", "Internal"),
+    "invalid_backend": ReplyRow(500, "invalid backend type", "Internal"),
     "internal": ReplyRow(500, "internal error", "Internal"),
     "upstream_protocol": ReplyRow(502, "upstream call failed: invalid response", "UpstreamFailure"),
     "response_too_large": ReplyRow(502, "", "UpstreamFailure"),
@@ -82,7 +84,9 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
 )
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",
-    "method_not_allowed": "CONNECT",
+    "method_not_allowed": "CONNECT where there are no tunnels, any other method where there is nothing else",
+    "bind_not_found": "CONNECT to a port that nobody serves",
+    "invalid_backend": "CONNECT to a backend that is neither a host nor a service",
     "doubtful_path": "servers may read the path as one that the route lacks or that another route protects; or "
     "`pathNormalization: refuse`",
     "misdirected": "the host is not one of the TLS listener that was chosen",

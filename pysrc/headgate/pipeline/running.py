@@ -149,6 +149,14 @@ class RunningConfiguration:
         """Return the handler of a request that another worker relays, None if there is none."""
         return None if self._mcp is None else self._mcp.relayed(key)
 
+    def name_certificates(self, bind: Bind) -> Steps[None]:
+        """Take the certificates of a port, the running ones while they stay."""
+        previous = self._previous
+        before = None if previous is None else previous.names.get(bind.key)
+        if previous is None or before is None or previous.tls_keys.get(bind.key) != tls_keys(bind):
+            before = yield from SniSelector.steps(bind.listeners, before)
+        self.names[bind.key] = before
+
     def activate(self) -> None:
         """Swap the plans in; requests in flight keep the ones they started with."""
         self.worker.set_replies(engine_replies())

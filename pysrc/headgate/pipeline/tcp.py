@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from headgate.ir.backend import HostBackend, RouteBackend, ServiceBackend
 from headgate.ir.bind import Bind
@@ -15,6 +16,8 @@ from headgate_engine.link.proxy_header import ProxyRules
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.route.table import HostTable
 from headgate_engine.steps.authorization import AuthorizationStep
+
+CONNECT_MODES: Final = {"deny": 0, "route": 1, "tunnel": 2}
 
 
 def gate(frontend: Frontend, environment: Environment) -> AuthorizationStep | None:
@@ -35,6 +38,11 @@ def proxy_rules(bind: Bind, frontend: Frontend) -> ProxyRules | None:
     if accepted is None:
         return None
     return ProxyRules(accepted.version != "v2", accepted.version != "v1", accepted.strict)
+
+
+def connect_mode(bind: Bind, frontend: Frontend) -> int:
+    """Return what a port does with CONNECT (plan.plans.ConnectMode)."""
+    return CONNECT_MODES["tunnel" if bind.tunnels else frontend.connect]
 
 
 def protocol_of(bind: Bind) -> str:

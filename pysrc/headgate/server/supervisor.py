@@ -230,7 +230,7 @@ class Supervisor:
         opened: set[str] = set()
         errors = []
         for bind in gateway.binds:
-            if bind.key in self._sockets:
+            if bind.key in self._sockets or bind.internal:
                 continue
             if taken(bind.host, bind.port):
                 errors.append(f"{bind.key}: {bind.address} is already in use")

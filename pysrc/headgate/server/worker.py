@@ -110,6 +110,7 @@ class WorkerProcess:
         if len(self._wake_fds) > 1 and epoll_descriptor(loop) >= 0:
             loads = WorkerLoads(self._segment, len(self._wake_fds))
             self._shared_accept = SharedAccept(self._worker, loads, self._wake_fds)
+        self._worker.ports = self._ports
         self._watching = Watching(self._worker, self._segment)
         heartbeat = Heartbeat(self._segment, self._index, loop)
         heartbeat.beat()
@@ -269,17 +270,20 @@ class WorkerProcess:
         handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
         for key in running.binds:
             known = key in self._acceptors
-            if not known:
+            if key not in self._ports:
                 self._ports[key] = Port(self._worker, key)
-            set_keepalives(self._sockets[key], gateway.frontend.keepalives)
             self._ports[key].secure(running.names.get(key), handshake_s)
+            if key not in self._sockets:
+                continue
+            set_keepalives(self._sockets[key], gateway.frontend.keepalives)
             if not known:
                 self._acceptors[key] = self._acceptor(key, self._ports[key])
                 await self._acceptors[key].start()
         if before is None and self._shared_accept is not None:
             self._shared_accept.start()
-        for key in self._acceptors.keys() - running.binds.keys():
-            spawn("stop accepting", self._acceptors.pop(key).stop())
+        for key in self._ports.keys() - running.binds.keys():
+            if key in self._acceptors:
+                spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
             self._ports.pop(key, None)
 

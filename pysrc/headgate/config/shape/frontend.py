@@ -111,7 +111,7 @@ TRACING: Final = Object(
     one_of=TARGET_KEYS,
 )
 CONNECT: Final = Object(
-    "Connect", {"mode": required(WordChoice("ConnectMode", ("deny", "route", "tunnel"), ("route", "tunnel")))}
+    "Connect", {"mode": required(WordChoice("ConnectMode", ("deny", "route", "tunnel")))}
 )
 FRONTEND: Final = Object(
     "FrontendPolicies",

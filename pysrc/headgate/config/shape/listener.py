@@ -58,10 +58,10 @@ BIND: Final = Object(
             WordChoice(
                 "TunnelProtocol",
                 ("direct", "proxy", "connect", "hboneWaypoint", "hboneGateway"),
-                ("connect", "hboneWaypoint", "hboneGateway"),
+                ("hboneWaypoint", "hboneGateway"),
             )
         ),
-        "mode": optional(WordChoice("BindMode", ("standard", "internal"), ("internal",))),
+        "mode": optional(WordChoice("BindMode", ("standard", "internal"))),
     },
 )
 GATEWAY: Final = Object(
