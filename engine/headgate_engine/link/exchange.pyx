@@ -47,7 +47,8 @@ cdef class Exchange(RequestCore):
         return advance(self)
 
     cdef int connect(self) except -1:
-        return self.attempt.connect(False)
+        cdef UpstreamAttempt attempt = self.attempt      # a refusal puts another one into its place
+        return attempt.connect(False)
 
     # -- what backends ask for -----------------------------------------------------------------------------------------
     cdef int forward_to(self, Pool pool, EndpointState endpoint) except -1:
@@ -234,6 +235,7 @@ cdef class Exchange(RequestCore):
         return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
 
     cdef int attempt_failed(self, bint bytes_seen, bint repeatable, str detail) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
         if self.tunnel is not None:
             return self.finish(END_CLEAN)
         self.ctx.error = detail
@@ -241,14 +243,14 @@ cdef class Exchange(RequestCore):
         if self.responding():
             if self.observer is not None:
                 self.observer.response_broke(detail)
-            self.attempt.report_failure()
-            return self.attempt.pipe.broke(self, detail)
+            attempt.report_failure()
+            return attempt.pipe.broke(self, detail)
         if repeatable:
             self.ctx.error = None
-            return self.attempt.connect(True)
+            return attempt.connect(True)
         if self.observer is not None:
             self.observer.attempt_ended(0, detail)
-        self.attempt.report_failure()
+        attempt.report_failure()
         if self._retry():
             return 0
         if bytes_seen:
