@@ -499,7 +499,6 @@ def _port(RequestContext ctx):
 
 
 def _raw_address(RequestContext ctx):
-    # Of a request that another worker relays there is only what the client's address is.
     return getattr(ctx.connection, "raw_host", None) or _address(ctx)
 
 

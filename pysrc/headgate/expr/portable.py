@@ -11,9 +11,10 @@ import ipaddress
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from headgate_engine.context.headers import MessageHead
 from headgate_engine.expr.addresses import Address, Network
 from headgate_engine.expr.values import Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint
-from headgate_engine.expr.views import HeaderFields, UriText
+from headgate_engine.expr.views import FUNCTIONS, HeaderFields, UriText
 
 
 def _text(data: bytes) -> str:
@@ -22,6 +23,18 @@ def _text(data: bytes) -> str:
 
 def _pairs(value: Mapping[Any, Any]) -> list[Any]:
     return [[portable(key), portable(item)] for key, item in value.items()]
+
+
+def _lines(value: HeaderFields) -> list[list[str]]:
+    raw = FUNCTIONS["raw", True][0](value)
+    return [[name, line] for name, lines in raw.cel_items() for line in lines]
+
+
+def _fields(lines: list[list[str]]) -> HeaderFields:
+    head = MessageHead()
+    for name, line in lines:
+        head.add(name, line)
+    return HeaderFields(head)
 
 
 # By type: the tag, the content of a value, and the value of a content.
@@ -39,6 +52,7 @@ _KINDS: Final[dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]]
         lambda found: Redacted(base64.b64decode(found)),
     ),
     UriText: ("uri", str, UriText),
+    HeaderFields: ("fields", _lines, _fields),
     Address: ("ip", lambda value: value.cel_text(), lambda found: Address(ipaddress.ip_address(found))),
     Network: ("cidr", lambda value: value.cel_text(), lambda found: Network(ipaddress.ip_interface(found))),
     TypeValue: ("type", lambda value: value.name, TypeValue),
@@ -55,8 +69,6 @@ def portable(value: Any) -> Any:
     """Return the JSON of a value. Raises TypeError for what no expression results in."""
     if value is None or type(value) in (bool, int, float, str):
         return value
-    if type(value) is HeaderFields:
-        value = value.cel_json()
     found = _KINDS.get(type(value))
     if found is None:
         raise TypeError(f"no value of an expression: {type(value).__name__}")

@@ -38,10 +38,12 @@ def test_a_value_arrives_as_it_was(text: str, use: str) -> None:
         assert found.reveal() == value.reveal() == "token"
 
 
-def test_fields_arrive_as_a_map() -> None:
-    ctx = make_context("GET", "/", "a.test", [("x-one", "1"), ("x-two", "a"), ("x-two", "b")])
+def test_fields_arrive_as_fields() -> None:
+    ctx = make_context("GET", "/", "a.test", [("X-One", "1, 2"), ("x-two", "a"), ("x-two", "\u00fc")])
     value: Any = compile_expression("request.headers").evaluate(ctx)
-    assert restored(json.loads(json.dumps(portable(value)))) == {"x-one": "1", "x-two": ["a", "b"]}
+    ctx.metadata = {"h": restored(json.loads(json.dumps(portable(value))))}
+    text = "[metadata.h['x-ONE'], metadata.h['X-Two'][1], metadata.h.split()['x-one'][1], string(has(metadata.h.nope))]"
+    assert compile_expression(text).evaluate(ctx) == ["1, 2", "\u00fc", "2", "false"]
 
 
 def test_other_objects_are_refused() -> None:
