@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec node-peers conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
+.PHONY: run test test-cost test-http2 h2spec node-peers llm-clients conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -38,6 +38,10 @@ test-cost: $(VENV)/.test-deps ## the same, and writes the processor time of each
 node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
 	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-sequential-thinking oidc-provider@9
+
+llm-clients: $(VENV)/.test-deps ## LiteLLM's and more of LangChain's clients (250 MB from PyPI), and their tests
+	$(BIN)/pip install -q --group llm-clients
+	$(BIN)/python -m pytest tests/end_to_end/test_llm_clients.py
 
 conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }

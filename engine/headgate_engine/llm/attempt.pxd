@@ -11,6 +11,8 @@ cdef enum ModelPlace:
     MODEL_IN_PATH = 2
     MODEL_IN_QUERY = 3
     MODEL_IN_FORM = 4
+    MODEL_ASIDE = 5              # in a field of the head, or in an id: the body does not say it
+    MODEL_IN_SESSION = 6         # in the session of a realtime request
 
 cdef class LlmAttempt:
     # One try at one provider. `usage` is what the provider counted, or what was estimated before it was asked; None when
@@ -46,6 +48,11 @@ cdef class LlmCall:
     cdef bytes deployment                # model in a path of Azure's, and the target that says the same; None: it is no such
     cdef bytes target_line
     cdef readonly bint arrays            # a stream of generateContent is wanted as a JSON array, not as events
+    cdef bytes asked_model, asked_provider     # fields of the head that name them; None: there are none
+    cdef bytes bound                     # the account that ids in the request belong to; None: it has none
+    cdef bint guarded_id                 # one of them was made where guards looked on
+    cdef bytes provider_name             # the provider that the request goes to whatever its model; None: models decide
+    cdef bytes id_place                  # what ids in the answer are sealed with; None: they stay
     cdef bint opaque                     # nothing of request and answer is read or edited
     cdef object entry                    # llm.target.ModelEntry
     cdef list tried                      # llm.target.LlmTarget, in order

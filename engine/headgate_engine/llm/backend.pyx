@@ -11,6 +11,7 @@ from headgate_engine.llm.array_tap cimport array_tap
 from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
 from headgate_engine.llm.fan cimport FanPool, fan_pool
 from headgate_engine.llm.guarded cimport guard_tap
+from headgate_engine.llm.id_tap cimport id_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
 from headgate_engine.llm.public cimport PublicModel
@@ -94,6 +95,9 @@ cdef class LlmBackend(Backend):
             request.plan_retries(plan)
         return 0
 
+    cdef bint reads_body(self, RoutedRequest request) except -1:
+        return not self.router.passes_unread(request.ctx, request.backend.max_body)
+
     cdef int dispatch(self, RoutedRequest request) except -1:
         cdef RequestContext ctx = request.ctx
         if ctx.trace is not None:
@@ -166,6 +170,8 @@ cdef class LlmBackend(Backend):
             call.kept_back = (request.backend.first_words_ns != 0 and request.retries is not None
                               and request.retries.left > 0)
             request.tap = guard_tap(call, request.tap, (<LlmTarget>call.target).max_answer)
+            if call.id_place is not None:
+                request.tap = id_tap(request.tap, self.router.resources.ids, call.id_place)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request

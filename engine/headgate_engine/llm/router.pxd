@@ -6,6 +6,7 @@ from headgate_engine.link.endpoints cimport EndpointState
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.formats cimport RouteMap
 from headgate_engine.llm.prices cimport PriceList
+from headgate_engine.llm.resources cimport Resources
 from headgate_engine.llm.target cimport LlmTarget, ModelEntry
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.plans cimport BackendPlan
@@ -32,6 +33,7 @@ cdef class ModelRouter:
     cdef public PriceList prices         # None: no catalog is configured
     cdef public bint log_payload               # the request log wants prompts and answers
     cdef public object wanted            # llm.content_capture.Wanted: what expressions want to know; None: nothing
+    cdef public Resources resources      # what clients keep at providers; None: an `ai` backend
     cdef public Py_ssize_t max_body      # bytes that a coded body may have when it is read
     cdef bytes model_list                # what everybody sees; None: rules decide
     cdef readonly bint allows_unknown    # a configured route says what becomes of paths that no suffix names
@@ -44,7 +46,9 @@ cdef class ModelRouter:
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path)
     cdef Reply _models(self, RequestContext ctx, bytes path)
     cdef Reply _select(self, RequestContext ctx, LlmCall call)
-    cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models)
+    cdef Reply _aside(self, RequestContext ctx, LlmCall call, bytes path)
+    # Whether the body of the request may go on unread: it is longer than `most`, and the head says where it goes.
+    cdef bint passes_unread(self, RequestContext ctx, Py_ssize_t most) except -1
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body)
     cdef int _point(self, RequestContext ctx, LlmCall call, LlmTarget target) except -1
     cdef bint _stays_loose(self, RequestContext ctx) except -1

@@ -6,6 +6,7 @@ from headgate_engine.llm.formats import DEFAULT_ROUTES as DEFAULT_ROUTES
 from headgate_engine.llm.formats import RouteMap
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import PublicModel
+from headgate_engine.llm.resources import Resources
 from headgate_engine.llm.target import ModelEntry, VirtualEntry
 from headgate_engine.plan.retry import RetryPlan
 
@@ -18,11 +19,8 @@ COUNTING: frozenset[str]
 BY_BODY: frozenset[str]
 RAW_PREDICT: frozenset[bytes]
 BY_PATH: frozenset[str]
-REASONS: dict[int, str]
 BODY_TOO_LONG: Reply
 
-def refusal(status: int, code: str, message: str) -> Reply: ...
-def not_found(model: str) -> Reply: ...
 
 class LlmChoice:
     """C face only: the outcome of a choice."""
@@ -48,6 +46,7 @@ class ModelRouter:
     log_payload: bool
     wanted: CaptureOptions | None
     max_body: int
+    resources: Resources | None
     @property
     def models(self) -> tuple[PublicModel, ...]: ...
     @property

@@ -9,18 +9,19 @@ from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, M
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
-    MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_NOWHERE, LlmCall)
+    MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
     asked_path, edited, estimated, finally_edited, make_fit, name_deployment, short_limits, tell_request, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
-from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport (
-    PublicModel, allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models,
-    sources_due)
+    allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models, sources_due)
 from headgate_engine.llm.content_capture cimport CaptureOptions
+from headgate_engine.llm.replies cimport refusal
+from headgate_engine.llm.resources cimport renamed
+from headgate_engine.llm.selection cimport DENIED, bound_anywhere, bound_model, first_model, not_found
 from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
@@ -46,18 +47,9 @@ BY_BODY = frozenset(("completions", "responses", "text", "embeddings", "rerank",
 RAW_PREDICT = frozenset((b":rawPredict", b":streamRawPredict"))
 # Formats whose paths name the model and say whether a stream is wanted.
 BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
-REASONS = {403: "Authorization", 404: "NotFound", 502: "UpstreamFailure"}
 
 
 cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
-
-
-def refusal(int status, str code, str message):
-    """The error object of LLM routes."""
-    body = json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}},
-                      separators=(",", ":")).encode()
-    return Reply(status, body, ((b"content-type", b"application/json"),),
-                 REASONS.get(status, "InvalidRequest"))
 
 
 cdef Reply NOT_JSON = refusal(400, "invalid_request_body", "the request body is not a JSON object")
@@ -75,13 +67,8 @@ cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not 
 cdef Reply UNKNOWN_PATH = refusal(
     403, "unknown_path", "the guards of this model cannot read requests to this path; `routes` can allow it")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
-cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
 cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
-
-
-def not_found(str model):
-    return refusal(404, "model_not_found", f"model {model!r} is not served here")
 
 
 cdef Reply unsupported(LlmCall call, LlmTarget target):
@@ -138,6 +125,12 @@ cdef class ModelRouter:
         if call is None:
             call = LlmCall.__new__(LlmCall)
             path = asked_path(head, call)
+            if self.resources is not None:
+                choice.reply = self.resources.open_target(ctx, call)
+                if choice.reply is not None:
+                    return choice
+                if call.bound is not None:
+                    path = head.data[head.target_off:head.target_off + head.path_len]
             if self.sole_entry is None and is_model_list(path) and (model_span(path) is None or head.method == "GET"):
                 choice.reply = self._models(ctx, path)
                 choice.waits = sources_due(self.models)
@@ -151,6 +144,10 @@ cdef class ModelRouter:
                 choice.reply = self._models(ctx, path)
                 return choice
             call.wanted = self.wanted
+            if self.resources is not None and call.format in LOOSE:
+                choice.reply = self.resources.listed(ctx, path)
+                if choice.reply is not None:
+                    return choice
             choice.reply = self._read(ctx, call, path)
             if choice.reply is None:
                 ctx.llm = call                       # conditions and rules may ask what the request says
@@ -164,6 +161,8 @@ cdef class ModelRouter:
         else:
             if call.target_line is not None:
                 head.set_target(call.target_line, len(call.target_line))
+            if self.resources is not None:
+                self.resources.clear(ctx)
             ctx.body = call.body                     # the next attempt begins with what the client sent
             if call.coded is not None:
                 head.drop_id(H_CONTENT_ENCODING)
@@ -197,6 +196,9 @@ cdef class ModelRouter:
             choice.tap = bedrock_tap(call, format_route)
         elif not call.opaque:
             choice.tap = native_tap(call, format_route)
+        if self.resources is not None and format_route.translation is None and (
+                call.format == "responses" or call.format in LOOSE and not call.opaque):
+            call.id_place = self.resources.place_of(ctx, target)
         self._point(ctx, call, target)
         if target.guarded and call.format in LOOSE and not self._stays_loose(ctx):
             choice.reply = UNKNOWN_PATH
@@ -207,6 +209,14 @@ cdef class ModelRouter:
         choice.endpoint = target.endpoint
         choice.spare = (<ModelEntry>call.entry).size - 1
         return choice
+
+    cdef bint passes_unread(self, RequestContext ctx, Py_ssize_t most) except -1:
+        cdef MessageHead head = ctx.head
+        cdef bytes path
+        if self.resources is None or 0 <= head.content_length <= most or self.open_paths or self.allows_unknown:
+            return False
+        path = head.data[head.target_off:head.target_off + head.path_len]
+        return self.routes.named(path, len(path)) is None and self.resources.passes_unread(ctx, path, most)
 
     cdef str format_of(self, RequestContext ctx):
         cdef MessageHead head = ctx.head
@@ -235,7 +245,7 @@ cdef class ModelRouter:
                 return NO_UPGRADE                # what is said there would be neither guarded nor counted
             # Frames that are compressed could not be read for usage.
             head.drop_field(b"sec-websocket-extensions", 24)
-            return self._read_query(ctx, call)
+            return self._read_query(ctx, call, path)
         span = None if call.format in BY_BODY else model_span(path)
         if span is not None and (call.format != "messages" or path[span[1]:] in RAW_PREDICT):
             call.place = MODEL_IN_PATH
@@ -252,8 +262,13 @@ cdef class ModelRouter:
                 return reply
         if call.deployment is not None and ctx.body and not name_deployment(ctx, call):
             return NOT_JSON
+        reply = self.resources.open_body(ctx, call) if self.resources is not None and ctx.body else None
+        if reply is not None:
+            return reply
         # What says it is a form and is JSON is read as what it is: some providers do.
-        if media_type_is(head, b"multipart/form-data", 19) and not ctx.body.lstrip().startswith(b"{"):
+        if not ctx.body and call.format in LOOSE:
+            pass                             # without one, or it goes on unread
+        elif media_type_is(head, b"multipart/form-data", 19) and not ctx.body.lstrip().startswith(b"{"):
             found = set(FORM_MODEL.findall(ctx.body)) if call.place == MODEL_NOWHERE else ()
             if len(found) > 1:
                 return TWO_MODELS
@@ -272,9 +287,13 @@ cdef class ModelRouter:
                     return reply
         elif not loose and call.place == MODEL_NOWHERE:
             return NOT_JSON
-        if call.place == MODEL_NOWHERE and self.sole_entry is None:
-            return NO_MODEL
-        return None
+        return self._aside(ctx, call, path)
+
+    cdef Reply _aside(self, RequestContext ctx, LlmCall call, bytes path):
+        """Looks elsewhere for a model that neither path nor body names."""
+        if call.place != MODEL_NOWHERE or self.sole_entry is not None:
+            return None
+        return self.resources.aside(ctx, call, path) if self.resources is not None and call.format in LOOSE else NO_MODEL
 
     def _peeked(self, LlmCall call, bint loose):
         cdef ChatPeek peek = self.peek
@@ -302,7 +321,7 @@ cdef class ModelRouter:
         call.requested = peek.model_bytes()
         return None
 
-    def _read_query(self, RequestContext ctx, LlmCall call):
+    def _read_query(self, RequestContext ctx, LlmCall call, bytes path):
         for name, value in parse_qsl(ctx.head.query.lstrip("?"), keep_blank_values=True):
             if name == "model":
                 if call.place == MODEL_IN_QUERY:
@@ -311,7 +330,7 @@ cdef class ModelRouter:
                     return BAD_MODEL
                 call.place = MODEL_IN_QUERY
                 call.requested = value.encode()
-        return NO_MODEL if call.place == MODEL_NOWHERE and self.sole_entry is None else None
+        return self._aside(ctx, call, path)
 
     def _decode(self, RequestContext ctx, LlmCall call):
         given = ctx.head.get("content-encoding")
@@ -336,11 +355,17 @@ cdef class ModelRouter:
         cdef VirtualEntry virtual
         cdef bint denied = False
         ctx.requested_model = call.requested
+        if call.bound is not None and call.requested is None and call.provider_name is None:
+            return bound_anywhere(ctx, call, self.models, self.virtual, self.resources)
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
             return NOT_ALLOWED
         if self.sole_entry is not None:
             call.entry = self.sole_entry
             return None
+        if call.provider_name is not None:
+            return self.resources.select(ctx, call)
+        if call.bound is not None:
+            return bound_model(ctx, call, self.models, self.virtual)
         virtual = self.virtual.get(call.requested)
         if virtual is not None:
             if virtual.conditions is not None:
@@ -350,36 +375,13 @@ cdef class ModelRouter:
             if found is None:
                 return NO_TARGET
             if isinstance(found, tuple):
-                return self._first(ctx, call, <tuple>found)
+                return first_model(ctx, call, <tuple>found, False)
             call.entry = found
             if (<ModelEntry>found).guarded:
                 tell_request(ctx, call)
                 call.entry = permitted(<ModelEntry>found, ctx, &denied)
             return None if call.entry is not None else DENIED if denied else NOT_RESOLVED
-        return self._first(ctx, call, self.models)
-
-    cdef Reply _first(self, RequestContext ctx, LlmCall call, tuple models):
-        """The first model whose pattern, fields and rules all hold."""
-        cdef PublicModel model
-        cdef bint denied = False
-        cdef bint told = False
-        cdef bint named = models is self.models      # those of a virtual model's target fit already
-        for model in models:
-            if named and not (<ModelPattern>model.names).fits(call.requested):
-                continue
-            if model.matches is not None and not model.matches.fits(ctx):
-                continue
-            if model.rules is not None:
-                if model.reads_body and not told:
-                    told = True
-                    tell_request(ctx, call)
-                if not model.rules.permits(ctx):
-                    denied = True
-                    continue
-            call.entry = model.entry
-            call.known = call.known or "*" not in model.pattern
-            return None
-        return DENIED if denied else not_found(call.requested.decode("utf-8", "replace"))
+        return first_model(ctx, call, self.models, True)
 
     # -- what the provider gets ----------------------------------------------------------------------------------------
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body):
@@ -398,6 +400,8 @@ cdef class ModelRouter:
         call.format_route = target.format_route_of(call.format, call.model)
         if call.format_route is None:
             return estimated(ctx, call, body, target.added) if call.format in COUNTING else unsupported(call, target)
+        if call.place == MODEL_IN_SESSION and model != requested:
+            ctx.body = renamed(body, call.model)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_include_usage and (<FormatRoute>call.format_route).upstream == "completions"

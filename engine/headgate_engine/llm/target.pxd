@@ -23,6 +23,7 @@ cdef class FormatRoute:
     cdef bytes head                      # of the path; None: the client's path behind `prefix`
     cdef bytes tail, stream_tail         # behind the model; head alone when tail is None
     cdef bytes prefix, strip
+    cdef bytes other                     # in the place of `prefix` for paths that do not begin with `strip`; None: the same
     cdef readonly bint keep_query, keep_path
     cdef public object pool              # link.pool.Pool of another host than the provider's; None: the plan's
     cdef public bytes authority          # of that host
@@ -38,6 +39,7 @@ cdef class LlmEdits:
 cdef class LlmTarget:
     # One provider of one model entry.
     cdef readonly BackendPlan plan       # pool, steps, time-outs
+    cdef public bytes account            # the provider's account, for ids of what is kept there
     cdef readonly bytes provider         # name in logs and metrics
     cdef readonly dict families          # family of the model -> client format -> FormatRoute
     cdef readonly object family          # family(model) -> str; None: the only one is ""

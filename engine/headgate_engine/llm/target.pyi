@@ -105,6 +105,7 @@ class LlmTarget:
 
     plan.endpoints, if set, has the one endpoint whose health is watched. own_key: a `key` in the client's query (where
     Gemini's clients may put theirs) does not reach the provider. rest: the format of paths that no suffix names.
+    account: names the provider's account in ids of what is kept there.
     max_answer: bytes of an answer that is kept whole, to be translated or guarded.
     added: tokens of the prompts that the gateway adds to requests, by estimate.
     guarded: whether prompts or answers are checked or added to, so that requests in an unknown format are refused.
@@ -116,6 +117,7 @@ class LlmTarget:
     rest: str | None
     added: int
     max_answer: int
+    account: bytes
     guarded: bool
     rules: AuthorizationStep | None
     matches: HeaderMatches | None

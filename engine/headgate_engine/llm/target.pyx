@@ -34,6 +34,7 @@ cdef class FormatRoute:
         self.stream_tail = self.tail if path.stream_tail is None else path.stream_tail.encode()
         self.prefix = path.prefix.encode()
         self.strip = path.strip.encode()
+        self.other = None if path.other is None else path.other.encode()
         self.keep_query = path.keep_query
         self.keep_path = path.keep_path
         self.query = path.query.encode()
@@ -47,6 +48,8 @@ cdef class FormatRoute:
         if suffix and suffix[0] == "/":
             found = self.prefix + suffix.encode()
         elif self.head is None:
+            if self.other is not None and not path.startswith(self.strip + b"/"):
+                return self.other + path + query
             rest = path[len(self.strip):] if self.strip and path.startswith(self.strip + b"/") else path
             found = self.prefix + rest
         elif suffix:
@@ -90,6 +93,7 @@ cdef class LlmTarget:
         self.endpoint = None if plan.endpoints is None else <EndpointState>(<EndpointSet>plan.endpoints).endpoints[0]
         self.short_limit = short_limit
         self.max_answer = plan.max_body
+        self.account = b""
         self.mixed = hash_of(plan.name.encode())
 
     cdef FormatRoute format_route_of(self, str format, str model):

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from headgate.config.policy import authorization, prompt_enrichment, prompt_guard
-from headgate.ir.model import BodyEdits, LlmModel, LlmRouter, PromptCaching, VirtualModel
+from headgate.ir.model import BodyEdits, LlmModel, LlmResources, LlmRouter, PromptCaching, VirtualModel
 
 Json = dict[str, Any]
 
@@ -58,6 +58,16 @@ def router(backend: LlmRouter) -> Json:
     shown: Json = {"models": [model.key for model in backend.models]}
     if backend.virtual_models:
         shown["virtualModels"] = [_virtual(one) for one in backend.virtual_models]
+    if backend.resources != LlmResources():
+        found = backend.resources
+        shown["resources"] = {
+            "providers": [one.account for one in found.providers],
+            "defaultProvider": found.default_provider,
+            "lists": "shared" if found.shared_lists else "own",
+        }
+        rules = next((one.rules for one in found.providers if one.rules is not None), None)
+        if rules is not None:
+            shown["resources"]["authorization"] = authorization.dump(rules)
     return shown
 
 

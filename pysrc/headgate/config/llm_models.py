@@ -22,7 +22,7 @@ from headgate.config.routes import values
 from headgate.config.tls_material import backend_tls
 from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
-from headgate.ir.model import BodyEdits, LlmModel, LlmRouter
+from headgate.ir.model import NO_EDITS, BodyEdits, LlmModel, LlmResources, LlmRouter
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.prompt_guard import PromptGuard, combined
@@ -36,12 +36,13 @@ VERTEX_KEYS: Final = ("vertexProject", "vertexRegion")
 
 @dataclass(frozen=True, slots=True)
 class _Resolved:
-    """A model with what it inherits from the provider it refers to. `name`: of that provider, empty without one."""
+    """A model with what it inherits from the provider it refers to. `account`: its name, empty without one."""
 
     vendor: Vendor
     params: Record
     defaults: Record | None
     pinned: str | None
+    account: str = ""
 
 def specificity(pattern: str) -> int:
     """Return the number of characters of a model pattern that are not `*`."""
@@ -99,8 +100,39 @@ class Models:
             internal_models=tuple(internal),
             virtual_models=virtual,
             max_body_bytes=max_body_bytes,
+            resources=self._resources(),
             routes=() if self.above is None else self.above.routes,
         )
+
+    def _resources(self) -> LlmResources:
+        """Return what `resources` says of requests that name no model."""
+        record = self.section.get("resources")
+        if record is None:
+            return LlmResources()
+        default = record.get("defaultProvider")
+        names = list(record.get("providers") or ())
+        for key, given in (("defaultProvider", [default]), ("providers", names)):
+            for name in given:
+                if name is not None and name not in self.providers:
+                    self.context.fault(Problem.REFERENCE, record, key, f"no provider is named {name!r}")
+        found = [
+            self._resource(record, name)
+            for name in dict.fromkeys((*names, *([] if default is None else [default])))
+            if name in self.providers
+        ]
+        return LlmResources(
+            providers=tuple(model for model in found if model is not None),
+            default_provider=default,
+            shared_lists=record.get("lists") == "shared",
+        )
+
+    def _resource(self, record: Record, name: str) -> LlmModel | None:
+        """Return a provider as a model that takes requests which name none. Nothing edits or guards their bodies."""
+        choice = Record(record.node, record.path, {"reference": name})
+        fields = {"name": "*", "id": f"provider:{name}", "provider": choice}
+        fields["authorization"] = record.get("authorization")
+        model = self._model(Record(record.node, record.path, fields), -1)
+        return None if model is None else replace(model, edits=NO_EDITS, pinned_model=None)
 
     def _warn_of_ways_round(self, public: list[LlmModel]) -> None:
         """Warn of models whose authorization only sends a request on to a model without any."""
@@ -146,7 +178,7 @@ class Models:
             if isinstance(choice, Record) and "reference" in choice:
                 return None
         vendor = self._vendor(record, choice, params, name)
-        return None if vendor is None else self._built(record, index, _Resolved(vendor, params, defaults, pinned))
+        return None if vendor is None else self._built(record, index, _Resolved(vendor, params, defaults, pinned, name))
 
     def _vendor(self, record: Record, choice: Any, params: Record, reference: str) -> Vendor | None:
         if choice is None:
@@ -202,6 +234,7 @@ class Models:
             rules=None if record.get("authorization") is None else self._rules(record["authorization"]),
             rest=record.get("passthrough"),
             tokenize=found.params.get("tokenize", False),
+            account=found.account,
         )
 
     def _rules(self, record: Record) -> Authorization:

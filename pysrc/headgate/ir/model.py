@@ -144,7 +144,8 @@ class LlmModel:
     `pinned_model` replaces the model that the client has named. `key` is the backend name (`llm:model:<id>` or
     `llm:model:<name>:<index>`), `index` the position in the file. A request must fulfil all conditions of at least one
     of `matches`, and the `rules`. `rest` tells how requests are treated whose path has no known suffix. With
-    `tokenize`, the tokens of a prompt are estimated and charged to token limits before the request is sent.
+    `tokenize`, the tokens of a prompt are estimated and charged to token limits before the request is sent. `account`
+    is the name of its provider in the file, empty if it has none.
     """
 
     key: str
@@ -159,6 +160,21 @@ class LlmModel:
     rules: Authorization | None = None
     rest: Literal["detect", "opaque"] | None = None
     tokenize: bool = False
+    account: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlmResources:
+    """What becomes of requests that name no model: for files, batches, stored responses and the like.
+
+    `providers` are those that clients may choose by name, each as a model whose rules are those of the resources.
+    `default_provider` is the name of the one that takes requests without a choice. With `shared_lists`, callers that
+    are known may read lists of what all callers have made.
+    """
+
+    providers: tuple[LlmModel, ...] = ()
+    default_provider: str | None = None
+    shared_lists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +216,7 @@ class LlmRouter:
     internal_models: tuple[LlmModel, ...] = ()
     virtual_models: tuple[VirtualModel, ...] = ()
     max_body_bytes: int = 2_097_152
+    resources: LlmResources = LlmResources()
     routes: tuple[tuple[str, str], ...] = ()
 
 

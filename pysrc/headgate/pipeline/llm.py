@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from headgate.backend.llm import copilot
+from headgate.backend.llm.bound_ids import BoundIds, account_of
 from headgate.backend.llm.credentials import brings_key
 from headgate.backend.llm.format_routes import format_routes_of
 from headgate.backend.llm.long_bodies import reading_step
@@ -16,7 +17,16 @@ from headgate.backend.llm.model_ids import model_ids
 from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate.backend.llm.own_errors import speak
 from headgate.ir.endpoint import Endpoint
-from headgate.ir.model import NO_EDITS, AiBackend, BodyEdits, LlmModel, LlmRouter, VirtualModel, VirtualTarget
+from headgate.ir.model import (
+    NO_EDITS,
+    AiBackend,
+    BodyEdits,
+    LlmModel,
+    LlmResources,
+    LlmRouter,
+    VirtualModel,
+    VirtualTarget,
+)
 from headgate.ir.policy.health import Eviction, Health
 from headgate.ir.policy.prompt_guard import PromptEnrichment
 from headgate.ir.policy.retry import RetryPolicy
@@ -36,6 +46,7 @@ from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.estimate import tokens_of_document
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.public import HeaderMatches, PublicModel
+from headgate_engine.llm.resources import Resources
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.llm.target import VirtualEntry as VirtualEntry
@@ -95,7 +106,16 @@ class LlmCompiler:
         """Return the backend of an `llm` section."""
         models = [self._public(model) for model in router.models]
         virtual = [self._virtual(one) for one in router.virtual_models]
-        return self._equipped(ModelRouter(models, virtual, routes=dict(router.routes), failover=self._failover()))
+        found = ModelRouter(models, virtual, routes=dict(router.routes), failover=self._failover())
+        found.resources = self._resources(router.resources)
+        return self._equipped(found)
+
+    def _resources(self, found: LlmResources) -> Resources | None:
+        if self._env.sealer is None:
+            return None
+        providers = {model.account: self._public(model) for model in found.providers}
+        ids = BoundIds(self._env.sealer("llm resource").stable())
+        return Resources(ids, providers, found.default_provider, shared_lists=found.shared_lists)
 
     def _equipped(self, router: ModelRouter) -> LlmBackend:
         router.prices = self._prices
@@ -202,6 +222,7 @@ class LlmCompiler:
         )
         target.own_key = brings_key(model.policies.auth)
         target.rest = model.rest
+        target.account = account_of(model)
         target.max_answer = self._env.max_answer
         target.added = _added_tokens(model.edits.enrichment)
         target.guarded = bool(model.edits.guard or model.edits.enrichment)

@@ -45,7 +45,7 @@ CREDENTIALS: Final = "headgate.policy.backend_auth"
 OF_LLM: Final = (
     "headgate.pipeline.llm", "headgate.backend.llm.guards.compile", "headgate.backend.llm.guards.step",
     "headgate.backend.llm.long_bodies", "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment", CREDENTIALS,
-    NAMES,
+    NAMES, SEALS,
 )  # fmt: skip
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     HostBackend: (NAMES,),

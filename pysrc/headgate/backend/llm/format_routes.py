@@ -85,6 +85,7 @@ class ProviderPath:
     stream_tail: str | None = None
     prefix: str = ""
     strip: str = ""
+    other: str | None = None
     query: str = ""
     keep_query: bool = True
     keep_path: bool = False
@@ -345,7 +346,7 @@ def _azure(
         return replace(paths[upstream], keep_query=False)
 
     _add_translated(provider, routes, path_of)
-    opaque = ProviderPath(prefix=prefix) if provider.path_override is None else _fixed(provider.path_override)
+    opaque = _azure_opaque(provider, resource)
     for client in OPAQUE:
         routes[client] = native(client, opaque, provider.kind)
     if resource.kind != "foundry":
@@ -357,6 +358,19 @@ def _azure(
         claude[client] = native(client, paths[client], provider.kind)
     _add_translated(provider, claude, path_of)
     return {CLAUDE: claude, OTHERS: routes}, _foundry_family
+
+
+def _azure_opaque(provider: LlmProvider, resource: AzureResource) -> ProviderPath:
+    """Return the paths of files, batches and the like. Azure's own clients bring theirs, which stay as they are."""
+    prefix, version = provider.path_prefix, resource.api_version
+    if provider.path_override is not None:
+        return _fixed(provider.path_override)
+    if resource.kind == "foundry":
+        return ProviderPath(prefix=f"{prefix}/api/projects/{resource.project}/openai/v1", strip="/v1", other=prefix)
+    if version == "v1":
+        return ProviderPath(prefix=f"{prefix}/openai/v1", strip="/v1", other=prefix)
+    place = f"{prefix}/openai/v1" if version == "preview" else f"{prefix}/openai"
+    return ProviderPath(prefix=place, strip="/v1", other=prefix, query=f"api-version={version}")
 
 
 def _azure_realtime(provider: LlmProvider, resource: AzureResource) -> ProviderPath:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from headgate.backend.contract import Identity
+from headgate.backend.caller import owner_of as owner_of
 from headgate.backend.mcp.failure import McpFailure, busy
 from headgate.backend.mcp.replay import Replay
 from headgate.backend.mcp.resuming import KeptAnswers
@@ -24,7 +22,6 @@ logger = logging.getLogger("headgate.mcp")
 
 REAP_SECONDS = 30.0
 MAX_TOMBSTONES = 10_000
-OWNER_BYTES = 16
 RANDOM_BYTES = 16
 
 
@@ -119,29 +116,6 @@ class McpSession(SessionEntry):
         """End the event stream: what would come there is of a session that is none any more."""
         if self.listener is not None:
             self.listener.cancel()
-
-
-def owner_of(context: Identity | None) -> str:
-    """Return a digest of who asks, "" when no policy found that out.
-
-    A session id is no credential: what one subject began no other one may go on with, even with its id (MCP security
-    best practices, session hijacking). A subject is the `sub` of an issuer, a user of basic authentication, an API key.
-    """
-    if context is None:
-        return ""
-    found: list[Any] = []
-    if context.jwt is not None:
-        claims = context.jwt
-        # A token for a program may name no subject, but the program.
-        subject = next(([name, claims[name]] for name in ("sub", "client_id", "azp") if name in claims), None)
-        found.append(["jwt", claims.get("iss"), subject])
-    if context.basic_user is not None:
-        found.append(["basic", context.basic_user])
-    if context.api_key_text is not None:
-        found.append(["key", context.api_key_text.decode("latin-1")])
-    if not found:
-        return ""
-    return hashlib.blake2b(json.dumps(found).encode(), digest_size=OWNER_BYTES).hexdigest()
 
 
 class SessionIds:

@@ -174,6 +174,15 @@ LLM_POLICIES: Final = Object(
         "remoteRateLimit": later(maybe(REMOTE_LIMIT)),
     },
 )
+LLM_RESOURCES: Final = Object(
+    "LlmResources",
+    {
+        "defaultProvider": maybe(STRING),
+        "providers": maybe(ListOf(STRING)),
+        "lists": maybe(WordChoice("ResourceLists", ("own", "shared"))),
+        "authorization": maybe(RULES),
+    },
+)
 LLM: Final = Object(
     "Llm",
     {
@@ -183,6 +192,7 @@ LLM: Final = Object(
         "providers": optional(ListOf(PROVIDER_ENTRY)),
         "models": required(ListOf(MODEL)),
         "virtualModels": optional(ListOf(VIRTUAL_MODEL)),
+        "resources": maybe(LLM_RESOURCES),
         "policies": maybe(LLM_POLICIES),
     },
 )

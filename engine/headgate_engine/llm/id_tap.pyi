@@ -1,0 +1,19 @@
+import re
+from collections.abc import Iterable
+from typing import Protocol
+
+from headgate_engine.plan.tap import ResponseTap
+
+SEGMENT: re.Pattern[bytes]
+
+class _Sealer(Protocol):
+    def seal(self, value: bytes, place: bytes) -> bytes | None: ...
+
+class IdScanner:
+    """C face only: reads JSON, or events of JSON, as it comes."""
+
+class IdTap(ResponseTap):
+    """A ResponseTap that seals the ids of an answer of a provider."""
+
+def sealed_text(pieces: Iterable[bytes], ids: _Sealer, place: bytes) -> bytes:
+    """Return what a client gets of the pieces of a body, for tests. ids.seal() says what becomes of an id."""

@@ -1,0 +1,215 @@
+# cython: boundscheck=False
+"""Answers whose ids are sealed; see id_tap.pxd. boundscheck is off: the scan stays within the bytes that came.
+
+A string is an id when it stands at a name of ids (`id`, `file_id`, `file_ids`, `training_file`) and begins as the vendor's
+ids do; which those are is known to who seals. Text that only looks like JSON stands in strings, where its quotes are escaped.
+"""
+
+import re
+
+from libc.string cimport memcmp
+
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, H_CONTENT_LENGTH, MessageHead
+from headgate_engine.context.media cimport media_type_is
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+# Where a new call of a browser is told (https://platform.openai.com/docs/guides/realtime-webrtc).
+cdef bytes location = b"location"
+SEGMENT = re.compile(rb"[^/?#]+")
+
+
+cdef IdTap id_tap(ResponseTap inner, object ids, bytes place):
+    cdef IdTap tap = IdTap.__new__(IdTap)
+    tap.inner, tap.ids, tap.place = inner, ids, place
+    return tap
+
+
+cdef bint of_ids(const char* name, int n) noexcept nogil:
+    """Whether a name is that of an id, or of a list of ids: `id`, `..._id`, `..._ids`, `..._file`, `..._files`."""
+    if n == 2:
+        return memcmp(name, b"id", 2) == 0
+    return (n > 3 and memcmp(name + n - 3, b"_id", 3) == 0 or n > 4 and memcmp(name + n - 4, b"_ids", 4) == 0
+            or n > 5 and memcmp(name + n - 5, b"_file", 5) == 0 or n > 6 and memcmp(name + n - 6, b"_files", 6) == 0)
+
+
+cdef class IdScanner:
+    def __cinit__(self):
+        self.kept = ByteBuffer()
+        self.name_len = -1
+
+    cdef int feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        cdef Py_ssize_t i, start = 0
+        cdef char c
+        for i in range(n):
+            c = p[i]
+            if self.quoted:
+                if c == 10:
+                    self.quoted = self.escaped = False           # no string has a line end: it was none
+                elif self.escaped:
+                    self.escaped = False
+                elif c == 92:
+                    self.escaped = True
+                elif c == 34:
+                    self.quoted = False
+                    if self.keeps:
+                        self.kept.append(p + start, i - start)
+                        self._value(out)
+                        start = i
+                        continue
+                if self.keeps:
+                    if not self.quoted or self.kept.length + i - start > MAX_ID:
+                        out.append(self.kept.data, self.kept.length)
+                        self.kept.clear()
+                        self.keeps = False
+                        self.name_len = -1
+                elif self.quoted and self.name_len >= 0:
+                    if self.name_len < MAX_NAME:
+                        self.name[self.name_len] = c
+                        self.name_len += 1
+                    else:
+                        self.name_len = -1
+                continue
+            if c == 34:
+                self.quoted = True
+                self.keeps = self.names_id or self.in_list
+                if self.keeps:
+                    out.append(p + start, i + 1 - start)
+                    start = i + 1
+                    self.names_id = False
+                self.name_len = 0
+            elif c == 58:
+                self.names_id = self.name_len > 0 and of_ids(self.name, self.name_len)
+                self.name_len = -1
+            elif c == 91:
+                self.in_list = self.names_id
+                self.names_id = False
+            elif c == 93:
+                self.in_list = False
+            elif c == 123 or c == 125:
+                self.names_id = self.in_list = False
+            elif c == 44:
+                self.names_id = False
+        if self.keeps and self.quoted:
+            return self.kept.append(p + start, n - start)
+        return out.append(p + start, n - start)
+
+    cdef int _value(self, ByteBuffer out) except -1:
+        """Passes the string that was kept on, sealed if it is an id."""
+        cdef bytes value = self.kept.data[:self.kept.length]
+        cdef bytes sealed = self.ids.seal(value, self.place)
+        self.kept.clear()
+        self.keeps = False
+        if sealed is None:
+            sealed = value
+        return out.append(sealed, len(sealed))
+
+    cdef int end(self, ByteBuffer out) except -1:
+        out.append(self.kept.data, self.kept.length)
+        self.kept.clear()
+        self.keeps = False
+        return 0
+
+
+cdef class IdTap(ResponseTap):
+    cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
+        if self.inner is not None and not self.inner.begin(ctx, head):
+            self.inner = None
+        if 200 <= head.status < 300:
+            self._location(head)
+            if (media_type_is(head, b"application/json", 16) or media_type_is(head, b"text/event-stream", 17)) and (
+                    head.find_id(H_CONTENT_ENCODING, 0) < 0):
+                self.scanner = IdScanner.__new__(IdScanner)
+                self.scanner.ids, self.scanner.place = self.ids, self.place
+                self.piece = ByteBuffer()
+                head.drop_id(H_CONTENT_LENGTH)
+        self._mirror()
+        return self.inner is not None or self.scanner is not None
+
+    cdef int _location(self, MessageHead head) except -1:
+        cdef bytes found, sealed
+        if head.find(location, len(location), 0) < 0:
+            return 0
+        found = head.get("location").encode("latin-1")
+        sealed = SEGMENT.sub(lambda one: self.ids.seal(one[0], self.place) or one[0], found)
+        head.drop_field(location, len(location))
+        return head.add_field(location, len(location), sealed, len(sealed))
+
+    cdef int _mirror(self) except -1:
+        """Shows what the inner tap shows."""
+        cdef ResponseTap inner = self.inner
+        if inner is not None:
+            self.rewrites, self.whole, self.streaming, self.limit = inner.rewrites, inner.whole, inner.streaming, inner.limit
+            self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
+            self.fault, self.reply, self.waits = inner.fault, inner.reply, inner.waits
+            self.spoken, self.shown = inner.spoken, inner.shown
+        if self.scanner is not None:
+            self.rewrites = True
+        return 0
+
+    cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        cdef bint changed
+        if self.scanner is None:
+            changed = self.inner.feed(p, n, out)
+            self._mirror()
+            return changed
+        if self.inner is not None and self.inner.feed(p, n, self.piece):
+            self.scanner.feed(self.piece.data, self.piece.length, out)
+            self.piece.clear()
+        else:
+            self.scanner.feed(p, n, out)
+        self._mirror()
+        if self.done or self.cut or self.fault is not None:
+            self.scanner.end(out)
+        return True
+
+    cdef int settle(self, object found, ByteBuffer out) except -1:
+        if self.scanner is None:
+            self.inner.settle(found, out)
+        else:
+            self.inner.settle(found, self.piece)
+            self.scanner.feed(self.piece.data, self.piece.length, out)
+            self.piece.clear()
+        self._mirror()
+        return 0
+
+    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
+        if self.scanner is None:
+            self.inner.finish(ctx, out)
+            self._mirror()
+            return 0
+        if self.inner is not None:
+            self.inner.finish(ctx, self.piece)
+            self.scanner.feed(self.piece.data, self.piece.length, out)
+            self.piece.clear()
+        self._mirror()
+        return self.scanner.end(out) if self.waits is None else 0
+
+    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
+        cdef bint told
+        if self.inner is None:
+            return False
+        if self.scanner is not None:
+            self.scanner.end(out)
+        told = self.inner.fail(ctx, detail, out)
+        self._mirror()
+        return told
+
+    cdef Reply refusal(self, RequestContext ctx):
+        return None if self.inner is None else self.inner.refusal(ctx)
+
+    cdef int left(self) except -1:
+        return 0 if self.inner is None else self.inner.left()
+
+
+def sealed_text(pieces, object ids not None, bytes place not None):
+    """What a client gets of the pieces of a body, for tests."""
+    cdef IdScanner scanner = IdScanner.__new__(IdScanner)
+    cdef ByteBuffer out = ByteBuffer()
+    cdef bytes piece
+    scanner.ids, scanner.place = ids, place
+    for piece in pieces:
+        scanner.feed(piece, len(piece), out)
+    scanner.end(out)
+    return out.take()

@@ -1,0 +1,14 @@
+# Which of the configured models serves a request, once its model is known.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.resources cimport Resources
+
+cdef Reply DENIED
+cdef Reply not_found(str model)
+# Sets call.entry to the first of the models (llm.public.PublicModel) whose fields and rules hold; named: whose name fits, too.
+cdef Reply first_model(RequestContext ctx, LlmCall call, tuple models, bint named)
+# The same for a request with ids: of the targets only those of the account that they belong to.
+cdef Reply bound_model(RequestContext ctx, LlmCall call, tuple models, dict virtual)
+# The same for one that names no model: any that the request may use and that leads to the account.
+cdef Reply bound_anywhere(RequestContext ctx, LlmCall call, tuple models, dict virtual, Resources resources)

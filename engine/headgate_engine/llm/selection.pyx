@@ -1,0 +1,137 @@
+"""Which of the configured models serves a request; see selection.pxd."""
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.bodies cimport tell_request
+from headgate_engine.llm.pattern cimport ModelPattern
+from headgate_engine.llm.public cimport PublicModel, allowed, permitted
+from headgate_engine.llm.replies cimport refusal
+from headgate_engine.llm.resources cimport NOT_BOUND, Resources, bound_entry
+from headgate_engine.llm.target cimport ModelEntry, VirtualEntry
+
+cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
+
+# Formats of requests for new answers.
+READ = frozenset(("completions", "responses", "messages", "gemini"))
+
+
+cdef Reply not_found(str model):
+    return refusal(404, "model_not_found", f"model {model!r} is not served here")
+
+
+def model_not_found(str model not None):
+    """Python face of not_found()."""
+    return not_found(model)
+
+
+cdef Reply first_model(RequestContext ctx, LlmCall call, tuple models, bint named):
+    """The first model whose pattern, fields and rules all hold. named: their names decide, too."""
+    cdef PublicModel model
+    cdef bint denied = False
+    cdef bint told = False
+    for model in models:
+        if named and not (<ModelPattern>model.names).fits(call.requested):
+            continue
+        if model.matches is not None and not model.matches.fits(ctx):
+            continue
+        if model.rules is not None:
+            if model.reads_body and not told:
+                told = True
+                tell_request(ctx, call)
+            if not model.rules.permits(ctx):
+                denied = True
+                continue
+        call.entry = model.entry
+        call.known = call.known or "*" not in model.pattern
+        return None
+    return DENIED if denied else not_found("" if call.requested is None else call.requested.decode("utf-8", "replace"))
+
+
+cdef Reply bound_model(RequestContext ctx, LlmCall call, tuple models, dict virtual):
+    """The first entry of the model that leads to the account which the ids of the request belong to."""
+    cdef VirtualEntry one = virtual.get(call.requested)
+    cdef bint denied = False
+    # A new request has guards of its own; what is kept is had only where they would look on.
+    cdef int guarded = 1 if call.guarded_id and call.format not in READ else -1
+    cdef bint refused = False
+    cdef ModelEntry entry
+    for found in (models,) if one is None else one.entries:
+        if isinstance(found, ModelEntry):
+            if (<ModelEntry>found).guarded:
+                tell_request(ctx, call)
+                found = permitted(<ModelEntry>found, ctx, &refused)
+                denied = denied or refused
+            entry = None if found is None else bound_entry(<ModelEntry>found, call.bound, guarded)
+            if entry is not None:
+                call.entry = entry
+                call.known = True
+                return None
+            continue
+        for model in <tuple>found:
+            if bound_entry((<PublicModel>model).entry, call.bound, guarded) is None:
+                continue
+            reply = first_model(ctx, call, (model,), one is None)
+            if reply is None:
+                call.entry = bound_entry(<ModelEntry>call.entry, call.bound, guarded)
+                return None
+            denied = denied or reply is DENIED
+    return DENIED if denied else NOT_BOUND
+
+
+cdef Reply bound_anywhere(RequestContext ctx, LlmCall call, tuple models, dict virtual, Resources resources):
+    cdef bint denied = False
+    # What guards have looked at is not to be had past them; anything else rather where none stand in the way.
+    for guarded in [1] if call.guarded_id else [0, 1]:
+        if not guarded and usable(ctx, None):
+            for model in resources.providers.values():
+                if bound(ctx, call, (<PublicModel>model).entry, <PublicModel>model, guarded, &denied):
+                    return None
+        for model in models:
+            if usable(ctx, (<PublicModel>model).names) and (
+                    bound(ctx, call, (<PublicModel>model).entry, <PublicModel>model, guarded, &denied)):
+                return None
+        for name, one in virtual.items():
+            if ctx.allowed_models is not None and not allowed(ctx.allowed_models, <bytes>name):
+                continue
+            for found in (<VirtualEntry>one).entries:
+                if isinstance(found, ModelEntry):
+                    if bound(ctx, call, <ModelEntry>found, None, guarded, &denied):
+                        return None
+                    continue
+                for model in <tuple>found:
+                    if bound(ctx, call, (<PublicModel>model).entry, <PublicModel>model, guarded, &denied):
+                        return None
+    return DENIED if denied else NOT_BOUND
+
+
+cdef bint usable(RequestContext ctx, ModelPattern names) except -1:
+    """Whether the key of the request may use a model of these names; None: whatever names no model."""
+    if ctx.allowed_models is None:
+        return True
+    if names is None:
+        return allowed(ctx.allowed_models, b"")
+    for pattern in ctx.allowed_models:
+        if names.meet(<ModelPattern>pattern) is not None:
+            return True
+    return False
+
+
+cdef bint bound(RequestContext ctx, LlmCall call, ModelEntry entry, PublicModel model, int guarded, bint* denied) except -1:
+    """Sets call.entry to what of the entry the request may use for its ids; False for nothing."""
+    cdef bint refused = False
+    entry = bound_entry(entry, call.bound, guarded)
+    if entry is None:
+        return False
+    if model is not None:
+        reply = first_model(ctx, call, (model,), False)
+        if reply is not None:
+            denied[0] = denied[0] or reply is DENIED
+            return False
+    elif entry.guarded:
+        tell_request(ctx, call)
+        entry = permitted(entry, ctx, &refused)
+        if entry is None:
+            denied[0] = denied[0] or refused
+            return False
+    call.entry = entry
+    return True

@@ -1,0 +1,51 @@
+"""Ids in answers: those at names of ids are sealed, wherever the bytes are cut, and nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from headgate_engine.llm.id_tap import sealed_text
+
+
+class Marks:
+    """Seals what begins with `file-` or `resp_`."""
+
+    def seal(self, value: bytes, place: bytes) -> bytes | None:
+        return b"<" + value + place + b">" if value.startswith((b"file-", b"resp_")) else None
+
+
+LONG = "file-" + "x" * 400
+# Text and what becomes of it; `<...!>` is sealed.
+CASES = {
+    "an id": ('{"id":"file-a"}', '{"id":"<file-a!>"}'),
+    "printed": ('{\n  "id" : \t"file-a",\n  "x": 1}', '{\n  "id" : \t"<file-a!>",\n  "x": 1}'),
+    "names of ids": ('{"file_id":"file-a","training_file":"file-b","idle":"file-c","paid":"file-d"}',
+                     '{"file_id":"<file-a!>","training_file":"<file-b!>","idle":"file-c","paid":"file-d"}'),
+    "lists": ('{"file_ids": [\n "file-a",\n "file-b"], "x": ["file-c"], "result_files":["file-d", "other"]}',
+              '{"file_ids": [\n "<file-a!>",\n "<file-b!>"], "x": ["file-c"], "result_files":["<file-d!>", "other"]}'),
+    "no id": ('{"id":"msg_1","user_id":7,"a":"file-a","next_id":null,"b":"file-b"}',
+              '{"id":"msg_1","user_id":7,"a":"file-a","next_id":null,"b":"file-b"}'),
+    "within text": (json.dumps({"text": json.dumps({"id": "file-a"}), "id": "file-b"}),
+                    json.dumps({"text": json.dumps({"id": "file-a"}), "id": "<file-b!>"})),
+    "objects of ids": ('{"id":{"id":"file-a"},"x_ids":[{"y":"file-b"},"file-c"]}',
+                       '{"id":{"id":"<file-a!>"},"x_ids":[{"y":"file-b"},"file-c"]}'),
+    "too long": (f'{{"id":"{LONG}","file_id":"file-a"}}', f'{{"id":"{LONG}","file_id":"<file-a!>"}}'),
+    "a long name": (f'{{"{"x" * 60}_id":"file-a"}}', f'{{"{"x" * 60}_id":"file-a"}}'),
+    "escapes": ('{"id":"file-\\u0061\\"","id":"a\\"file-b","file_id":"file-c"}',
+                '{"id":"<file-\\u0061\\"!>","id":"a\\"file-b","file_id":"<file-c!>"}'),
+    "events": ('event: response.created\ndata: {"response":{"id":"resp_1"}}\n\n: "comment\n\ndata: {"id":"resp_2"}\n\n',
+               'event: response.created\ndata: {"response":{"id":"<resp_1!>"}}\n\n: "comment\n\ndata: {"id":"<resp_2!>"}\n\n'),
+    "cut": ('{"id":"file-a', '{"id":"file-a'),
+    "nothing": ("", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ids_are_sealed_wherever_the_bytes_are_cut(case: str) -> None:
+    text, expected = (one.encode() for one in CASES[case])
+    assert sealed_text([text], Marks(), b"!") == expected
+    assert sealed_text([text[at : at + 1] for at in range(len(text))], Marks(), b"!") == expected
+    for cut in range(len(text)):
+        assert sealed_text([text[:cut], text[cut:]], Marks(), b"!") == expected
