@@ -10,6 +10,7 @@ from tests.end_to_end.llm_formats import frame
 from tests.end_to_end.llm_rig import Rig, served, stand_ins
 from tests.end_to_end.llm_translated_rig import CONVERSE, GEMINI
 from tests.end_to_end.provider_stand_in import chat, event, message, message_events, stream, whole
+from tests.end_to_end.tracing import wait_for
 
 CONFIG = """
 gateways:
@@ -30,6 +31,7 @@ llm:
      params: {baseUrl: "http://127.0.0.1:PROVIDER/v1", apiKey: k}}
   - {name: gem-refuse, provider: gemini, unsupportedParameters: refuse,
      params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}}
+  - {name: gem-warn, provider: gemini, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}}
   - {name: aws-warn, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}}
 """
 ROUTES = """
@@ -178,3 +180,27 @@ def test_an_estimate_counts_added_prompts(gateway: Any, stand_in: Any) -> None:
         "totalTokens": (2 + 4 + 3) + (3 + 4)
     }
     assert provider.seen == []
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_the_client_s_format_cannot_say_of_an_answer_is_told(rig: Rig, streams: bool) -> None:
+    image = "data:image/png;base64,aGVsbG8="
+    said = {"content": "look", "images": [{"type": "image_url", "image_url": {"url": image}, "index": 0}]}
+    end = {"index": 0, "finish_reason": "stop"}
+    if streams:
+        rig.answers(stream(event({**chat(), "choices": [{**end, "delta": said}]}), event("[DONE]")))
+    else:
+        rig.answers(whole({**chat(), "choices": [{**end, "message": said}]}))
+    place = ('client_format="text"', 'upstream_format="completions"', 'parameter="answer"')
+    before = sum(counted(rig, *place))
+    reply = rig.post({"model": "gem-warn", "prompt": "hi", "stream": streams}, "/v1/completions")
+    assert (reply.status_code, "look" in reply.text) == (200, True)
+    assert reply.headers.get(HEADER) == (None if streams else "answer")
+    wait_for(lambda: sum(counted(rig, *place)) == before + 1)
+    # Chat completions have a place for it.
+    shown = {"parts": [{"text": "look"}, {"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}}], "role": "model"}
+    answer = {**GEMINI, "candidates": [{"content": shown, "finishReason": "STOP", "index": 0}]}
+    rig.answers(stream(event(answer)) if streams else whole(answer))
+    reply = rig.post({"model": "gem-warn", "messages": TURNS, "stream": streams})
+    assert HEADER not in reply.headers
+    assert image in reply.text

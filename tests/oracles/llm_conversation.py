@@ -174,7 +174,8 @@ class Conversation:
             body |= {"thinking": {"type": "enabled", "budget_tokens": 1024}} if self.thinks else {}
         else:
             body["tools"] = [{"type": "function", "name": name, "parameters": schema, "strict": False} for name in names]
-            body |= {"reasoning": {"effort": "low"}} if self.thinks else {}
+            included = {"include": ["reasoning.encrypted_content"]}
+            body |= {"reasoning": {"effort": "low"}, **included} if self.thinks else {}
         return body
 
     def heard(self, reply: Json) -> None:

@@ -80,6 +80,8 @@ cdef bint messages_mark(const char* start, const char* stop, const char* at) noe
         return text != NULL and not is_own(text, n)
     if stands(start, stop, at - 9, b'"srvtoolu_', 10):
         return is_made(at + 1, stop)
+    if stands(start, stop, at - 9, b'"headgate_', 10):
+        return True
     return stands(start, stop, at - 10, b'"encrypted_index"', 17) and text_behind(at + 7, stop, &n) != NULL and n == 0
 
 

@@ -23,6 +23,7 @@ cdef class TranslatedTap(ResponseTap):
     cdef bytes _end_of(self, bytes body)
     cdef int _begun(self) except -1
     cdef bint _is_long(self, bytes body) except -1
+    cdef int _untold(self) except -1
     cdef int _answer(self, tuple found, ByteBuffer out) except -1
     cdef int _decode(self, bytes data, ByteBuffer out) except -1
     cdef int _tell(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1

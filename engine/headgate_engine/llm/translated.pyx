@@ -35,6 +35,8 @@ MAX_STEPS = 128
 LEFT_STEPS = 32
 # Response header with the names of what the provider's format could not say of a request.
 cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
+# headgate.dialect.llm.sayable.ANSWER
+cdef str ANSWER = "answer"
 
 
 cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route):
@@ -155,6 +157,8 @@ cdef class TranslatedTap(ResponseTap):
                 self._begun()
             self.spoken = self.stream.writer.spoke
             self.fault = self.stream.failed
+            if self.stream.writer.untold:
+                self._untold()
         self._usage()
         self.ctx = None
         return 0
@@ -169,10 +173,19 @@ cdef class TranslatedTap(ResponseTap):
         self.ctx = None
         return 0
 
+    cdef int _untold(self) except -1:
+        """Counts what an answer says and the client's format has no place for; a head that has not gone tells it."""
+        self.call.dropped = (*(self.call.dropped or ()), ANSWER)
+        if self.whole and self.work.unsupported == "warn":
+            self.head.add_field(UNSUPPORTED, len(UNSUPPORTED), b"answer", 6)
+        return 0
+
     cdef int _answer(self, tuple found, ByteBuffer out) except -1:
         cdef bytes told
         status, told, usage, model = found
         self._count(usage, model)
+        if status == 200 and self.call.translation_state.untold:
+            self._untold()
         self.head.status = status
         out.append(told, len(told))
         return 0

@@ -30,10 +30,13 @@ cdef class MessagesWriter(BlockWriter):
 cdef class ResponsesWriter(BlockWriter):
     cdef int _told(self, bytes name, str item, Py_ssize_t index, bytes member, const char* p, Py_ssize_t n) except -1
     cdef long long sequence_number
+    cdef public object seal              # seal(signature, redacted=False): how signatures are told; None: not at all
+    cdef str sealed                      # the signature of the thought being written, None: it has none
     cdef dict echo                       # what the reply repeats of the request
     cdef dict items                      # finished output items by their index
     cdef list parts                      # deltas of the block being written
     cdef str item
+    cdef list tokens                     # log probabilities of it
     cdef list annotations                # of the text being written
     cdef Py_ssize_t base                 # where it begins, in characters of the whole reply's text
     cdef dict _part(self, str text)

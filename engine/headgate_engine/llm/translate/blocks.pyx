@@ -242,6 +242,7 @@ cdef class ResponsesWriter(BlockWriter):
         self.items = {}
         self.parts = []
         self.annotations = []
+        self.tokens = []
 
     cdef int configure(self, dict extra) except -1:
         self.echo = extra
@@ -284,7 +285,8 @@ cdef class ResponsesWriter(BlockWriter):
             return {"type": "summary_text", "text": text}
         if self.kind == BLOCK_REFUSAL:
             return {"type": "refusal", "refusal": text}
-        return {"type": "output_text", "text": text, "annotations": list(self.annotations), "logprobs": []}
+        return {"type": "output_text", "text": text, "annotations": list(self.annotations),
+                "logprobs": list(self.tokens)}
 
     cdef int _block_opened(self) except -1:
         place = {"output_index": self.index}
@@ -295,6 +297,7 @@ cdef class ResponsesWriter(BlockWriter):
             return self._event("response.reasoning_summary_part.added", {
                 "item_id": self.item, **place, "summary_index": 0, "part": self._part("")})
         self.annotations.clear()
+        self.tokens.clear()
         self.base = self.said
         self.item = f"msg_{self.ident}_{self.index}"
         item = {"id": self.item, "type": "message", "status": "in_progress", "role": "assistant", "content": []}
@@ -305,6 +308,9 @@ cdef class ResponsesWriter(BlockWriter):
     cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
         cdef bytes name, member
         if kind == BLOCK_SIGNATURE:
+            if self.seal is not None:
+                self._open_block(BLOCK_THINKING)
+                self.sealed = self.seal(delta)
             return 0
         self._open_block(kind)
         self.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
@@ -339,12 +345,16 @@ cdef class ResponsesWriter(BlockWriter):
             place["summary_index"] = 0
             self._event("response.reasoning_summary_text.done", {**place, "text": text})
             self._event("response.reasoning_summary_part.done", {**place, "part": part})
-            return self._item_done(self.index, {"id": self.item, "type": "reasoning", "summary": [part]})
+            item = {"id": self.item, "type": "reasoning", "summary": [part]}
+            if self.sealed is not None:
+                item["encrypted_content"] = self.sealed
+                self.sealed = None
+            return self._item_done(self.index, item)
         place["content_index"] = 0
         if self.kind == BLOCK_REFUSAL:
             self._event("response.refusal.done", {**place, "refusal": text})
         else:
-            self._event("response.output_text.done", {**place, "text": text, "logprobs": []})
+            self._event("response.output_text.done", {**place, "text": text, "logprobs": list(self.tokens)})
         self._event("response.content_part.done", {**place, "part": part})
         return self._item_done(self.index, {"id": self.item, "type": "message", "status": self._item_status(),
                                             "role": "assistant", "content": [part]})
@@ -352,6 +362,37 @@ cdef class ResponsesWriter(BlockWriter):
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1:
         self.items[index] = item
         return self._event("response.output_item.done", {"output_index": index, "item": item})
+
+    cdef int _redact(self, str data) except -1:
+        if self.seal is None:
+            return 0
+        self._close_all()
+        index = self._next()
+        item = {"id": f"rs_{self.ident}_{index}", "type": "reasoning", "summary": [],
+                "encrypted_content": self.seal(data, True)}
+        self._event("response.output_item.added", {"output_index": index, "item": item})
+        return self._item_done(index, item)
+
+    cdef int _probs(self, list tokens) except -1:
+        # They are told with the text that they are of, when it is whole.
+        self.tokens += tokens
+        return 0
+
+    cdef int _image(self, str url) except -1:
+        head, _, data = url.partition(";base64,")
+        if not data:
+            self.untold = True
+            return 0
+        self._close_all()
+        index = self._next()
+        item = {"id": f"ig_{self.ident}_{index}", "type": "image_generation_call", "status": "completed",
+                "result": data, "output_format": head.partition("/")[2]}
+        place = {"item_id": item["id"], "output_index": index}
+        self._event("response.output_item.added", {"output_index": index, "item": {
+            **item, "status": "in_progress", "result": None}})
+        self._event("response.image_generation_call.in_progress", place)
+        self._event("response.image_generation_call.completed", place)
+        return self._item_done(index, item)
 
     cdef int _cite(self, Citation citation) except -1:
         if not self.writing or self.kind != BLOCK_TEXT:

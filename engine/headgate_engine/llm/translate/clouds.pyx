@@ -13,6 +13,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.evidence import code_ran, converse_citation, grounding_of
 from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
+from headgate_engine.llm.translate.probs import gemini_probs
 
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
@@ -102,6 +103,8 @@ cdef class GeminiReader(EventReader):
                 self._part(part)
         if "groundingMetadata" in candidate or "citationMetadata" in candidate:
             self._ground(candidate)
+        if out.probs_wanted and "logprobsResult" in candidate:
+            out.probs(gemini_probs(candidate["logprobsResult"]))
         reason = candidate.get("finishReason")
         if isinstance(reason, str) and reason:
             self.stopped = True
@@ -139,6 +142,13 @@ cdef class GeminiReader(EventReader):
                 spoken = text.encode("utf-8", "replace")
                 self.spoken.append(spoken, len(spoken))
                 out.text(text)
+        shown = part.get("inlineData")
+        if shown is not None:
+            kind = text_or_none(shown, "mimeType")
+            if kind.startswith("image/"):
+                out.image(f"data:{kind};base64,{text_or_none(shown, 'data')}")
+            else:
+                out.untold = True
         if "executableCode" in part:
             self._tell_code(None)
             self.code = an_object(part, "executableCode")

@@ -16,6 +16,9 @@ class StreamConverter:
 
     def __new__(cls, reader: EventReader, framed: bool) -> Self: ...
     @property
+    def untold(self) -> bool:
+        """Whether the provider has told what the client's format has no place for: a picture, a sound."""
+    @property
     def usage(self) -> UsageCounts | None:
         """The token usage that the provider has reported so far."""
     @property

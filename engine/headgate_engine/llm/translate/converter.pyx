@@ -19,6 +19,10 @@ cdef class StreamConverter:
             self.events = SseDecoder()
 
     @property
+    def untold(self):
+        return self.writer.untold
+
+    @property
     def usage(self):
         self.reader.count()
         return self.writer.usage

@@ -10,6 +10,7 @@ cdef class GeminiWriter(Writer):
     cdef list chunks                     # of groundingMetadata: what citations and searches point to
     cdef list supports                   # of groundingMetadata: [first and last character, text, index of the chunk]
     cdef list queries                    # that the vendor searched for
+    cdef list tokens                     # log probabilities, for the last event
     cdef list pieces                     # of the text, for the places of citations
     cdef dict places                     # URL -> index in `chunks`
     cdef int _part(self, bytes part) except -1

@@ -9,6 +9,8 @@ from headgate_engine.llm.translate.writers cimport (
     BLOCK_SIGNATURE, BLOCK_TEXT, BLOCK_THINKING, BlockKind, OpenTool, Writer, dumps)
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+from headgate_engine.llm.translate.probs import gemini_result
+
 # Stands between the id of a tool call and the signature of the thought that led to it (dialect.llm.idents).
 cdef str THOUGHT = "__thought__"
 cdef str CODE = "code_execution"
@@ -85,6 +87,7 @@ cdef class GeminiWriter(Writer):
         self.queries = []
         self.pieces = []
         self.places = {}
+        self.tokens = []
         self.answering = ""
 
     cdef int configure(self, dict extra) except -1:
@@ -125,6 +128,16 @@ cdef class GeminiWriter(Writer):
 
     cdef int _redact(self, str data) except -1:
         return self._signed(self.wrap(data, True))
+
+    cdef int _probs(self, list tokens) except -1:
+        self.tokens += tokens
+        return 0
+
+    cdef int _image(self, str url) except -1:
+        head, _, data = url.partition(";base64,")
+        if data:
+            return self._part(dumps({"inlineData": {"mimeType": head[5:], "data": data}}))
+        return self._part(dumps({"fileData": {"mimeType": "image/png", "fileUri": url}}))
 
     cdef int _cite(self, Citation citation) except -1:
         return self._cited(citation)
@@ -193,6 +206,8 @@ cdef class GeminiWriter(Writer):
         found = self._grounding()
         if found:
             candidate["groundingMetadata"] = found
+        if self.tokens:
+            candidate["logprobsResult"] = gemini_result(self.tokens)
         event = {"candidates": [candidate]}
         if self.usage is not None:
             event["usageMetadata"] = gemini_usage_of(self.usage)

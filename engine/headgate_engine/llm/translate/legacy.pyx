@@ -7,6 +7,7 @@ from headgate_engine.llm.translate.writers cimport BLOCK_REFUSAL, BLOCK_TEXT, Bl
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm.translate.writers import completions_usage_of
+from headgate_engine.llm.translate.probs import text_probs
 
 
 cdef class TextWriter(Writer):
@@ -15,6 +16,7 @@ cdef class TextWriter(Writer):
     cdef int configure(self, dict extra) except -1:
         self.include_usage = bool(extra.get("include_usage"))
         self.echoed = extra.get("echo") or ""
+        self.offset = len(self.echoed)
         return 0
 
     cdef int _begin(self, str id, str model) except -1:
@@ -37,6 +39,12 @@ cdef class TextWriter(Writer):
     cdef int _say(self, BlockKind kind, const char* p, Py_ssize_t n, str delta) except -1:
         self._ensure_started()
         return self._text(p, n) if kind == BLOCK_TEXT or kind == BLOCK_REFUSAL else 0
+
+    cdef int _probs(self, list tokens) except -1:
+        told = text_probs(tokens, self.offset)
+        self.offset += sum([len(one["token"]) for one in tokens])
+        self._put(self.head)
+        return self._put(b'{"text":"","index":0,"logprobs":' + dumps(told) + b',"finish_reason":null}]}\n\n')
 
     cdef int _open_tool(self, OpenTool tool) except -1:
         return 0

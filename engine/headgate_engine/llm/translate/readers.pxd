@@ -45,6 +45,8 @@ cdef class CompletionsReader(EventReader):
     cdef dict keys                       # index -> (id, key) of the tool call that writes there now
     cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
     cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
+    cdef int _details(self, list details, bint texts) except -1
+    cdef int _beside(self, dict delta) except -1
     cdef int _thought(self, dict delta) except -1
     cdef int _content(self, object content) except -1
 

@@ -19,6 +19,7 @@ from headgate_engine.peek.delta cimport (
 
 from headgate_engine.llm.translate.evidence import (
     is_ran, is_result, messages_citation, messages_ran, url_annotation)
+from headgate_engine.llm.translate.probs import chat_probs
 
 cdef object fast_loads = orjson.loads
 cdef object slow_loads = json.loads
@@ -163,7 +164,7 @@ cdef class EventReader:
         cdef const char* p
         cdef Py_ssize_t size
         cdef str delta = None
-        if peek is None or not self.writer.started:
+        if peek is None or not self.writer.started or self.writer.probs_wanted:
             return False
         says = peek.look(data, n)
         if says == SAYS_MORE or not self._first(data):
@@ -295,15 +296,15 @@ cdef class CompletionsReader(EventReader):
                 self._content(content)
             if "refusal" in delta:
                 out.refusal(a_text(delta, "refusal"))
-            if "annotations" in delta:
-                for annotation in a_list(delta, "annotations") or ():
-                    out.cite(url_annotation(annotation, 0))
+            self._beside(delta)
             calls = a_list(delta, "tool_calls")
             if calls:
                 for position, call in enumerate(calls):
                     if not isinstance(call, dict):
                         raise Garbage("a tool call is not an object")
                     self._tool_call(call, position)
+        if out.probs_wanted and isinstance(choice.get("logprobs"), dict):
+            out.probs(chat_probs(choice["logprobs"].get("content")))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             if self.unnamed:
@@ -312,12 +313,25 @@ cdef class CompletionsReader(EventReader):
             out.stop(read_stop("completions", reason), None)
         return 0
 
+    cdef int _beside(self, dict delta) except -1:
+        """What stands beside the text: pictures and citations."""
+        cdef Writer out = self.writer
+        if "images" in delta:
+            for image in a_list(delta, "images") or ():
+                out.image(text_or_none(image.get("image_url") if isinstance(image, dict) else None, "url"))
+        if "annotations" in delta:
+            for annotation in a_list(delta, "annotations") or ():
+                out.cite(url_annotation(annotation, 0))
+        return 0
+
     cdef int _thought(self, dict delta) except -1:
         """Reasoning, by the names of the vendors; signatures by our own or by LiteLLM's."""
         cdef Writer out = self.writer
         thinking = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thinking, str):
             out.thinking(thinking)
+        if "reasoning_details" in delta and "thinking_blocks" not in delta:
+            self._details(a_list(delta, "reasoning_details") or [], not isinstance(thinking, str) or not thinking)
         if "reasoning_signature" in delta:
             out.signature(a_text(delta, "reasoning_signature"))
         elif "thinking_blocks" in delta:
@@ -325,6 +339,24 @@ cdef class CompletionsReader(EventReader):
                 out.signature(text_or_none(block, "signature"))
                 if text_or_none(block, "type") == "redacted_thinking":
                     out.redacted(text_or_none(block, "data"))
+        return 0
+
+    cdef int _details(self, list details, bint texts) except -1:
+        """`reasoning_details`, in which OpenRouter tells thoughts. texts: nothing else tells their words."""
+        cdef Writer out = self.writer
+        for one in details:
+            kind, form = text_or_none(one, "type"), text_or_none(one, "format")
+            if kind == "reasoning.encrypted":
+                if form == "openai-responses-v1":
+                    # headgate.dialect.llm.idents.sealed()
+                    out.redacted(f"headgate_sealed:{text_or_none(one, 'id')}:{text_or_none(one, 'data')}")
+                elif (not form or form == "anthropic-claude-v1") and text_or_none(one, "data"):
+                    out.redacted(text_or_none(one, "data"))
+                continue
+            if texts:
+                out.thinking(text_or_none(one, "text") or text_or_none(one, "summary"))
+            if not form or form == "anthropic-claude-v1":
+                out.signature(text_or_none(one, "signature"))
         return 0
 
     cdef int _content(self, object content) except -1:

@@ -8,6 +8,7 @@ from headgate_engine.peek.delta cimport delta_peek
 
 from headgate_engine.llm.translate.evidence import responses_ran, url_annotation
 from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
+from headgate_engine.llm.translate.probs import chat_probs
 
 
 cdef class ResponsesReader(EventReader):
@@ -37,7 +38,8 @@ cdef class ResponsesReader(EventReader):
             raise Garbage("an event is not an object")
         kind = event.get("type", name)
         if kind == "response.output_text.delta":
-            return out.text(a_text(event, "delta"))
+            out.text(a_text(event, "delta"))
+            return out.probs(chat_probs(event.get("logprobs"))) if out.probs_wanted else 0
         if kind == "response.function_call_arguments.delta":
             key = a_key(event, "output_index")
             self.with_arguments.add(key)
@@ -138,6 +140,12 @@ cdef class ResponsesReader(EventReader):
                 self._message(item)
                 out.close(None)
             self.base = self.part_base = out.said
+        elif done and kind == "reasoning" and isinstance(item.get("encrypted_content"), str):
+            # headgate.dialect.llm.idents.sealed()
+            out.redacted(f"headgate_sealed:{text_or_none(item, 'id')}:{item['encrypted_content']}")
+        elif done and kind == "image_generation_call":
+            if isinstance(item.get("result"), str):
+                out.image(f"data:image/{text_or_none(item, 'output_format') or 'png'};base64,{item['result']}")
         elif done:
             out.ran(responses_ran(item))
         return 0

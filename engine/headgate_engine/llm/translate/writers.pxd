@@ -43,6 +43,8 @@ cdef class Writer:
     cdef bint refused                    # a refusal was written
     cdef bint ending                     # what is open ends because the reply does
     cdef bint signed                     # the thought being written has its signature: the next one is another
+    cdef public bint untold              # a picture was left out: the client's format has no place for one
+    cdef public bint probs_wanted        # the client wants log probabilities: events are looked at for them
     cdef Py_ssize_t said                 # characters of text that were written, for the places of citations
 
     # What readers call.
@@ -59,6 +61,8 @@ cdef class Writer:
     cdef int redacted(self, str data) except -1
     cdef int cite(self, Citation citation) except -1    # of text that was written; None: nothing
     cdef int ran(self, RanTool tool) except -1         # the vendor has run it; None: nothing
+    cdef int probs(self, list tokens) except -1         # log probabilities of text that was written (probs.pyi)
+    cdef int image(self, str url) except -1             # url: a data URL, as a rule
     # key: whatever the provider tells its tool calls apart by. False: that key is open already.
     cdef bint tool(self, object key, str id, str name) except -1
     cdef int arguments(self, object key, str delta) except -1
@@ -77,6 +81,8 @@ cdef class Writer:
     cdef int _redact(self, str data) except -1
     cdef int _cite(self, Citation citation) except -1
     cdef int _ran(self, RanTool tool) except -1
+    cdef int _probs(self, list tokens) except -1
+    cdef int _image(self, str url) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _end_block(self) except -1                            # the provider has ended it
     cdef int _open_tool(self, OpenTool tool) except -1
@@ -97,6 +103,7 @@ cdef class CompletionsWriter(Writer):
     cdef bint include_usage, first
     cdef bint one_signed                 # `reasoning_signature` was told
     cdef ByteBuffer call                 # a piece of a tool call, for the time of writing it
+    cdef Py_ssize_t images               # that were told
     cdef list thoughts                   # pieces of the thought being told, for its block when the signature comes
     cdef bytes head
     cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1

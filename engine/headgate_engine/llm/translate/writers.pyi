@@ -15,6 +15,8 @@ class Writer:
     def __init__(
         self, ident: str, model: str, created: int, names: dict[str, str], extra: dict[str, object]
     ) -> None: ...
+    probs_wanted: bool
+    untold: bool
     @property
     def started(self) -> bool: ...
     @property

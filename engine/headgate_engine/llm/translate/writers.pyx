@@ -210,6 +210,19 @@ cdef class Writer:
         self.spoke = True
         return self._ran(tool)
 
+    cdef int probs(self, list tokens) except -1:
+        if not tokens or not self.probs_wanted:
+            return 0
+        self._ensure_started()
+        return self._probs(tokens)
+
+    cdef int image(self, str url) except -1:
+        if not url:
+            return 0
+        self._ensure_started()
+        self.spoke = True
+        return self._image(url)
+
     cdef bint tool(self, object key, str id, str name) except -1:
         cdef OpenTool tool
         self._ensure_started()
@@ -311,6 +324,13 @@ cdef class Writer:
     cdef int _ran(self, RanTool tool) except -1:
         return 0
 
+    cdef int _probs(self, list tokens) except -1:
+        return 0
+
+    cdef int _image(self, str url) except -1:
+        self.untold = True
+        return 0
+
     cdef int _close_block(self) except -1:
         return 0
 
@@ -395,6 +415,17 @@ cdef class CompletionsWriter(Writer):
             return 0
         told = dumps([annotation])
         return self._delta(b'"annotations":', told, len(told))
+
+    cdef int _probs(self, list tokens) except -1:
+        self._put(self.head)
+        self._put(b'{"index":0,"delta":{},"logprobs":' + dumps({"content": tokens, "refusal": None}))
+        self._put(b',"finish_reason":null}]}\n\n')
+        return 0
+
+    cdef int _image(self, str url) except -1:
+        cdef bytes told = dumps([{"type": "image_url", "image_url": {"url": url}, "index": self.images}])
+        self.images += 1
+        return self._delta(b'"images":', told, len(told))
 
     cdef int _open_tool(self, OpenTool tool) except -1:
         cdef bytes call = dumps([{"index": tool.index, "id": tool.id, "type": "function",

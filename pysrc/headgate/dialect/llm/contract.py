@@ -128,9 +128,11 @@ class TranslatedRequest:
     `names` maps the provider's tool names to the client's. `include_usage` means that the client of a completions
     stream wants the usage chunk. `echo` has the parts of the request that a reply repeats. `choices` tells how often
     the request has to be sent, each time for one choice of the answer. `others` are the bodies of further requests to
-    the same path, for what the provider does not take at once: the client's reply is made of all. `created` (Unix time)
-    and `ident` (hex digits) are used in replies for which the provider gives neither. The caller sets
-    `response_headers` before reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
+    the same path, for what the provider does not take at once: the client's reply is made of all. `probs` means that
+    the client wants log probabilities, `seals` that one of Responses wants the encrypted content of thoughts. `untold`
+    is set by a reply that says something for which the client's format has no place. `created` (Unix time) and `ident`
+    (hex digits) are used in replies for which the provider gives neither. The caller sets `response_headers` before
+    reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
     """
 
     body: Json
@@ -143,6 +145,9 @@ class TranslatedRequest:
     include_usage: bool = False
     echo: Json = field(default_factory=dict)
     choices: int = 1
+    probs: bool = False
+    seals: bool = False
+    untold: bool = False
     created: int = field(default_factory=lambda: int(time.time()))
     ident: str = field(default_factory=new_ident)
     response_headers: Headers = field(default_factory=dict[str, str])

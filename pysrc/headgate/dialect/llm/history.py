@@ -71,6 +71,8 @@ def _is_refused(block: Any) -> bool:
         return False
     if block.get("type") == "thinking":
         return not block.get("signature")
+    if block.get("type") == "redacted_thinking":
+        return idents.is_sealed(block.get("data"))
     return _is_made(block.get("id") if block.get("type") == "server_tool_use" else block.get("tool_use_id"))
 
 

@@ -85,6 +85,28 @@ def unwrapped(signature: str) -> tuple[str, bool] | None:
     return own.decode("utf-8", "replace"), len(own) < len(rest)
 
 
+# In front of what OpenAI has encrypted of its thoughts. It is no Base64, so that nobody takes it for another vendor's.
+_SEALED = "headgate_sealed:"
+
+
+def sealed(ident: str, data: str) -> str:
+    """Return a reasoning item of OpenAI's as redacted thinking, which only OpenAI gets back."""
+    return f"{_SEALED}{ident}:{data}"
+
+
+def is_sealed(data: object) -> bool:
+    """Return whether redacted thinking is a reasoning item of OpenAI's."""
+    return isinstance(data, str) and data.startswith(_SEALED)
+
+
+def unsealed(data: object) -> dict[str, Any] | None:
+    """Return the reasoning item that sealed() was given, None for other redacted thinking."""
+    if not isinstance(data, str) or not data.startswith(_SEALED):
+        return None
+    ident, _, encrypted = data[len(_SEALED) :].partition(":")
+    return {"type": "reasoning", "id": ident, "summary": [], "encrypted_content": encrypted}
+
+
 def sign(call: dict[str, Any], ident: str, first: bool) -> None:
     """Set the signature of a tool call as Gemini's endpoint for chat completions has it. `ident`: of the client.
 

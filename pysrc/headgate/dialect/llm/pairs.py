@@ -118,6 +118,7 @@ class Converter:
             if self.client == "gemini":
                 body = gemini_to_completions.plainly(body)
             asked.choices = choices.asked_for(self.client, self.upstream, body, asked, options.vendor)
+            asked.probs = wants_probs(self.client, body)
             lost = sayable.lost(self.client, self.upstream, body, asked.model)
             if lost:
                 asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))
@@ -166,6 +167,19 @@ class Converter:
         if not self.streams:
             raise ValueError(f"replies of {self.upstream} are not streamed")
         return stream_converter(self.client, self.upstream, asked)
+
+
+def wants_probs(client: str, body: Json) -> bool:
+    """Return whether a request asks for log probabilities."""
+    if client == "gemini":
+        config = body.get("generationConfig")
+        return isinstance(config, dict) and bool(config.get("responseLogprobs"))
+    if client == "responses":
+        include = body.get("include")
+        named = isinstance(include, list) and responses_to_completions.LOGPROBS in include
+        return named or bool(body.get("top_logprobs"))
+    wanted = body.get("logprobs")
+    return wanted is True or (client == "text" and type(wanted) is int)
 
 
 def _talk(client: str, upstream: str, request: Request, drops: tuple[str, ...], **plain: Any) -> Converter:

@@ -46,7 +46,16 @@ USAGES: dict[str, tuple[str, Callable[[object], UsageCounts | None]]] = {
 def convert(client: str, upstream: str) -> Callable[[Json, TranslatedRequest], Json]:
     """Return a function that converts the provider's reply to the client's format."""
     read, write = READERS[upstream], WRITERS[client]
-    return lambda body, asked: write(read(body, asked), asked)
+
+
+    def converted(body: Json, asked: TranslatedRequest) -> Json:
+        said = read(body, asked)
+        if not asked.probs:
+            for one in (said, *said.others):
+                one.probs.clear()
+        return write(said, asked)
+
+    return converted
 
 
 def usage_of(format: str, body: object) -> UsageCounts | None:

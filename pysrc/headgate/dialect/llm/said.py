@@ -45,15 +45,22 @@ class ToolCall(NamedTuple):
     arguments: str
 
 
-Part = Text | Refusal | Thinking | RedactedThinking | ToolCall | RanTool
+class Image(NamedTuple):
+    """A picture that the model has made, as a URL: a data URL, as a rule."""
+
+    url: str
+
+
+Part = Text | Image | Refusal | Thinking | RedactedThinking | ToolCall | RanTool
 
 
 @dataclass(slots=True, kw_only=True)
 class Said:
     """One reply. `id` and `model` are "" if the provider gives none.
 
-    `stop` is one of headgate_engine.llm.translate.stops.STOPS, `sequence` the stop sequence that was hit. `others` are
-    further choices, of which only `parts` and `stop` are used.
+    `stop` is one of headgate_engine.llm.translate.stops.STOPS, `sequence` the stop sequence that was hit. `probs` are
+    log probabilities of the tokens of its text. `untold`: the provider has made something that no part says. `others`
+    are further choices, of which only `parts`, `probs` and `stop` are used.
     """
 
     id: str = ""
@@ -64,6 +71,8 @@ class Said:
     usage: UsageCounts | None = None
     created: int | None = None
     service_tier: str | None = None
+    probs: list[Json] = field(default_factory=list)
+    untold: bool = False
     others: list[Said] = field(default_factory=list)
 
     def length(self) -> int:
@@ -85,6 +94,10 @@ class Said:
                 if own:
                     self.parts[index] = Text(part.text, (*part.citations, *own))
                 at = end
+
+    def images(self) -> list[Image]:
+        """Return the pictures."""
+        return [part for part in self.parts if isinstance(part, Image)]
 
     def calls(self) -> list[ToolCall]:
         """Return the tool calls."""

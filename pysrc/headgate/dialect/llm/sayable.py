@@ -30,7 +30,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
               "labels"),
         ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
               "messages[].content[].image_url.detail tools[].function.strict"),
-        ("", "logprobs top_logprobs logit_bias modalities audio prediction moderation prompt_cache_options "
+        ("gr", "logprobs top_logprobs"),
+        ("", "logit_bias modalities audio prediction moderation prompt_cache_options "
              "web_search_options messages[].name messages[].audio"),
         ("mv", "messages[].cache_control messages[].content[].cache_control tools[].cache_control "
                "tools[].function.cache_control"),
@@ -55,7 +56,9 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("c", "metadata service_tier safety_identifier prompt_cache_key text.verbosity tools[].strict "
               "input[].content[].detail"),
         ("mv", "vendor_extensions"),
-        ("", "store include truncation prompt max_tool_calls top_logprobs prompt_cache_retention prompt_cache_options "
+        ("cg", "top_logprobs"),
+        ("cmgv", "include"),
+        ("", "store truncation prompt max_tool_calls prompt_cache_retention prompt_cache_options "
              "context_management moderation reasoning.summary"),
     ),
     "gemini": (
@@ -64,8 +67,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("mv", "generationConfig.topK"),
         ("c", "generationConfig.presencePenalty generationConfig.frequencyPenalty generationConfig.seed"),
         ("cmv", "generationConfig.stopSequences"),
-        ("", "generationConfig.responseLogprobs generationConfig.logprobs "
-             "generationConfig.responseModalities generationConfig.speechConfig generationConfig.mediaResolution "
+        ("cr", "generationConfig.responseLogprobs generationConfig.logprobs"),
+        ("", "generationConfig.responseModalities generationConfig.speechConfig generationConfig.mediaResolution "
              "generationConfig.audioTimestamp generationConfig.imageConfig generationConfig.routingConfig"),
     ),
     "text": (
@@ -74,7 +77,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("cg", "presence_penalty frequency_penalty seed"),
         ("cmr", "user"),
         ("c", "logit_bias"),
-        ("", "best_of logprobs"),
+        ("crg", "logprobs"),
+        ("", "best_of"),
     ),
     "embeddings": (
         ("bx", "model input dimensions encoding_format"),
@@ -117,12 +121,11 @@ HINTS: Final = frozenset((
 _FOUND: Final = frozenset((
     "messages[].content[]", "input[]", "input[].content[]", "input[].output[]", "tools[]", "reasoning.effort",
     "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
-    "messages[].reasoning_content", "messages[].thinking_blocks",
-    "messages[].annotations", "messages[].images",
-    "messages[].content[].citations", "input[].content[].annotations",
-    "contents[].parts[]", "contents[].thinking_blocks",
-    "generationConfig.thinkingConfig", "generationConfig.temperature", "generationConfig.topP", "toolConfig",
-    "tools[].googleSearch", "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
+    "messages[].reasoning_content", "messages[].thinking_blocks", "messages[].reasoning_details",
+    "messages[].annotations", "messages[].images", "messages[].content[].citations", "input[].content[].annotations",
+    "contents[].parts[]", "contents[].thinking_blocks", "generationConfig.thinkingConfig",
+    "generationConfig.temperature", "generationConfig.topP", "toolConfig", "answer", "tools[].googleSearch",
+    "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.\[\]-]")
@@ -130,6 +133,10 @@ OTHER: Final = "other"
 # Bytes of a path, and of all of them, in a response header.
 LONGEST_NAME: Final = 96
 LONGEST_VALUE: Final = 1024
+
+
+# Path of what an answer says and the client's format has no place for, in the same header and metric.
+ANSWER: Final = "answer"
 
 
 class Past(str):

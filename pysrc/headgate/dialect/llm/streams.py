@@ -47,4 +47,7 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
         # The caller may have set `requested` after the translation of the request.
         extra = {**asked.echo, "model": model}
     writer = WRITERS[client](asked.ident, model, asked.created, asked.names, extra)
+    writer.probs_wanted = asked.probs
+    if isinstance(writer, ResponsesWriter) and asked.seals:
+        writer.seal = wrapped
     return StreamConverter(READERS[upstream](writer), FRAMINGS.get(upstream) == Framing.EVENT_STREAM)

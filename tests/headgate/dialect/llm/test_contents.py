@@ -15,6 +15,7 @@ from llm_sdk_shapes import shape_faults
 
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Options, Untranslatable
+from headgate.dialect.llm.idents import sealed, wrapped
 
 Json = dict[str, Any]
 LETTERS = {"c": "completions", "m": "messages", "r": "responses", "g": "gemini", "v": "converse"}
@@ -182,7 +183,27 @@ KINDS = {
         {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": MARK, "outputs": []}), ""),
     "gemini code": Kind("gemini", gemini_said({"executableCode": {"language": "PYTHON", "code": MARK}}), ""),
     "gemini image of the model": Kind("gemini", gemini_said(INLINE), ""),
+    "chat sealed thoughts": Kind("completions", chat_said(thinking_blocks=[
+        {"type": "redacted_thinking", "data": sealed("rs_1", MARK)}]), "r"),
+    "chat details of OpenAI": Kind("completions", chat_said(reasoning_details=[
+        {"type": "reasoning.encrypted", "data": MARK, "id": "rs_1", "format": "openai-responses-v1"}]), "r"),
+    "chat details of Claude": Kind("completions", chat_said(reasoning_details=[
+        {"type": "reasoning.text", "text": "hm", "signature": RAW, "format": "anthropic-claude-v1"},
+        {"type": "reasoning.encrypted", "data": RAW, "format": "anthropic-claude-v1"}]), "mv"),
+    "chat details of Gemini": Kind("completions", chat_said(reasoning_details=[
+        {"type": "reasoning.encrypted", "data": RAW, "format": "google-gemini-v1"}]), ""),
+    "message sealed thoughts": Kind("messages", message_said(
+        {"type": "redacted_thinking", "data": sealed("rs_1", MARK)}, {"type": "text", "text": "yes"}), "r"),
+    "response wrapped thoughts": Kind("responses", response_said(
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}],
+         "encrypted_content": wrapped(RAW)},
+        {"role": "assistant", "content": "yes"}), "mv"),
+    "response thoughts of OpenAI": Kind("responses", response_said(
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": MARK}, {"role": "assistant", "content": "yes"}), ""),
     # -- what is wanted
+    "response probabilities wanted": Kind(
+        "responses", {**response(), "include": ["message.output_text.logprobs"]}, "cg", ('"logprobs"', '"responseLogprobs"')),
+    "response results wanted": Kind("responses", {**response(), "include": ["file_search_call.results"]}, "", ("file_search",)),
     "message citations wanted": Kind("messages", message({**PDF_BLOCK, "citations": {"enabled": True}}), "v", ('"citations"',)),
 }  # fmt: skip
 CELLS = [
@@ -212,3 +233,140 @@ def test_a_request_says_it_or_tells_that_it_does_not(name: str, pair: pairs.Conv
     assert any(mark in told for mark in kind.marks) == carries
     assert bool(asked.dropped) != carries, asked.dropped
     assert shape_faults(pair.upstream, asked.body) == []
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+class Said(NamedTuple):
+    """One kind of content as a provider answers it, whole and streamed. `carried`: letters of the clients' formats that
+    have a place for it; `untold`: the answer is marked where a format has none.
+    """
+
+    upstream: str
+    whole: Json
+    events: tuple[Json, ...]
+    carried: str
+    untold: bool = False
+    marks: tuple[str, ...] = (RAW, MARK)
+    request: Any = None
+
+
+CLIENTS = {**LETTERS, "t": "text"}
+ASKED: dict[str, Json] = {
+    "completions": {"model": "m", "messages": [{"role": "user", "content": "a"}], "logprobs": True, "top_logprobs": 1},
+    "messages": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}]},
+    "responses": {"model": "m", "input": "a", "include": ["message.output_text.logprobs", "reasoning.encrypted_content"]},
+    "gemini": {"contents": [{"parts": [{"text": "a"}]}], "generationConfig": {"responseLogprobs": True}},
+    "text": {"model": "m", "prompt": "a", "logprobs": 1},
+}  # fmt: skip
+PROB = {"token": MARK, "logprob": -0.5, "bytes": list(MARK.encode()), "top_logprobs": [
+    {"token": MARK, "logprob": -0.5, "bytes": list(MARK.encode())}, {"token": "other", "logprob": -2.5, "bytes": None}]}  # fmt: skip
+GOOGLE_PROBS = {"chosenCandidates": [{"token": MARK, "tokenId": 7, "logProbability": -0.5}], "topCandidates": [
+    {"candidates": [{"token": MARK, "logProbability": -0.5}, {"token": "other", "logProbability": -2.5}]}]}  # fmt: skip
+
+
+def chat_answer(logprobs: Any = None, **members: Any) -> tuple[Json, tuple[Json, ...]]:
+    head = {"id": "c", "object": "chat.completion", "created": 1, "model": "m"}
+    said = {"role": "assistant", "content": "yes", **members}
+    whole = {**head, "choices": [{"index": 0, "message": said, "logprobs": logprobs, "finish_reason": "stop"}]}
+    first = {"index": 0, "delta": {"role": "assistant", "content": "yes"}, "logprobs": logprobs, "finish_reason": None}
+    more = {"index": 0, "delta": {"content": "", **members}, "finish_reason": None}
+    last = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    return whole, tuple({**head, "choices": [one]} for one in (first, more, last))
+
+
+def gemini_answer(*parts: Json, **members: Any) -> tuple[Json, tuple[Json, ...]]:
+    last = {"content": {"role": "model", "parts": [{"text": "yes"}, *parts]}, "finishReason": "STOP", "index": 0, **members}
+    first = {"content": {"role": "model", "parts": [{"text": "well "}]}, "index": 0}
+    return {"candidates": [last], "responseId": "r"}, ({"candidates": [first], "responseId": "r"}, {"candidates": [last]})
+
+
+def response_answer(*items: Json, probs: Any = ()) -> tuple[Json, tuple[Json, ...]]:
+    part = {"type": "output_text", "text": "yes", "annotations": [], "logprobs": list(probs)}
+    output = [{"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": [part]}, *items]
+    done = {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": output}
+    events: list[Json] = [{"type": "response.created", "response": {**done, "status": "in_progress", "output": []}},
+                          {"type": "response.output_item.added", "output_index": 0, "item": {**output[0], "content": []}},
+                          {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0,
+                           "delta": "yes", "logprobs": list(probs)}]  # fmt: skip
+    events += [{"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(output)]
+    return done, (*events, {"type": "response.completed", "response": done})
+
+
+SHOWN = [{"type": "image_url", "image_url": {"url": PNG}, "index": 0}]
+DRAWN = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": RAW, "output_format": "png"}
+SAID = {
+    "chat images": Said("completions", *chat_answer(images=SHOWN), carried="rg", untold=True),
+    "chat annotations": Said(
+        "completions", *chat_answer(annotations=[{"type": "url_citation", "url_citation": NOTE}]), carried="mrg", marks=(URL,)),
+    "chat probabilities": Said("completions", *chat_answer({"content": [PROB]}), carried="rgt"),
+    "chat details of OpenAI": Said("completions", *chat_answer(reasoning_details=[
+        {"type": "reasoning.summary", "summary": "hm"},
+        {"type": "reasoning.encrypted", "data": MARK, "id": "rs_1", "format": "openai-responses-v1"}]),
+        carried="mrg", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
+    "chat details of Claude": Said("completions", *chat_answer(reasoning_details=[
+        {"type": "reasoning.text", "text": "hm", "signature": RAW, "format": "anthropic-claude-v1"}]),
+        carried="mrg", marks=(RAW, wrapped(RAW))),
+    "message thoughts": Said("messages", {"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "stop_reason": "end_turn", "content": [
+            {"type": "thinking", "thinking": "hm", "signature": RAW}, {"type": "redacted_thinking", "data": "deep"},
+            {"type": "text", "text": "yes"}]}, (
+        {"type": "message_start", "message": {"id": "msg_1", "model": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": RAW}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "deep"}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "yes"}},
+        {"type": "content_block_stop", "index": 2},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}),
+        carried="crg", marks=(RAW, wrapped(RAW))),
+    "response thoughts": Said("responses", *response_answer(
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": MARK}),
+        carried="cmg", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
+    "gemini image": Said("gemini", *gemini_answer(INLINE), carried="cr", untold=True),
+    "gemini sound": Said(
+        "gemini", *gemini_answer({"inlineData": {"mimeType": "audio/L16", "data": RAW}}), carried="", untold=True),
+    "gemini probabilities": Said("gemini", *gemini_answer(logprobsResult=GOOGLE_PROBS), carried="crt"),
+    "gemini code": Said("gemini", *gemini_answer(
+        {"executableCode": {"language": "PYTHON", "code": MARK}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}), carried="mr"),
+    "response image": Said("responses", *response_answer(DRAWN), carried="cg", untold=True),
+    "response probabilities": Said("responses", *response_answer(probs=[PROB]), carried="cgt"),
+}  # fmt: skip
+ANSWERS = [
+    pytest.param(name, pairs.PAIRS[client, said.upstream], streams, id=f"{name}-{client}-{'stream' if streams else 'whole'}")
+    for name, said in SAID.items() for client in CLIENTS.values() if (client, said.upstream) in pairs.PAIRS
+    for streams in (False, True)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "pair", "streams"), ANSWERS)
+def test_an_answer_says_it_or_is_marked(name: str, pair: pairs.Converter, streams: bool) -> None:
+    said = SAID[name]
+    body = dict(ASKED[pair.client])
+    if pair.client != "gemini":
+        body["stream"] = streams
+    asked = pair.request(body, Options(model="m", vendor="v", stream=streams))
+    carries = pair.client in {CLIENTS[letter] for letter in said.carried}
+    if streams:
+        stream = pair.stream(asked)
+        out = b"".join(stream.event(event.get("type"), json.dumps(event).encode()) for event in said.events)
+        told = (out + stream.end(None)).decode()
+        assert stream.failed is None, told
+        untold = stream.untold
+    else:
+        told = json.dumps(pair.reply(said.whole, asked))
+        untold = asked.untold
+    assert "yes" in told
+    assert any(mark in told for mark in said.marks) == carries, told
+    assert untold == (said.untold and not carries)
+
+
+def test_probabilities_that_nobody_wants_are_left_out() -> None:
+    pair = pairs.PAIRS["gemini", "completions"]
+    whole, events = chat_answer({"content": [PROB]})
+    asked = pair.request({"contents": [{"parts": [{"text": "a"}]}]}, Options(model="m", stream=True))
+    stream = pair.stream(asked)
+    assert MARK.encode() not in b"".join(stream.event(None, json.dumps(event).encode()) for event in events)
+    assert MARK not in json.dumps(pair.reply(whole, asked))

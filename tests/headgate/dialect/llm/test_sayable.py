@@ -71,6 +71,7 @@ VALUES: dict[str, Any] = {
     "output_config": {"format": {"type": "json_schema", "schema": SCHEMA}},
     "output_format": {"type": "json_schema", "schema": SCHEMA}, "stop_sequences": ["x"],
     "metadata": {"user_id": "u"}, "anthropic_beta": ["effort-2025-11-24"], "max_output_tokens": 7,
+    "logprobs": True, "top_logprobs": 2,
     "reasoning": {"effort": "high"}, "text": {"format": {"type": "json_schema", "name": "n", "schema": SCHEMA}},
     "service_tier": "flex", "safety_identifier": "s", "prompt_cache_key": "k",
     "vendor_extensions": {"thinking_budget_tokens": 2000}, "instructions": "be long", "dimensions": 256,
@@ -92,7 +93,8 @@ GIVEN = {
     ("gemini", "toolConfig"): {"functionCallingConfig": {"mode": "ANY"}},
     ("gemini", "generationConfig"): {"maxOutputTokens": 5}, ("gemini", "generationConfig.topK"): 7,
     ("gemini", "generationConfig.presencePenalty"): 0.5, ("gemini", "generationConfig.frequencyPenalty"): 0.5,
-    ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.candidateCount"): 2, ("gemini", "generationConfig.stopSequences"): ["x"],
+    ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.candidateCount"): 2,
+    ("gemini", "generationConfig.responseLogprobs"): True, ("gemini", "generationConfig.logprobs"): 2, ("gemini", "generationConfig.stopSequences"): ["x"],
     ("text", "best_of"): 3, ("text", "logprobs"): 2, ("text", "logit_bias"): {"1": 2},
     ("responses", "input"): "ho", ("embeddings", "input"): "ho",
 }  # fmt: skip
@@ -130,7 +132,8 @@ CASES = [
     pytest.param(pair, path, said, id=f"{pair.client}-{pair.upstream}-{path}")
     for pair in PAIRS.values()
     for path, said in sayable.paths_of(pair.client, pair.upstream).items()
-    if sayable.plan_of(pair.client, pair.upstream) is not None
+    # What can be included depends on the values: test_contents.py.
+    if sayable.plan_of(pair.client, pair.upstream) is not None and path != "include"
 ]
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.idents import THOUGHT, signature_in
+from headgate.dialect.llm.idents import THOUGHT, sealed, signature_in
 from headgate.dialect.llm.said import (
+    Image,
     Part,
     RedactedThinking,
     Refusal,
@@ -23,6 +24,7 @@ from headgate.dialect.llm.said import (
 )
 from headgate_engine.llm.translate.counts import completions_usage
 from headgate_engine.llm.translate.evidence import chat_annotation, url_annotation
+from headgate_engine.llm.translate.probs import chat_probs
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
@@ -50,6 +52,8 @@ def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
     thinking = message.get("reasoning_content") or message.get("reasoning")
     if blocks := a_list(message.get("thinking_blocks"), "message.thinking_blocks"):
         said.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]
+    elif details := a_list(message.get("reasoning_details"), "message.reasoning_details"):
+        said.parts += [part for one in details if (part := _detail(a_dict(one, "a reasoning detail"))) is not None]
     elif isinstance(thinking, str) and thinking:
         said.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
     if text := _text(message.get("content")):
@@ -58,6 +62,12 @@ def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
         said.parts.append(Text(text, tuple(found)))
     if refusal := a_text(message.get("refusal"), "message.refusal"):
         said.parts.append(Refusal(refusal))
+    for shown in a_list(message.get("images"), "message.images"):
+        url = shown.get("image_url") if isinstance(shown, dict) else None
+        if isinstance(url, dict) and told(url.get("url")):
+            said.parts.append(Image(url["url"]))
+    probs = choice.get("logprobs")
+    said.probs = chat_probs(probs.get("content")) if isinstance(probs, dict) else []
     for position, call in enumerate(a_list(message.get("tool_calls"), "message.tool_calls")):
         said.parts.append(_call(a_dict(call, f"tool_calls[{position}]"), position, asked))
     return said
@@ -69,6 +79,22 @@ def _thought(block: Json) -> Thinking | RedactedThinking | None:
         return RedactedThinking(a_text(block.get("data"), "redacted_thinking"))
     thinking, signature = a_text(block.get("thinking"), "thinking"), told(block.get("signature"))
     return Thinking(thinking, signature) if thinking or signature else None
+
+
+def _detail(one: Json) -> Thinking | RedactedThinking | None:
+    """Return an entry of `reasoning_details`, in which OpenRouter tells thoughts; None for one that says nothing.
+
+    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens.
+    """
+    kind, form = one.get("type"), one.get("format")
+    if kind == "reasoning.encrypted":
+        data = told(one.get("data"))
+        if form == "openai-responses-v1":
+            return RedactedThinking(sealed(told(one.get("id")), data))
+        return RedactedThinking(data) if data and form in (None, "anthropic-claude-v1") else None
+    text = told(one.get("text")) or told(one.get("summary"))
+    signature = told(one.get("signature")) if form in (None, "anthropic-claude-v1") else ""
+    return Thinking(text, signature) if text or signature else None
 
 
 def _text(content: object) -> str:
@@ -104,6 +130,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "model": said.model or asked.model,
         "choices": [_choice(one, index) for index, one in enumerate((said, *said.others))],
     }
+    asked.untold = said.untold
     if said.usage is not None:
         out["usage"] = completions_usage_of(said.usage)
     if said.service_tier is not None:
@@ -126,9 +153,16 @@ def _choice(said: Said, index: int) -> Json:
         message["thinking_blocks"] = blocks
     if annotations := [made for made in map(chat_annotation, said.citations()) if made is not None]:
         message["annotations"] = annotations
+    if shown := said.images():
+        # As OpenRouter and LiteLLM tell pictures.
+        message["images"] = [
+            {"type": "image_url", "image_url": {"url": one.url}, "index": at} for at, one in enumerate(shown)
+        ]
     if calls:
         message["tool_calls"] = [tool_call(call) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
+    if said.probs:
+        choice["logprobs"] = {"content": said.probs, "refusal": None}
     choice["finish_reason"] = write_stop("completions", said.ended())
     return choice
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.idents import THOUGHT, wrapped
 from headgate.dialect.llm.said import (
+    Image,
     RedactedThinking,
     Refusal,
     Said,
@@ -21,6 +22,7 @@ from headgate.dialect.llm.said import (
 from headgate_engine.llm.translate.counts import gemini_usage
 from headgate_engine.llm.translate.evidence import RanTool, code_ran, grounding_of
 from headgate_engine.llm.translate.google import function_call, gemini_usage_of, grounding, ran_parts
+from headgate_engine.llm.translate.probs import gemini_probs, gemini_result
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 
 
@@ -54,6 +56,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "modelVersion": said.model or asked.model,
         "responseId": said.id or asked.ident,
     }
+    asked.untold = said.untold
     if said.usage is not None:
         out["usageMetadata"] = gemini_usage_of(said.usage)
     return out
@@ -66,6 +69,8 @@ def _answer(said: Said, index: int) -> Json:
             parts.append(function_call(part.id, part.name, part.arguments))
         elif isinstance(part, RanTool):
             parts += ran_parts(part)
+        elif isinstance(part, Image):
+            parts.append(_shown(part))
         elif isinstance(part, RedactedThinking):
             parts.append({"text": "", "thought": True, "thoughtSignature": wrapped(part.data, redacted=True)})
         elif isinstance(part, Thinking):
@@ -80,10 +85,19 @@ def _answer(said: Said, index: int) -> Json:
         stop = "filter"
     out: Json = {"content": {"parts": parts, "role": "model"}, "finishReason": write_stop("gemini", stop)}
     out["index"] = index
+    if said.probs:
+        out["logprobsResult"] = gemini_result(said.probs)
     tools = [part for part in said.parts if isinstance(part, RanTool)]
     if found := grounding(said.citations(), tools, said.text()):
         out["groundingMetadata"] = found
     return out
+
+
+def _shown(image: Image) -> Json:
+    data = data_url(image.url)
+    if data is None:
+        return {"fileData": {"mimeType": "image/png", "fileUri": image.url}}
+    return {"inlineData": {"mimeType": data.media_type, "data": data.data}}
 
 
 class _Names:
@@ -113,6 +127,12 @@ def _candidate(said: Said, candidate: Json, names: _Names) -> None:
         text = a_text(part.get("text"), "text")
         if text:
             said.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
+        if isinstance(part.get("inlineData"), dict):
+            shown = part["inlineData"]
+            if told(shown.get("mimeType")).startswith("image/"):
+                said.parts.append(Image(f"data:{shown['mimeType']};base64,{told(shown.get('data'))}"))
+            else:
+                said.untold = True
         if isinstance(part.get("executableCode"), dict):
             code = part["executableCode"]
         if isinstance(part.get("codeExecutionResult"), dict):
@@ -120,6 +140,7 @@ def _candidate(said: Said, candidate: Json, names: _Names) -> None:
             said.parts.append(ran)
         if isinstance(part.get("functionCall"), dict):
             said.parts.append(names.call(part["functionCall"], told(part.get("thoughtSignature"))))
+    said.probs = gemini_probs(candidate.get("logprobsResult"))
     citations, search = grounding_of(candidate, said.text().encode("utf-8", "replace"), "")
     said.cite(citations)
     if search is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.said import (
+    Image,
     Part,
     RedactedThinking,
     Refusal,
@@ -88,11 +89,14 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
             content.append({"type": "redacted_thinking", "data": part.data})
         elif isinstance(part, RanTool):
             content += messages_blocks(part, f"{asked.ident}_{len(content)}")
+        elif isinstance(part, Image):
+            said.untold = True
         elif isinstance(part, Text) and part.citations:
             cited = [messages_citation_of(one) for one in part.citations]
             content.append({"type": "text", "text": part.text, "citations": cited})
         elif part.text:
             content.append({"type": "text", "text": part.text})
+    asked.untold = said.untold
     stop = said.ended()
     if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
         stop = "filter"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest, UpstreamGarbage
+from headgate.dialect.llm.idents import sealed, wrapped
 from headgate.dialect.llm.said import (
+    Image,
     Part,
+    RedactedThinking,
     Refusal,
     Said,
     Text,
@@ -25,6 +28,7 @@ from headgate_engine.llm.translate.evidence import (
     responses_ran,
     url_annotation,
 )
+from headgate_engine.llm.translate.probs import chat_probs
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import responses_usage_of
 
@@ -49,12 +53,21 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         raise garbage("output", "is not an array")
     for position, item in enumerate(body["output"]):
         said.parts += _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
+        said.probs += _probs(item)
     return said
 
 
 def incomplete(reason: str) -> str:
     """Return the stop reason of an incomplete response. Unknown reasons are treated as token limits."""
     return "filter" if reason == "content_filter" else "context" if "context" in reason else "length"
+
+
+def _probs(item: Json) -> list[Json]:
+    """Return the log probabilities of a message's texts."""
+    if item.get("type") != "message":
+        return []
+    parts = [part for part in a_list(item.get("content"), "content") if isinstance(part, dict)]
+    return [token for part in parts for token in chat_probs(part.get("logprobs"))]
 
 
 def _parts(item: Json, at: int, asked: TranslatedRequest) -> list[Part]:
@@ -82,7 +95,12 @@ def _parts(item: Json, at: int, asked: TranslatedRequest) -> list[Part]:
     if kind == "reasoning":
         found = [*a_list(item.get("summary"), "summary"), *a_list(item.get("content"), "reasoning content")]
         text = "".join(told(part.get("text")) for part in found if isinstance(part, dict))
-        return [Thinking(text)] if text else []
+        parts = [Thinking(text)] if text else []
+        encrypted = told(item.get("encrypted_content"))
+        return [*parts, RedactedThinking(sealed(told(item.get("id")), encrypted))] if encrypted else parts
+    if kind == "image_generation_call":
+        form, data = told(item.get("output_format")) or "png", told(item.get("result"))
+        return [Image(f"data:image/{form};base64,{data}")] if data else []
     ran = responses_ran(item)
     return [] if ran is None else [ran]
 
@@ -110,13 +128,14 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
             out["output"][-1]["status"] = "incomplete"
     if said.service_tier is not None:
         out["service_tier"] = said.service_tier
+    asked.untold = said.untold
     return out
 
 
 def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
     """Return the output items. Adjacent texts form one message, adjacent thoughts one reasoning item.
 
-    Redacted reasoning gives no item.
+    Thoughts that their vendor wants to see again are encrypted content (idents.wrapped) for clients that ask for it.
     """
     out: list[Json] = []
     spoken = 0
@@ -127,6 +146,8 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
             if not part.text:
                 continue
             content = _content(part, spoken)
+            if isinstance(part, Text) and said.probs and not spoken:
+                content["logprobs"] = said.probs
             spoken += len(part.text) if isinstance(part, Text) else 0
             if last.get("type") == "message":
                 last["content"].append(content)
@@ -137,10 +158,25 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
                 })  # fmt: skip
         elif isinstance(part, Thinking):
             summary = {"type": "summary_text", "text": part.text}
-            if last.get("type") == "reasoning":
+            if last.get("type") == "reasoning" and "encrypted_content" not in last:
                 last["summary"].append(summary)
             else:
                 out.append({"id": f"rs_{asked.ident}_{at}", "type": "reasoning", "summary": [summary]})
+            if part.signature and asked.seals:
+                out[-1]["encrypted_content"] = wrapped(part.signature)
+        elif isinstance(part, RedactedThinking) and asked.seals:
+            secret = wrapped(part.data, redacted=True)
+            out.append({"id": f"rs_{asked.ident}_{at}", "type": "reasoning", "summary": []})
+            out[-1]["encrypted_content"] = secret
+        elif isinstance(part, Image):
+            data = data_url(part.url)
+            if data is None:
+                said.untold = True
+            else:
+                out.append({
+                    "id": f"ig_{asked.ident}_{at}", "type": "image_generation_call", "status": "completed",
+                    "result": data.data, "output_format": data.media_type.partition("/")[2],
+                })  # fmt: skip
         elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}"))
         elif isinstance(part, RanTool) and (item := responses_item(part, f"{asked.ident}_{at}")) is not None:

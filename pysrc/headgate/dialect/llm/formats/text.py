@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.said import Refusal, Said, Text
+from headgate_engine.llm.translate.probs import text_probs
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
@@ -25,4 +26,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
 def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
     text = "".join(part.text for part in said.parts if isinstance(part, Text | Refusal))
     reason = write_stop("text", said.ended())
-    return {"text": asked.echo.get("echo", "") + text, "index": index, "logprobs": None, "finish_reason": reason}
+    asked.untold = asked.untold or bool(said.untold or said.images())
+    echoed = asked.echo.get("echo", "")
+    probs = text_probs(said.probs, len(echoed)) if said.probs else None
+    return {"text": echoed + text, "index": index, "logprobs": probs, "finish_reason": reason}

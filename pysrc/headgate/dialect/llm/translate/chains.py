@@ -43,10 +43,10 @@ GEMINI_TO_CONVERSE_DROPS = (
     *GEMINI_DROPS, _SAMPLING, "`seed`, penalties", "refused instead of dropped: images by URI",
 )  # fmt: skip
 GEMINI_TO_RESPONSES_DROPS = (*GEMINI_DROPS, "`topK`, `seed`, penalties, `stopSequences`, thoughts of earlier turns")
-TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`")
+TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `logprobs`")
 TEXT_TO_GEMINI_DROPS = (*text_to_completions.DROPS, "`user`, `logit_bias`")
 TEXT_TO_CONVERSE_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`user`")
-TEXT_TO_RESPONSES_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`stop`")
+TEXT_TO_RESPONSES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `stop`")
 _RESPONSES = (*responses_to_completions.DROPS, "`text.verbosity`")
 _RESPONSES_THINKING = (
     "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
@@ -103,7 +103,8 @@ def _join(first: TranslatedRequest, second: TranslatedRequest, client: str = "")
         name = sayable.general(name) if client else name
         dropped.append(sayable.Past(name) if isinstance(path, sayable.Past) else name)
     return replace(
-        second, requested=first.requested, echo=first.echo or second.echo, dropped=tuple(dict.fromkeys(dropped)),
+        second, requested=first.requested, echo=first.echo or second.echo,
+        seals=first.seals or second.seals, dropped=tuple(dict.fromkeys(dropped)),
         names={**first.names, **second.names}, include_usage=first.include_usage or second.include_usage,
     )  # fmt: skip
 
@@ -128,9 +129,16 @@ def _responses(body: Json, options: Options) -> TranslatedRequest:
     return responses_to_completions.request(body, replace(options, whole_ids=True))
 
 
+def _unprobed(first: TranslatedRequest) -> TranslatedRequest:
+    """Leave log probabilities out, where the provider has none."""
+    if first.body.pop("logprobs", None) is None:
+        return first
+    return replace(first, dropped=(*first.dropped, "include"))
+
+
 def responses_to_messages(body: Json, options: Options) -> TranslatedRequest:
     """Return the Messages request for a Responses request. Raises Untranslatable."""
-    first = _responses(body, options)
+    first = _unprobed(_responses(body, options))
     second = completions_to_messages.request(first.body, options)
     return _join(first, _with_budget(body, second), "responses")
 
@@ -163,7 +171,7 @@ def completions_to_converse(body: Json, options: Options) -> TranslatedRequest:
 
 def responses_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a Responses request. Raises Untranslatable."""
-    first = _responses(body, options)
+    first = _unprobed(_responses(body, options))
     first.body.pop("parallel_tool_calls", None)
     middle = completions_to_messages.request(first.body, options, documents=frozenset(DOCUMENTS))
     middle = _with_budget(body, middle)

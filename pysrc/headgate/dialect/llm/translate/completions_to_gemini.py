@@ -12,7 +12,7 @@ from headgate.dialect.llm.schemas import normalise
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 DROPS = (
-    "`parallel_tool_calls`, `user`, `logprobs`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
+    "`parallel_tool_calls`, `user`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
     "field that is not carried",
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "`image_url.detail`, `name` of messages, `strict` of tools",
@@ -28,6 +28,8 @@ GENERATION = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
     "seed": "seed",
+    "logprobs": "responseLogprobs",
+    "top_logprobs": "logprobs",
 }
 LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 # The highest budget of all models that have budgets (Flash; https://ai.google.dev/gemini-api/docs/thinking).
@@ -130,7 +132,7 @@ class _Turns:
         for position, image in enumerate(fields.objects(message, "images", at)):
             if (shown := _part({"type": "image_url", **image}, f"{at}.images[{position}]")) is not None:
                 parts.append(shown)
-        lost = ("reasoning_content", "thinking_blocks", "annotations")
+        lost = ("reasoning_content", "reasoning_details", "thinking_blocks", "annotations")
         self.dropped += [Past(f"{at}.{name}") for name in lost if message.get(name)]
         self.order = []
         for position, call in enumerate(fields.objects(message, "tool_calls", at)):

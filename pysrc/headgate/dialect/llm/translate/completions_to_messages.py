@@ -187,7 +187,14 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
     out: list[Json] = []
     thinking, signature = message.get("reasoning_content"), message.get("reasoning_signature")
     if message.get("thinking_blocks"):
-        out += _thoughts(fields.objects(message, "thinking_blocks", at))
+        given = fields.objects(message, "thinking_blocks", at)
+        out += _thoughts(given)
+        if len(out) < len(given):
+            way.dropped.append(Past(f"{at}.thinking_blocks"))
+    elif message.get("reasoning_details"):
+        out += _thoughts(_detailed(fields.objects(message, "reasoning_details", at)))
+        if not out:
+            way.dropped.append(Past(f"{at}.reasoning_details"))
     elif isinstance(thinking, str) and isinstance(signature, str) and thinking and signature:
         out.append({"type": "thinking", "thinking": thinking, "signature": signature})
     elif thinking:
@@ -207,11 +214,29 @@ def _assistant_blocks(message: Json, at: str, way: Way) -> list[Json]:
     return out
 
 
+def _detailed(details: list[Json]) -> list[Json]:
+    """Return `reasoning_details`, in which OpenRouter's clients keep thoughts, as thinking blocks.
+
+    Source: https://openrouter.ai/docs/use-cases/reasoning-tokens. Those of other vendors have another `format`.
+    """
+    out: list[Json] = []
+    for one in details:
+        if one.get("format") not in (None, "anthropic-claude-v1"):
+            continue
+        if one.get("type") == "reasoning.text":
+            out.append({"type": "thinking", "thinking": one.get("text"), "signature": one.get("signature")})
+        elif one.get("type") == "reasoning.encrypted":
+            out.append({"type": "redacted_thinking", "data": one.get("data")})
+    return out
+
+
 def _thoughts(blocks: list[Json]) -> list[Json]:
     """Return the blocks of `thinking_blocks`, in which LiteLLM's clients keep thoughts, without the unsigned ones."""
     out: list[Json] = []
     for block in blocks:
         thinking, signature, data = (block.get(name) for name in ("thinking", "signature", "data"))
+        if idents.is_sealed(data):
+            continue
         if block.get("type") == "redacted_thinking" and isinstance(data, str) and data:
             out.append({"type": "redacted_thinking", "data": data})
         elif isinstance(thinking, str) and isinstance(signature, str) and signature:

@@ -14,12 +14,14 @@ from headgate.dialect.llm.translate.tool_choice import choice_of, functions_of
 from headgate_engine.llm.translate.evidence import responses_annotation, url_annotation
 
 DROPS = (
-    "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `logprobs`, `modalities`, `audio`, "
+    "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `modalities`, `audio`, "
     "`prediction` and every other field that is not carried",
     "`name` of messages; tools other than functions (`custom`)",
-    "`reasoning_content` and `thinking_blocks` of earlier turns",
+    "`reasoning_content` and `thinking_blocks` of earlier turns that other vendors thought",
     "refused instead of dropped: audio parts",
 )
+# Value of `include` for thoughts in a form that the provider takes back without having kept them.
+ENCRYPTED = "reasoning.encrypted_content"
 # The smallest `max_output_tokens` that the provider takes.
 LEAST_LIMIT = 16
 SAME = (
@@ -47,6 +49,11 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out.pop("parallel_tool_calls", None)
     if (effort := _effort(body)) is not None:
         out["reasoning"] = {"effort": effort}
+        # Models without reasoning refuse it.
+        out["include"] = [ENCRYPTED]
+    if fields.flag(body, "logprobs"):
+        out["include"] = [*out.get("include", ()), "message.output_text.logprobs"]
+    fields.copy(body, out, {"top_logprobs": "top_logprobs"})
     if (text := _text(body)):
         out["text"] = text
     stream = bool(fields.flag(body, "stream"))
@@ -119,7 +126,7 @@ def _part(part: Json, at: str) -> Json | None:
 
 
 def _assistant(message: Json, at: str, position: int, dropped: list[str]) -> list[Json]:
-    out: list[Json] = []
+    out = _sealed(message, at)
     parts = _parts(message, at, dropped)
     said = [part["text"] for part in parts if "text" in part]
     if len(said) < len(parts) or message.get("images"):
@@ -140,7 +147,21 @@ def _assistant(message: Json, at: str, position: int, dropped: list[str]) -> lis
                     "content": texts})  # fmt: skip
     for index, call in enumerate(calls):
         out.append(_call(call, f"{at}.tool_calls[{index}]"))
-    dropped += [Past(f"{at}.{name}") for name in ("reasoning_content", "thinking_blocks") if message.get(name)]
+    lost = ("reasoning_content", "reasoning_details", "thinking_blocks")
+    if not out or out[0]["type"] != "reasoning":
+        dropped += [Past(f"{at}.{name}") for name in lost if message.get(name)]
+    return out
+
+
+def _sealed(message: Json, at: str) -> list[Json]:
+    """Return the reasoning items that the provider's thoughts were, by `thinking_blocks` or OpenRouter's details."""
+    blocks = fields.objects(message, "thinking_blocks", at)
+    out = [item for block in blocks if (item := idents.unsealed(block.get("data"))) is not None]
+    for one in fields.objects(message, "reasoning_details", at) if not out else ():
+        data, ident = one.get("data"), one.get("id")
+        own = one.get("type") == "reasoning.encrypted" and one.get("format") == "openai-responses-v1"
+        if own and isinstance(data, str) and isinstance(ident, str):
+            out.append({"type": "reasoning", "id": ident, "summary": [], "encrypted_content": data})
     return out
 
 

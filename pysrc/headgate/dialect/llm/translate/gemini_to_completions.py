@@ -17,7 +17,7 @@ from headgate.dialect.llm.schemas import lower_types
 DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
     "tools other than functions (`googleSearch`, `codeExecution`, ...), and what they did in earlier turns",
-    "`responseLogprobs`, `responseModalities`, `speechConfig`, `mediaResolution`",
+    "`responseModalities`, `speechConfig`, `mediaResolution`",
     "thoughts of earlier turns without a signature that this gateway has told",
     "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
 )
@@ -28,6 +28,7 @@ AUDIO = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mp3": "mp3", "mpeg": "mp3
 GENERATION = {
     "temperature": "temperature", "topP": "top_p", "presencePenalty": "presence_penalty",
     "frequencyPenalty": "frequency_penalty", "seed": "seed", "topK": "top_k",
+    "responseLogprobs": "logprobs", "logprobs": "top_logprobs",
 }  # fmt: skip
 # Members of a response of a function that hold its only text.
 RESULTS = ("output", "result", "content", "error")

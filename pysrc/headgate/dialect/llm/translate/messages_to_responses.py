@@ -8,6 +8,7 @@ from headgate.dialect.llm import content, fields, history, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
+from headgate.dialect.llm.translate.completions_to_responses import ENCRYPTED
 from headgate_engine.llm.translate.evidence import is_ran, is_result, messages_citation, responses_annotation
 
 DROPS = (
@@ -15,7 +16,7 @@ DROPS = (
     "server tools and their results; citations of places in documents in earlier turns",
     "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
     "`cache_control` other than of `system` blocks",
-    "thinking blocks of earlier turns",
+    "thinking blocks of earlier turns that other vendors thought",
 )
 
 
@@ -41,6 +42,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     effort = _effort(body)
     if effort is not None:
         out["reasoning"] = {"effort": "xhigh" if effort == "max" else effort}
+        out["include"] = [ENCRYPTED]
     schema = chat.output_schema(body)
     if schema is not None:
         out["text"] = {"format": {"type": "json_schema", "name": "structured_output", "schema": schema}}
@@ -81,6 +83,8 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         raise Untranslatable(f"{at}.role", "must be user or assistant")
     out: list[Json] = []
     parts: list[Json] = []
+    # The provider wants a thought in front of what it led to.
+    thoughts: list[Json] = []
     for index, block in enumerate(chat.blocks_of(message, at)):
         here = f"{at}.content[{index}]"
         kind = fields.text(block, "type", here)
@@ -97,6 +101,8 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
             out.append({"type": "function_call", "call_id": call["id"], **call["function"]})
         elif kind == "tool_result" and role == "user":
             out.append(_result(block, here, dropped))
+        elif kind == "redacted_thinking" and (own := idents.unsealed(block.get("data"))) is not None:
+            thoughts.append(own)
         elif kind in history.THINKING:
             # Another vendor thought it, who alone can read it.
             dropped.append(Past(here))
@@ -105,10 +111,10 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         else:
             raise Untranslatable(here, f"{kind!r} cannot be carried")
     if not parts:
-        return out
+        return thoughts + out
     said: Json = {"type": "message", "role": role, "content": parts}
     if role == "assistant":
-        return [{**said, "id": f"msg_{position}", "status": "completed"}, *out]
+        return [*thoughts, {**said, "id": f"msg_{position}", "status": "completed"}, *out]
     # Results come first, because they must follow the calls of the previous message.
     return [*out, said]
 

@@ -16,14 +16,19 @@ REFUSED = {
     "background": "responses cannot run in the background here",
 }
 DROPS = (
-    "`store`, `include`, `truncation`, `prompt`, `max_tool_calls`, `top_logprobs` and every other field that is not "
-    "carried",
+    "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` other than of log probabilities, and every other "
+    "field that is not carried",
     "tools other than functions (`web_search`, `file_search`, `mcp`, `custom`, ...) and their items",
-    "reasoning items and encrypted reasoning of earlier turns",
+    "reasoning items of earlier turns, except for those that Claude thought and gets back",
     "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
     "images by id, files by URL (except for Messages)",
 )
+
+
+# Value of `include` for the log probabilities of tokens.
+ENCRYPTED = "reasoning.encrypted_content"
+LOGPROBS = "message.output_text.logprobs"
 
 
 class ItemContext(NamedTuple):
@@ -63,10 +68,12 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["reasoning_effort"] = effort
     if (verbosity := fields.text(fields.obj(body, "text") or {}, "verbosity", "text")) is not None:
         out["verbosity"] = verbosity
+    _include(body, out, dropped)
     form = _format(body)
     if form is not None:
         out["response_format"] = form
     asked = content.asked_of_completions(body, out, model, dropped)
+    asked.seals = ENCRYPTED in fields.texts(body, "include")
     asked.echo = echo(body, asked.requested)
     return asked
 
@@ -120,6 +127,8 @@ def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext)
             told, media = _output(item, at, way)
             out.append({"role": "tool", "tool_call_id": call, "content": told})
             shown += media
+        elif kind == "reasoning" and way.rich and (block := _thought(item)) is not None:
+            out.append({"role": "assistant", "content": None, "thinking_blocks": [block]})
         elif kind == "item_reference":
             raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
         else:
@@ -127,6 +136,19 @@ def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext)
             way.dropped.append(Past(at))
     if shown:
         out.append({"role": "user", "content": shown})
+
+
+def _thought(item: Json) -> Json | None:
+    """Return the thinking block that a reasoning item of this gateway's was; None for others."""
+    encrypted = item.get("encrypted_content")
+    own = idents.unwrapped(encrypted) if isinstance(encrypted, str) else None
+    if own is None:
+        return None
+    signature, redacted = own
+    if redacted:
+        return {"type": "redacted_thinking", "data": signature}
+    told = "".join(str(part.get("text") or "") for part in fields.objects(item, "summary"))
+    return {"type": "thinking", "thinking": told, "signature": signature}
 
 
 def _message(item: Json, at: str, way: ItemContext) -> Json | None:
@@ -233,6 +255,16 @@ def _choice(body: Json) -> Any:
         mode = fields.text(found, "mode", "tool_choice") or "auto"
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
     raise Untranslatable("tool_choice", f"{kind!r} cannot be carried")
+
+
+def _include(body: Json, out: Json, dropped: list[str]) -> None:
+    """Ask for the log probabilities that a request wants; other additions belong to tools of the vendor."""
+    fields.copy(body, out, {"top_logprobs": "top_logprobs"})
+    wanted = set(fields.texts(body, "include"))
+    if LOGPROBS in wanted or out.get("top_logprobs"):
+        out["logprobs"] = True
+    if wanted - {LOGPROBS, ENCRYPTED}:
+        dropped.append("include")
 
 
 def _format(body: Json) -> Json | None:

@@ -9,7 +9,7 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 DROPS = (
-    "`best_of`, `logprobs`, and every other field that is not carried",
+    "`best_of`, and every other field that is not carried",
     "refused instead of dropped: `suffix`, prompts of token numbers, more than one prompt",
 )
 SAME = (
@@ -29,6 +29,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     fields.copy(body, out, {name: name for name in SAME})
     limit = "max_completion_tokens" if options.vendor in NEW_LIMIT else "max_tokens"
     fields.copy(body, out, {"max_tokens": limit})
+    if (tops := fields.integer(body, "logprobs")) is not None:
+        out["logprobs"] = True
+        if tops:
+            out["top_logprobs"] = tops
     stream = bool(fields.flag(body, "stream"))
     usage = bool(fields.flag(fields.obj(body, "stream_options") or {}, "include_usage", "stream_options"))
     if stream:
