@@ -2,10 +2,10 @@
 # translation and decoding are done, and all formats are those of clients.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.llm.answer_body cimport AnswerBody
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.content_capture cimport CapturedAnswer
 from headgate_engine.plan.tap cimport ResponseTap
-from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder
 
 cdef class CaptureTap(ResponseTap):
@@ -16,7 +16,7 @@ cdef class CaptureTap(ResponseTap):
     cdef CapturedAnswer answer         # None: nothing (more) is read
     cdef object decoder        # SseDecoder or EventStreamDecoder of a stream, None: the answer is whole
     cdef Decoder coding        # a whole answer goes on in its coding: a copy is decoded
-    cdef ByteBuffer kept       # of a whole answer
+    cdef AnswerBody kept       # of a whole answer
     cdef int _mirror(self) except -1
     cdef int _take(self, const char* p, Py_ssize_t n) except -1
     cdef int _keep(self, const char* p, Py_ssize_t n) except -1
