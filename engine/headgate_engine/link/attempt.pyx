@@ -57,7 +57,7 @@ cdef class UpstreamAttempt(ResponseSink):
         cdef MessageHead head = ctx.head
         cdef Pool pool = self.pool
         cdef bint has_body = head.content_length > 0 or head.flags & HEAD_CHUNKED
-        if fresh and pool.plain is not None:
+        if fresh and pool.plain is not None and not pool.closed:
             pool = self.pool = pool.plain.for_http2()
         if request.observer is not None:
             if fresh:

@@ -56,7 +56,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
         self.wire.attach(transport)
         self.secure = transport.get_extra_info("sslcontext") is not None
         self.session.begin(monotonic_ns())
-        if not self.secure and type(self.owner) is Pool and (<Pool>self.owner).plain is not None:
+        if not self.secure and type(self.owner) is Pool and (<Pool>self.owner).plain is not None and not (<Pool>self.owner).closed:
             self.unproven = True
             (<Pool>self.owner).unproven += 1
             self.worker.timers.arm(self.wire, monotonic_ns() + PROOF_NS)

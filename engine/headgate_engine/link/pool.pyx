@@ -327,7 +327,7 @@ cdef class Pool(ConnectionOwner):
         cdef ClientConnection connection
         if self.twin is not None:
             self.twin.close()
-            self.twin.plain = self.twin = None
+            self.twin = None          # it keeps this one for calls that wait until its backend has shown what it speaks
         self.closed = True
         self.worker.budget.leave(self)
         while self.newest is not None:

@@ -357,6 +357,28 @@ async def test_a_backend_that_speaks_http1_only_gets_that(rig: Rig, way: str) ->
 
 
 @on_rig()
+async def test_a_pool_that_is_closed_while_the_protocol_is_found_out_loses_no_call(rig: Rig) -> None:
+    pool = Pool(rig.worker, "twin", b"backend:80", rig.connect_upstream, Http2Upstream(rig.worker))
+    rig.pool.make_twin = lambda: pool
+    told = asyncio.Event()
+
+    async def script(up: Any) -> None:
+        if (await up.intake.until(b"\r\n\r\n")).startswith(b"PRI"):
+            told.set()
+            await up.rig.wait(lambda: pool.closed, "the end of the pool")
+            up.writer.close()
+        else:
+            await up.reply()
+
+    rig.script = script
+    client = await connected(rig)
+    number = await client.request()
+    await told.wait()
+    rig.pool.close()
+    assert ((await client.answer(number)).status, pool.waiting_count) == (200, 0)
+
+
+@on_rig()
 async def test_a_call_that_ends_while_the_protocol_is_found_out_is_withdrawn(rig: Rig) -> None:
     pool = Pool(rig.worker, "twin", b"backend:80", rig.connect_upstream, Http2Upstream(rig.worker))
     rig.pool.make_twin = lambda: pool
