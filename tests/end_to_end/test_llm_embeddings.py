@@ -129,13 +129,25 @@ def test_they_go_eight_at_a_time(rig: Rig) -> None:
 ERROR = whole({"message": "slow down"}, 429, x_amzn_errortype="ThrottlingException")
 
 
-@pytest.mark.parametrize("failing", [0, 2, 40])
-def test_one_failure_fails_the_request(rig: Rig, failing: int) -> None:
-    rig.answers(embedding(MODELS[0], failing, ERROR))
-    with pytest.raises(openai.RateLimitError, match="slow down"):
-        embed(rig, MODELS[0], 41)
-    # Nothing is asked for what could not be answered any more.
-    assert len(rig.provider.seen) <= failing + 8 + 1
+@pytest.mark.parametrize(("failing", "asked"), [(0, 1), (2, 9), (40, 41)])
+def test_one_failure_fails_the_request(rig: Rig, failing: int, asked: int) -> None:
+    """Nothing is asked any more for what cannot be answered: behind the first part there are eight calls at a time."""
+    told, ordinary = threading.Event(), embedding(MODELS[0], failing, ERROR)
+
+    def answer(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        # Where few are asked, the calls beside the failing one last until the client knows.
+        if failing == 2 and not {0, failing} & set(numbers(MODELS[0], handler.asked)):  # type: ignore[attr-defined]
+            assert told.wait(60)
+        ordinary(stand_in, handler)
+
+    rig.answers(answer)
+    rig.provider.seen.clear()
+    try:
+        with pytest.raises(openai.RateLimitError, match="slow down"):
+            embed(rig, MODELS[0], 41)
+        assert len(rig.provider.seen) <= asked
+    finally:
+        told.set()
 
 
 def test_a_part_that_is_no_answer_fails_the_request(rig: Rig) -> None:
