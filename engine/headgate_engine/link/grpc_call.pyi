@@ -1,0 +1,54 @@
+import asyncio
+from collections.abc import Iterable
+
+from headgate_engine.link.contract import ResponseSink
+from headgate_engine.link.pool import Pool
+from headgate_engine.shared.histogram import Histogram
+
+class GrpcFailure(Exception):
+    """A call did not end with OK. code: the status code of gRPC. unsent: no server has begun to process it.
+
+    Codes: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md.
+    """
+
+    code: int
+    text: str
+    unsent: bool
+    def __init__(self, code: int, text: str, unsent: bool = False) -> None: ...
+
+class GrpcCaller:
+    """Unary calls to one endpoint, whose pool speaks HTTP/2. authority: value of `:authority`.
+
+    calls: counts the seconds until the end of a call, or until its failure.
+    """
+
+    def __init__(self, pool: Pool, authority: str, calls: Histogram | None = None) -> None: ...
+    @property
+    def pool(self) -> Pool: ...
+    def unary(
+        self,
+        path: str,
+        message: bytes,
+        headers: Iterable[tuple[str, str]] = (),
+        timeout_s: float = 10.0,
+        limit: int = 4194304,
+    ) -> GrpcCall:
+        """Begin a call of `/package.Service/Method` and return it.
+
+        `headers` are further metadata, names in lower case. `timeout_s` covers the whole call including the connect,
+        and is sent to the server (`grpc-timeout`). `limit` bounds the response message in bytes. A call that the
+        server says it has not begun is sent again, three times in all.
+        """
+
+class GrpcCall(ResponseSink):
+    """One call in progress; GrpcCaller makes it."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
+    @property
+    def done(self) -> asyncio.Future[bytes]:
+        """The message of the response; raises GrpcFailure."""
+    def abandon(self) -> None:
+        """Cancel the call if it is in progress."""
+
+async def unary_message(call: GrpcCall) -> bytes:
+    """Return the message of a call; raises GrpcFailure. The call is cancelled with its task."""

@@ -1,0 +1,145 @@
+"""Unary calls to a real gRPC server through a pool: messages, statuses, limits, time-outs, cancellation, lost connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import pytest
+import uvloop
+from tests.headgate.net.grpc_peers import SERVICE, Echo, serving
+
+from headgate_engine.link.grpc_call import GrpcCaller, GrpcFailure, unary_message
+from headgate_engine.link.pool import Pool
+from headgate_engine.link.protocols import CLIENTS, HTTP2
+from headgate_engine.link.worker import Worker
+
+UNARY = f"/{SERVICE}/Unary"
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(60):
+            await work
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(limited())
+
+
+def caller_of(port: int) -> GrpcCaller:
+    loop = asyncio.get_running_loop()
+    worker = Worker(loop, None, 0, -1, lambda name, work: loop.create_task(work))
+
+    async def dial(factory: Callable[[], asyncio.BaseProtocol], *_: object) -> None:
+        await loop.create_connection(factory, "127.0.0.1", port)
+
+    pool = Pool(worker, "test", f"127.0.0.1:{port}".encode(), dial, CLIENTS[HTTP2](worker), idle_timeout=60)
+    return GrpcCaller(pool, f"127.0.0.1:{port}")
+
+
+@asynccontextmanager
+async def calling() -> AsyncIterator[tuple[Echo, GrpcCaller]]:
+    async with serving() as (echo, port, _):
+        caller = caller_of(port)
+        yield echo, caller
+        caller.pool.close()
+
+
+async def failure(work: Awaitable[bytes]) -> GrpcFailure:
+    with pytest.raises(GrpcFailure) as caught:
+        await work
+    return caught.value
+
+
+def test_messages_and_metadata() -> None:
+    async def work() -> None:
+        async with calling() as (echo, caller):
+            sizes = (0, 1, 70_000, 3_000_000)
+            calls = (unary_message(caller.unary(UNARY, b"x" * size)) for size in sizes * 5)
+            assert [len(found) for found in await asyncio.gather(*calls)] == list(sizes) * 5
+            assert len(echo.connections) == 1
+            await unary_message(caller.unary(UNARY, b"", [("x-name", "value")]))
+            assert echo.metadata[-1]["x-name"] == "value"
+
+    run(work())
+
+
+def test_statuses() -> None:
+    async def work() -> None:
+        async with calling() as (echo, caller):
+
+            async def abort(message: bytes, context: Any) -> bytes:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "100% of\nit ü")
+                return b""
+
+            echo.react = abort
+            error = await failure(unary_message(caller.unary(UNARY, b"")))
+            assert (error.code, error.text, error.unsent) == (8, "100% of it ü", False)
+            error = await failure(unary_message(caller.unary(f"/{SERVICE}/Nothing", b"")))
+            assert error.code == 12
+            echo.react = echo.same
+            error = await failure(unary_message(caller.unary(UNARY, b"x" * 101, limit=100)))
+            assert (error.code, error.text) == (8, "the message has more than 100 bytes")
+            assert await unary_message(caller.unary(UNARY, b"x" * 100, limit=100)) == b"x" * 100
+
+    run(work())
+
+
+def test_time_outs_and_cancelled_tasks_end_the_call_at_the_server() -> None:
+    async def work() -> None:
+        async with calling() as (echo, caller):
+
+            async def forever(message: bytes, context: Any) -> bytes:
+                await asyncio.Event().wait()
+                return b""
+
+            echo.react = forever
+            error = await failure(unary_message(caller.unary(UNARY, b"", timeout_s=0.05)))
+            assert (error.code, error.text) == (4, "no answer in time")
+            await echo.cancelled.wait()
+            echo.cancelled.clear()
+            task = asyncio.get_running_loop().create_task(unary_message(caller.unary(UNARY, b"", timeout_s=50)))
+            await echo.begun(2)
+            task.cancel()
+            await echo.cancelled.wait()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    run(work())
+
+
+def test_no_server_and_others() -> None:
+    async def work() -> None:
+        async def speak_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(speak_http, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        caller = caller_of(port)
+        error = await failure(unary_message(caller.unary(UNARY, b"")))
+        assert error.code == 14
+        server.close()
+        await server.wait_closed()
+        error = await failure(unary_message(caller_of(port).unary(UNARY, b"")))
+        assert (error.code, error.unsent) == (14, True)
+
+    run(work())
+
+
+def test_wrong_arguments() -> None:
+    async def work() -> None:
+        caller = caller_of(1)
+        for wrong in ((None, b""), ("/a", None), ("/a", "text")):
+            with pytest.raises(TypeError):
+                caller.unary(*wrong)  # type: ignore[arg-type]
+        for options in ({"timeout_s": -1.0}, {"limit": -1}):
+            with pytest.raises(ValueError, match="negative"):
+                caller.unary("/a", b"", **options)
+        with pytest.raises(ValueError, match="target"):
+            caller.unary("no slash", b"")
+
+    run(work())
