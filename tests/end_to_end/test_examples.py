@@ -20,6 +20,7 @@ from example_files import lay_out
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.connect_proxy import ConnectProxy
+from tests.end_to_end.ext_authz_rig import serving_authorizer
 from tests.end_to_end.fake_provider import FakeProvider
 from tests.end_to_end.federation_rig import Raw
 from tests.end_to_end.identity_rig import JWKS, token
@@ -271,3 +272,17 @@ def test_what_is_told_of_requests(start: Start, service: StandIn) -> None:
     running.wait_metric("gw_requests_total{", 2)
     _, page = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")
     assert 'team="red"' in page
+
+
+def test_a_service_authorizes(start: Start, service: StandIn) -> None:
+    with serving_authorizer() as authorizer:
+        running = start("ext-authz", AUTHORIZER=f"127.0.0.1:{authorizer.port}", SERVICE=place(service))
+        authorizer.fields = [("x-user", "ann")]
+        for _ in range(2):
+            answer = httpx.get(running.url + "/p", headers={"authorization": "Bearer t", "x-user": "evil"}, timeout=60)
+            assert answer.status_code == 200
+        assert service.last.headers["x-user"] == "ann"
+        assert [(asked.target, asked.fields["authorization"]) for asked in authorizer.seen] == [("/check/p", "Bearer t")]
+        authorizer.status, authorizer.body = 401, b"log in first"
+        answer = httpx.get(running.url + "/p", timeout=60)
+        assert (answer.status_code, answer.text) == (401, "log in first")

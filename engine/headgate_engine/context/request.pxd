@@ -29,6 +29,13 @@ cdef enum BodyState:
     BODY_WHOLE = 1        # ctx.body is all of it
     BODY_PREFIX = 2       # ctx.body is the first body_limit bytes, more follow
 
+# What is done where a field is there already, or is not (envoy.config.core.v3.HeaderValueOption.HeaderAppendAction).
+cdef enum HeaderEdit:
+    EDIT_APPEND = 0
+    EDIT_ADD_IF_ABSENT = 1
+    EDIT_REPLACE_OR_ADD = 2
+    EDIT_REPLACE_IF_PRESENT = 3
+
 cdef class RequestContext:
     # -- messages ----------------------------------------------------------------------------------------------------
     cdef MessageHead head                # request head; edited in place by steps
@@ -77,6 +84,8 @@ cdef class RequestContext:
     cdef uint64_t request_bytes, response_bytes
     # -- headers that steps set on the final response: list of (name, value) bytes, replacing others -------------------
     cdef list response_headers
+    # What services want done to fields of the response, (HeaderEdit, name, value); None: nothing.
+    cdef list response_edits
     # -- LLM ---------------------------------------------------------------------------------------------------------
     cdef str protocol                    # log value: http, llm, mcp; None means http
     cdef bytes requested_model, provider

@@ -117,6 +117,12 @@ class RequestContext:
         """Add a field to this request's access-log line. For rare fields only."""
     def add_response_header(self, name: str, value: str) -> None:
         """Set a header of the final response, replacing one with that name; cookies are added."""
+    def edit_response_header(self, edit: int, name: bytes, value: bytes) -> None:
+        """Do something to a field of the final response: 0 appends a value, 1 adds it where there is none, 2 replaces
+        all values or adds one, 3 replaces values that are there.
+
+        Raises ValueError for a name or value that is invalid (RFC 9110 section 5).
+        """
     def respond(self, reply: Reply) -> None:
         """Set the reply; the step must then return RESPOND."""
 
@@ -144,3 +150,6 @@ def derived_context(
 
     It has the client's identity and the results of policies. Steps that run on it do not change `source`.
     """
+
+def answered_context(source: RequestContext, response: MessageHead) -> RequestContext:
+    """Return a new context of the same request with this head of an answer, for expressions about it."""

@@ -163,6 +163,20 @@ cdef class RequestContext:
         checked_fields((field,))
         self.set_response_header(field[0], field[1])
 
+    def edit_response_header(self, int edit, bytes name not None, bytes value not None):
+        """Do something to a field of the final response: 0 appends a value, 1 adds it where there is none, 2 replaces
+        all values or adds one, 3 replaces values that are there.
+
+        Raises ValueError for a name or value that is invalid (RFC 9110 section 5).
+        """
+        cdef bytes lower = name.lower()
+        if not EDIT_APPEND <= edit <= EDIT_REPLACE_IF_PRESENT:
+            raise ValueError(f"there is no edit {edit}")
+        checked_fields(((lower, value),))
+        if self.response_edits is None:
+            self.response_edits = []
+        self.response_edits.append((edit, lower, value))
+
     def respond(self, Reply reply):
         """Set the reply; the step must then return RESPOND."""
         self.reply = reply
@@ -212,4 +226,11 @@ def derived_context(RequestContext source, str method, str target, str authority
         ctx.metadata = None if source.metadata is None else dict(source.metadata)
         ctx.dynamic = None if source.dynamic is None else dict(source.dynamic)
         ctx.started_ns = source.started_ns
+    return ctx
+
+
+def answered_context(RequestContext source not None, MessageHead response not None):
+    """Return a new context of the same request with this head of an answer, for expressions about it."""
+    cdef RequestContext ctx = derived_context(source, source.method, source.target, source.authority, source.head.items())
+    ctx.response = response
     return ctx

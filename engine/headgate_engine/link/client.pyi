@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextvars import ContextVar
 
+from headgate_engine.context.headers import MessageHead
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
 from headgate_engine.shared.histogram import Histogram
@@ -56,6 +57,9 @@ class ClientResponse:
     def status(self) -> int: ...
     @property
     def headers(self) -> list[tuple[str, str]]: ...
+    @property
+    def head(self) -> MessageHead:
+        """The head of the answer, for expressions about it."""
     def header(self, name: str) -> str | None: ...
     def __aiter__(self) -> AsyncIterator[bytes]: ...
     async def __anext__(self) -> bytes: ...

@@ -225,6 +225,11 @@ cdef class ClientResponse:
         self.status = call.response.status
         self.headers = call.response.items()
 
+    @property
+    def head(self):
+        """The head of the answer, for expressions about it."""
+        return self.call.response
+
     def header(self, str name):
         """The first value of a header field, None without one."""
         return self.call.response.get(name)

@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_CONNECT, HEAD_IS_HEAD, MessageHead, new_head
-from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.context.request cimport (
+    EDIT_ADD_IF_ABSENT, EDIT_APPEND, EDIT_REPLACE_IF_PRESENT, Reply, RequestContext)
 from headgate_engine.link.backend cimport Backend
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
 from headgate_engine.link.core cimport END_CLEAN, RequestCore
@@ -51,7 +52,7 @@ cdef bint has_steps(RequestCore request) noexcept:
     cdef RoutePlan route = request.route
     cdef BackendPlan backend = request.backend
     cdef ListenerPlan listener = request.listener
-    return request.ctx.response_headers is not None or (
+    return request.ctx.response_headers is not None or request.ctx.response_edits is not None or (
         route is not None and (route.response_steps or route.response_transforms)) or (
         backend is not None and (backend.response_steps or backend.response_transforms)) or (
         listener is not None and (listener.response_steps or listener.response_transforms))
@@ -75,6 +76,8 @@ cdef int run_all(RequestCore request) except -1:
         run_steps(request, listener.response_transforms, "gateway")
     if request.ctx.response_headers is not None:
         add_headers(request.ctx)
+    if request.ctx.response_edits is not None:
+        edit_headers(request.ctx)
     return 0
 
 
@@ -92,6 +95,20 @@ cdef int add_headers(RequestContext ctx) except -1:
         if name.startswith(b"x-ratelimit-") and ctx.response.find(name, len(name), 0) >= 0:
             continue      # a limit further in, told by the backend, stands
         if name != b"set-cookie" and name != b"vary":      # a backend's own values stand beside these
+            ctx.response.drop_field(name, len(name))
+        ctx.response.add_field(name, len(name), value, len(value))
+    return 0
+
+
+cdef int edit_headers(RequestContext ctx) except -1:
+    cdef int edit
+    cdef bytes name, value
+    cdef bint there
+    for edit, name, value in ctx.response_edits:
+        there = edit != EDIT_APPEND and ctx.response.find(name, len(name), 0) >= 0
+        if edit == (EDIT_ADD_IF_ABSENT if there else EDIT_REPLACE_IF_PRESENT):
+            continue
+        if there:
             ctx.response.drop_field(name, len(name))
         ctx.response.add_field(name, len(name), value, len(value))
     return 0

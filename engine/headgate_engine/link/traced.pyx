@@ -304,7 +304,7 @@ cdef class TraceObserver(RequestObserver):
         return 0
 
     cdef int response_changed(self, RoutedRequest request) except -1:
-        if request.ctx.response_headers is not None:
+        if request.ctx.response_headers is not None or request.ctx.response_edits is not None:
             self.trace.response_snapshot("response headers")
         return 0
 

@@ -351,7 +351,7 @@ class Backends:
         for draft in drafts:
             key = id(draft.record)
             if key not in self._processors:
-                service, notes = self.context.noted(self._remote_service, draft.record)
+                service, notes = self.context.noted(self.remote_service, draft.record)
                 made = None
                 if service is not None:
                     timeout_ms = service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS
@@ -363,8 +363,11 @@ class Backends:
                 found.append(processor)
         return tuple(found)
 
-    def _remote_service(self, record: Record) -> RemoteService | None:
-        """Return the gRPC service that a record names. Returns None after reporting an error."""
+    def remote_service(self, record: Record, *, grpc: bool = True, steps: bool = False) -> RemoteService | None:
+        """Return the service that a record names. Returns None after reporting an error.
+
+        steps: the policies of the service run on each call as on a request, so that they may be any.
+        """
         named, service = record.get("backend"), record.get("service")
         host: ConnectTarget | None = record.get("host") or record.get("url")
         options = self.service_options(record)
@@ -376,9 +379,10 @@ class Backends:
                 return None
             host, options = entry.record["host"], self.targeted.for_backend(plain).under(entry.options)
         options = options.under(backend_options(self.context, record.get("policies")))
-        tls = grpc_options.tls_of(self.context, record, options.tls, host)
-        grpc_options.check(self.context, record, options)
-        options = replace(options, tls=tls)
+        if grpc:
+            tls = grpc_options.tls_of(self.context, record, options.tls, host)
+            grpc_options.check(self.context, record, options, steps=steps)
+            options = replace(options, tls=tls, http2=True)
         if service is not None:
             found = self.service(service["name"], service["port"], options)
             if not isinstance(found, ServiceBackend):

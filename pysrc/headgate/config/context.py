@@ -20,6 +20,7 @@ from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.policies import BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
+from headgate.ir.remote_service import RemoteService
 from headgate.ir.secret import SecretRef
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ class Directory(Protocol):
 
     def place_of(self, target: fields.ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return where calls of a policy itself go, and what goes with them."""
+
+    def remote_service(self, record: Record, *, grpc: bool = True, steps: bool = False) -> RemoteService | None:
+        """Return the service that a record names, which a policy calls; None after a report."""
 
 
 @dataclass(slots=True)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.config.policy import authorization, backend_auth, headers, health, rewrite, table, transformation
+from headgate.config.policy import (
+    authorization,
+    backend_auth,
+    ext_authz,
+    headers,
+    health,
+    rewrite,
+    table,
+    transformation,
+)
 from headgate.config.policy_values import OF_BACKENDS
 from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
@@ -98,6 +107,8 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
         found.append({"http": {"requestTimeout": show_milliseconds(policies.request_timeout_ms)}})
     if policies.auth is not None:
         found.append({"backendAuth": backend_auth.dump(policies.auth)})
+    if policies.ext_authz is not None:
+        found.append({"extAuthz": ext_authz.dump(policies.ext_authz)})
     if policies.authorization is not None:
         found.append({"authorization": authorization.dump(policies.authorization)})
     if policies.transformations is not None:

@@ -11,6 +11,7 @@ from headgate.config.context import Context
 from headgate.config.policy import (
     authorization,
     backend_auth,
+    ext_authz,
     headers,
     health,
     mcp_guardrails,
@@ -34,6 +35,7 @@ from headgate.ir.policies import (
 )
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
+from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.health import Health
 from headgate.ir.policy.rewrite import Redirect
 from headgate.ir.policy.transformation import Transformation
@@ -80,6 +82,7 @@ class BackendOptions:
     http2: bool | None = None
     tunnel: Record | None = None
     authorization: Authorization | None = None
+    ext_authz: tuple[ExtAuthz, ...] | None = None
     transformations: tuple[Transformation, ...] | None = None
     redirect: Redirect | None = None
     health: Health | None = None
@@ -91,7 +94,7 @@ class BackendOptions:
     @property
     def needs_exchange(self) -> bool:
         """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects, choice."""
-        carried = (self.authorization, self.transformations, self.redirect, self.health, self.affinity)
+        carried = (self.authorization, self.ext_authz, self.transformations, self.redirect, self.health, self.affinity)
         return any(one is not None for one in carried)
 
     def under(self, stronger: BackendOptions) -> BackendOptions:
@@ -117,6 +120,7 @@ class BackendOptions:
             request_timeout_ms=self.request_timeout_ms,
             auth=self.auth,
             authorization=self.authorization,
+            ext_authz=self.ext_authz,
             transformations=self.transformations,
             redirect=self.redirect,
             health=self.health,
@@ -142,7 +146,7 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
 def _backend_options(context: Context, record: Record) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
-    ai = record.get("ai")
+    ai, asked = record.get("ai"), record.get("extAuthz")
     checks = record.get("mcpGuardrails")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
@@ -156,6 +160,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
         tunnel=record.get("backendTunnel"),
         authorization=authorization.parse(context, rules) if rules is not None else None,
+        ext_authz=ext_authz.parse(context, asked) if asked is not None else None,
         transformations=transformation.parse(context, changes) if changes is not None else None,
         redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,
         health=health.parse(context, sick) if sick is not None else None,

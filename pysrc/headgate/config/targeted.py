@@ -41,7 +41,7 @@ from headgate.ir.policies import (
 
 BACKEND_KINDS: Final = frozenset((
     "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
-    "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
+    "extAuthz", "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
 ))  # fmt: skip
 # Policies without which more is allowed than was meant.
 PROTECTING: Final = frozenset((

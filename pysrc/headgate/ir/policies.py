@@ -11,6 +11,7 @@ from headgate.ir.policy.buffer import Buffer
 from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
+from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.health import Health
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
@@ -89,6 +90,7 @@ class GatewayPolicies:
     jwt: JwtAuth | None = None
     basic: BasicAuth | None = None
     api_key: ApiKeyAuth | None = None
+    ext_authz: tuple[ExtAuthz, ...] | None = None
     authorization: Authorization | None = None
     transformations: tuple[Transformation, ...] | None = None
 
@@ -114,7 +116,9 @@ class RoutePolicies(GatewayPolicies):
     @property
     def protects(self) -> bool:
         """Whether a policy decides who may use the route."""
-        asking = (self.oidc, self.jwt, self.basic, self.api_key, self.mcp_auth, self.authorization)
+        asking = (
+            self.oidc, self.jwt, self.basic, self.api_key, self.mcp_auth, self.ext_authz, self.authorization,
+        )  # fmt: skip
         return any(policy is not None for policy in asking)
 
 
@@ -131,6 +135,7 @@ class BackendPolicies:
     request_timeout_ms: int | None = None
     auth: BackendAuth | None = None
     authorization: Authorization | None = None
+    ext_authz: tuple[ExtAuthz, ...] | None = None
     transformations: tuple[Transformation, ...] | None = None
     redirect: Redirect | None = None
     health: Health | None = None

@@ -37,11 +37,11 @@ from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.route import Route
-from headgate.net.authority import own_authority, rewritten_authority
+from headgate.net.authority import rewritten_authority
 from headgate.pipeline import phases
+from headgate.pipeline.callers import client_of, grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.http2_limits import http2_limits
-from headgate.pipeline.pools import Pools
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import ReplyRow, reply_of
 from headgate.pipeline.route_rules import route_rules
@@ -63,7 +63,6 @@ from headgate_engine.context.paths import MODES
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.backend import HOST, InvalidBackend
-from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
@@ -102,11 +101,6 @@ def _functions(text: str) -> CustomFunctions:
     return parsed_functions(text)
 
 
-def client_of(pools: Pools, endpoint: Endpoint, kind: str = "Policy", subtype: str = "Http") -> HttpClient:
-    """Return a client that calls an endpoint through its pool. kind, subtype: labels of its calls in metrics."""
-    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype))
-
-
 class PlanCompiler:
     """Compiles the objects of the IR to engine plans. Plans that `previous` already has are taken over."""
 
@@ -130,6 +124,7 @@ class PlanCompiler:
             worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, client, worker.spawn,
             partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials,
             max_answer=gateway.frontend.longest_model_response, programs=programs,
+            grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call,
         )  # fmt: skip
         running.credentials.calls.client = client
         running.environment = self._environment

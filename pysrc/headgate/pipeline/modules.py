@@ -27,6 +27,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "mcp_auth": ("headgate.policy.mcp_authentication", SEALS),
     "basic": ("headgate.policy.identity",),
     "api_key": ("headgate.policy.identity",),
+    "ext_authz": ("headgate.policy.ext_authz.compile",),
     "authorization": ("headgate.policy.authorization",),
     "transformations": ("headgate.policy.transformation",),
     "buffer": ("headgate.policy.buffer",),

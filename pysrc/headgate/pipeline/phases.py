@@ -75,7 +75,7 @@ GATEWAY: Final = Phase(
         PhaseEntry("jwtAuth", "jwt", steps.jwt),
         PhaseEntry("basicAuth", "basic", steps.basic),
         PhaseEntry("apiKey", "api_key", steps.api_key),
-        PhaseEntry("extAuthz"),
+        PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("authorization", "authorization", steps.authorization, why="needs identity"),
         PhaseEntry("extProc"),
         PhaseEntry(
@@ -101,7 +101,7 @@ ROUTE: Final = Phase(
         ),
         PhaseEntry("basicAuth", "basic", steps.basic),
         PhaseEntry("apiKey", "api_key", steps.api_key),
-        PhaseEntry("extAuthz"),
+        PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("authorization", "authorization", steps.authorization),
         PhaseEntry(
             "localRateLimit", "local_rate_limits", steps.local_rate_limit,
@@ -135,7 +135,7 @@ BACKEND: Final = Phase(
     "attempt",
     (
         PhaseEntry("authorization", "authorization", steps.authorization),
-        PhaseEntry("extAuthz"),
+        PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("backendAuth", "auth", steps.backend_auth, why="replaces what the client sent in the same place"),
         PhaseEntry("transformations", "transformations", steps.transformations),
         PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),

@@ -52,6 +52,16 @@ GUARD_FAILED = ReplyRow(503, "failed to process LLM request: prompt guard failed
 GUARD_REFUSED = ReplyRow(403, "The request was rejected due to inappropriate content", "Guardrail")
 POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("authorization", FORBIDDEN, "a rule refuses the request"),
+    (
+        "extAuthz",
+        ReplyRow(403, "external authorization failed", "ExtAuth"),
+        "the service refuses the request and says no more, or fails; `denyWithStatus` gives another status",
+    ),
+    (
+        "extAuthz",
+        ReplyRow(413, "external authorization failed", "ExtAuth"),
+        "the body is longer than `includeRequestBody` says",
+    ),
     ("csrf", CSRF_FAILED, "a request of a strange site"),
     ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
     ("promptGuard", GUARD_REFUSED, "a guard refuses a prompt or a reply; status, text and headers can be configured"),
@@ -125,6 +135,7 @@ REASONS: dict[str, str] = {
     "BasicAuth": "refused by `basicAuth`",
     "APIKeyAuth": "refused by `apiKey`",
     "Authorization": "refused by `authorization`",
+    "ExtAuth": "refused by `extAuthz`, or its service cannot tell",
     "RateLimit": "refused by a limit",
     "Guardrail": "refused by a guardrail, or it cannot tell",
     "Timeout": "a time-out on the way to the backend's answer",

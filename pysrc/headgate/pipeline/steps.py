@@ -27,6 +27,7 @@ from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
+from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
@@ -66,8 +67,12 @@ def stands_alone(route: Route) -> bool:
     policies = route.policies
     if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
         return False
+    if policies.ext_authz is not None:
+        return False
     for entry in route.backends:
         auth = entry.policies.auth
+        if entry.policies.ext_authz is not None:
+            return False
         if auth is not None and not isinstance(auth.main, KeyAuth | Passthrough | JwtSign | None):
             return False
         if not isinstance(entry.backend, HostBackend | ServiceBackend | MissingBackend | UiBackend):
@@ -110,6 +115,12 @@ def api_key(value: ApiKeyAuth, env: Environment, phase: str) -> Found:
     from headgate.policy.identity import compile_api_key
 
     return (compile_api_key(value, env),)
+
+
+def ext_authz(value: tuple[ExtAuthz, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.ext_authz.compile import compile_ext_authz
+
+    return (compile_ext_authz(value, env, phase),)
 
 
 def authorization(value: Authorization, env: Environment, phase: str) -> Found:

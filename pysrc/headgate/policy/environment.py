@@ -22,7 +22,10 @@ from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
+    from headgate.ir.policies import BackendPolicies
     from headgate.policy.cloud.store import CredentialStore
+    from headgate_engine.link.grpc_call import GrpcCaller
+    from headgate_engine.plan.step import Step
 
 FAILURES = "gw_expression_failures_total"
 # Expressions that are let go of between two yields: some tens of microseconds.
@@ -39,8 +42,10 @@ class Environment:
     labels. `spawn(name, coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all
     workers and replicas share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses
     that expressions compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`:
-    precompiled expressions by text and phase. `reads_body`: set when an expression is asked for that reads the request
-    body. `phase`: of the expressions of the policies that are being compiled.
+    precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC calls to an
+    endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
+    `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
+    policies that are being compiled.
     """
 
     segment: Segment
@@ -57,6 +62,8 @@ class Environment:
     reads_body: bool = False
     phase: str = "route"
     max_answer: int = MAX_MODEL_RESPONSE_BYTES
+    grpc: Callable[..., GrpcCaller] | None = None
+    steps_of_call: Callable[[BackendPolicies, str, Environment], tuple[Step, ...]] | None = None
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     _failures: dict[str, Counter] = field(default_factory=dict)
 

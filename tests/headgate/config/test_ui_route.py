@@ -121,9 +121,11 @@ def test_what_is_refused(faults: Faults, text: str, fault: str) -> None:
     assert faults(text) == [fault]
 
 
-def test_external_authorization_is_refused_until_it_is_built(faults: Faults) -> None:
-    found = faults("gateways: {default: {port: 1}}\nui: {policies: {extAuthz: {host: 'a:1'}}}")
-    assert any("not supported yet: ui.policies.extAuthz" in line for line in found)
+def test_external_authorization_may_guard_it(loaded: Load) -> None:
+    gateway = loaded("gateways: {default: {port: 1}}\nui: {policies: {extAuthz: {host: 'a:1'}}}")
+    found = dump(gateway, Runtime(generation=1, workers=1))
+    route = found["binds"][0]["listeners"]["default/default.default"]["routes"]["internal/ui"]
+    assert [list(one) for one in route["inlinePolicies"]] == [["extAuthz"]]
 
 
 def test_the_dump_shows_it(loaded: Load) -> None:

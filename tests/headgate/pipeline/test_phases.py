@@ -24,7 +24,6 @@ __all__ = ["rig"]
 
 # A policy of the table that a route may carry, with a value the schema admits.
 NOT_BUILT = {
-    "extAuthz": "{host: 'a.test:1'}",
     "extProc": "{host: 'a.test:1'}",
     "remoteRateLimit": "{host: 'a.test:1', domain: d, descriptors: []}",
 }
@@ -33,13 +32,13 @@ NOT_BUILT = {
 # The order that specification and reference ask for: identity before rules, rules before limits, limits before anything is
 # read or changed, answers of the gateway's own last. Written here once more on purpose: who moves a row has to come by.
 ORDER = {
-    "gateway": ["cors", "oidc", "jwtAuth", "basicAuth", "apiKey", "authorization", "transformations"],
+    "gateway": ["cors", "oidc", "jwtAuth", "basicAuth", "apiKey", "extAuthz", "authorization", "transformations"],
     "route": [
-        "cors", "oidc", "jwtAuth", "mcpAuthentication", "basicAuth", "apiKey", "authorization", "localRateLimit",
-        "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite", "requestRedirect", "delay",
+        "cors", "oidc", "jwtAuth", "mcpAuthentication", "basicAuth", "apiKey", "extAuthz", "authorization",
+        "localRateLimit", "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite", "requestRedirect", "delay",
         "directResponse", "requestMirror",
     ],
-    "backend": ["authorization", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect"],
+    "backend": ["authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect"],
     "provider": [
         "guardrails and prompt enrichment", "tokenize", "credential of the client",
         "the backend phase, with the model's policies", "key of the provider", "translation of a long body",

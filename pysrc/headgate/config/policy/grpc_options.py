@@ -29,11 +29,11 @@ def tls_of(context: Context, record: Record, tls: BackendTls | None, host: Conne
     return replace(tls, alpn=(ALPN,))
 
 
-def check(context: Context, record: Record, options: Any) -> None:
-    """Report what a gRPC call cannot carry. `options`: a BackendOptions."""
-    if options.auth is not None and options.auth.fixed_header is None:
+def check(context: Context, record: Record, options: Any, *, steps: bool = False) -> None:
+    """Report what a gRPC call cannot carry. `options`: a BackendOptions. steps: its policies run on each call."""
+    if not steps and options.auth is not None and options.auth.fixed_header is None:
         context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
-    if options.needs_exchange or options.response_headers is not None:
+    if not steps and (options.needs_exchange or options.response_headers is not None):
         what = " (authorization, transformations, redirects, health, affinity and response headers of a policy server)"
         context.fault(Problem.UNSUPPORTED, record, "policies", what)
     if options.request_timeout_ms == 0:

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import backend_auth, headers
 from headgate.config.policy.expression import check_map
+from headgate.config.policy.remote_service import dump_policies, dump_target
 from headgate.dialect.mcp.method_keys import doubts
-from headgate.document.fields import show_milliseconds
 from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import Problem
 from headgate.ir.mcp_guardrails import CHECK_REQUEST, CHECK_RESPONSE, GuardrailProcessor
@@ -66,11 +65,9 @@ def dump(processors: tuple[GuardrailProcessor, ...]) -> dict[str, Any]:
 
 
 def _dump(processor: GuardrailProcessor) -> dict[str, Any]:
-    service = processor.service
-    name: Any = {"name": service.name, "port": service.port} if service.kind == "service" else service.name
     found: dict[str, Any] = {
         "kind": "remote",
-        service.kind: name,
+        **dump_target(processor.service),
         "methods": dict(processor.methods),
         "failureMode": "failOpen" if processor.fail_open else "failClosed",
     }
@@ -80,13 +77,5 @@ def _dump(processor: GuardrailProcessor) -> dict[str, Any]:
         kinds = (("allowed", processor.allowed), ("disallowed", processor.disallowed))
         found["requestHeaders"] = {key: list(names) for key, names in kinds if names}
     found["grpc"] = {"checkRequest": processor.check_request, "checkResponse": processor.check_response}
-    policies: dict[str, Any] = {"http": {"requestTimeout": show_milliseconds(processor.timeout_ms)}}
-    if service.policies.request_headers is not None:
-        policies["requestHeaderModifier"] = headers.dump(service.policies.request_headers)
-    if service.policies.auth is not None:
-        policies["backendAuth"] = backend_auth.dump(service.policies.auth)
-    tls = next((place.tls for place, _ in service.places if place.tls is not None), None)
-    if tls is not None:
-        policies["backendTLS"] = {} if tls.hostname is None else {"hostname": tls.hostname}
-    found["policies"] = policies
+    found["policies"] = dump_policies(processor.service, processor.timeout_ms)
     return found

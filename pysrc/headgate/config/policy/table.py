@@ -18,6 +18,7 @@ from headgate.config.policy import (
     csrf,
     delay,
     direct_response,
+    ext_authz,
     headers,
     identity,
     local_rate_limit,
@@ -66,6 +67,7 @@ KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("mcpAuthentication", "mcp_auth", _record(mcp_authentication.parse), mcp_authentication.dump),
     PolicyKind("basicAuth", "basic", _record(identity.parse_basic), identity.dump_basic, gateway=True),
     PolicyKind("apiKey", "api_key", _record(identity.parse_api_key), identity.dump_api_key, gateway=True),
+    PolicyKind("extAuthz", "ext_authz", _record(ext_authz.parse), ext_authz.dump, gateway=True),
     PolicyKind(
         "authorization",
         "authorization",

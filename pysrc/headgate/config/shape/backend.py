@@ -66,7 +66,7 @@ BACKEND_POLICIES: Final = extend(
         "responseHeaderModifier": maybe(HEADER_MODIFIER),
         "requestRedirect": maybe(REDIRECT),
         "health": maybe(HEALTH),
-        "extAuthz": later(maybe(EXT_AUTHZ)),
+        "extAuthz": maybe(EXT_AUTHZ),
         "authorization": maybe(RULES),
         "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": maybe(MCP_GUARDRAILS),

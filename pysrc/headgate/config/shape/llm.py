@@ -163,7 +163,7 @@ LLM_POLICIES: Final = Object(
         "oidc": maybe(OIDC),
         "jwtAuth": maybe(JWT),
         "authorization": maybe(RULES),
-        "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
+        "extAuthz": maybe(EXT_AUTHZ_POLICY),
         "extProc": later(maybe(EXT_PROC_POLICY)),
         "cors": maybe(CORS),
         "transformations": maybe(TRANSFORMATION_POLICY),

@@ -53,7 +53,7 @@ UI: Final = Object(
                     "oidc": maybe(OIDC),
                     "jwtAuth": maybe(JWT),
                     "authorization": maybe(RULES),
-                    "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
+                    "extAuthz": maybe(EXT_AUTHZ_POLICY),
                     "basicAuth": maybe(BASIC),
                     "apiKey": maybe(API_KEY),
                     "csrf": maybe(CSRF),

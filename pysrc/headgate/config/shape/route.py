@@ -59,7 +59,7 @@ GATEWAY_PHASE: Final = {
     "jwtAuth": maybe(JWT),
     "basicAuth": maybe(BASIC),
     "apiKey": maybe(API_KEY),
-    "extAuthz": later(maybe(EXT_AUTHZ_POLICY)),
+    "extAuthz": maybe(EXT_AUTHZ_POLICY),
     "authorization": maybe(RULES),
     "extProc": later(maybe(EXT_PROC_POLICY)),
     "transformations": maybe(TRANSFORMATION_POLICY),

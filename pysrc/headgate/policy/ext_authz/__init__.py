@@ -1,0 +1,1 @@
+"""`extAuthz`: asks a service whether a request may go on."""

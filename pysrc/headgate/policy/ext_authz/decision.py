@@ -1,0 +1,137 @@
+"""What an authorization service has decided, and what that does to a request."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import quote_plus, unquote_plus
+
+from headgate_engine.context.field_names import HOP_BY_HOP
+from headgate_engine.context.request import Reply, RequestContext
+
+logger = logging.getLogger("headgate.ext_authz")
+
+REASON: Final = "ExtAuth"
+TEXT: Final = "external authorization failed"
+PLAIN: Final = (b"content-type", b"text/plain")
+# envoy.config.core.v3.HeaderValueOption.HeaderAppendAction
+APPEND, ADD_IF_ABSENT, REPLACE_OR_ADD, REPLACE_IF_PRESENT = range(4)
+# How a message ends is the business of the connection.
+FRAMING: Final = HOP_BY_HOP | {"content-length"}
+VARIABLE: Final = "extauthz"
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEdit:
+    """Something to be done to a field: `action` is a HeaderAppendAction. Name in lower case."""
+
+    action: int
+    name: str
+    value: str
+
+    @property
+    def encoded(self) -> tuple[bytes, bytes]:
+        """The field as it is sent. Raises ValueError for a name that is not ASCII."""
+        return self.name.encode("ascii"), self.value.encode("utf-8", "surrogateescape")
+
+
+@dataclass(slots=True)
+class AuthzDecision:
+    """`reply` refuses the request; None lets it go on.
+
+    `edits` and `removed` change the request, `query_set` and `query_removed` its query, `answered` the response to the
+    client. `metadata` becomes the variable `extauthz`.
+    """
+
+    reply: Reply | None = None
+    edits: tuple[FieldEdit, ...] = ()
+    removed: tuple[str, ...] = ()
+    query_set: tuple[tuple[str, str], ...] = ()
+    query_removed: tuple[str, ...] = ()
+    answered: tuple[FieldEdit, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def apply(self, ctx: RequestContext) -> Reply | None:
+        """Change the request. Return the reply that ends it, None if it goes on."""
+        if self.metadata:
+            found: dict[str, Any] = {} if ctx.dynamic is None else ctx.dynamic
+            found[VARIABLE] = {**found.get(VARIABLE, {}), **self.metadata}
+            ctx.dynamic = found
+        if self.reply is not None:
+            return self.reply
+        for name in self.removed:
+            ctx.request.remove(name)
+        for edit in self.edits:
+            _edit(ctx, edit)
+        if self.query_set or self.query_removed:
+            _set_target(ctx, with_query(ctx.target, self.query_set, self.query_removed))
+        for edit in self.answered:
+            ctx.edit_response_header(edit.action, *edit.encoded)
+        return None
+
+
+def refusal(status: int) -> Reply:
+    """Return the gateway's own refusal."""
+    return Reply(status, TEXT.encode(), (PLAIN,), REASON)
+
+
+def usable_edit(edit: FieldEdit) -> bool:
+    """Return whether a service may do this to a field: names and values are valid, and framing is left alone."""
+    if edit.name in FRAMING:
+        logger.debug("the service may not set this field", extra={"field": edit.name})
+        return False
+    try:
+        # The engine's own check.
+        Reply(200, b"", (edit.encoded,), REASON)
+    except ValueError:
+        logger.debug("the service has set a field that is not valid", extra={"field": edit.name})
+        return False
+    return True
+
+
+def usable_pseudo(edit: FieldEdit) -> bool:
+    """Return whether this changes the start line in a way that is allowed: the path or the authority."""
+    if edit.name == ":path":
+        return edit.value.startswith("/") and "#" not in edit.value
+    return edit.name in (":authority", "host") and bool(edit.value) and not set(edit.value) & set("/?#@")
+
+
+def _edit(ctx: RequestContext, edit: FieldEdit) -> None:
+    head, name, value = ctx.request, edit.name, edit.value
+    if name in (":authority", "host"):
+        try:
+            head.set_request(head.method, head.target, value)
+        except ValueError:
+            logger.debug("the service has set an authority that is not valid")
+        return
+    if name == ":path":
+        _set_target(ctx, value)
+        return
+    there = edit.action != APPEND and head.get(name) is not None
+    if edit.action == (ADD_IF_ABSENT if there else REPLACE_IF_PRESENT):
+        return
+    if edit.action == APPEND or not there:
+        head.add(name, value)
+    else:
+        head.set(name, value)
+
+
+def _set_target(ctx: RequestContext, target: str) -> None:
+    head = ctx.request
+    try:
+        head.set_request(head.method, target, head.authority)
+    except ValueError:
+        logger.debug("the service has set a path that is not valid")
+
+
+def with_query(target: str, put: tuple[tuple[str, str], ...], removed: tuple[str, ...]) -> str:
+    """Return a request target with parameters of its query set and removed. Others keep their spelling."""
+    path, _, query = target.partition("?")
+    gone = {name for name, _ in put} | set(removed)
+    kept = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) not in gone]
+    # Set after they are removed, as Envoy does it: a name in both lists is set.
+    kept += [f"{quote_plus(name)}={quote_plus(value)}" for name, value in put]
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+

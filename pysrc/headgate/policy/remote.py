@@ -1,0 +1,108 @@
+"""Calls of a policy to its service.
+
+The policies of the service run on each as on a request of its own, made on behalf of the client.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from headgate.ir.remote_service import RemoteService
+from headgate.net.authority import own_authority
+from headgate.policy.environment import Environment
+from headgate_engine.context.request import RequestContext, derived_context
+from headgate_engine.link.client import CallError, ClientResponse
+from headgate_engine.link.grpc_call import GrpcFailure, unary_message
+from headgate_engine.plan.step import settle
+
+UNAVAILABLE = 14
+PERMISSION_DENIED = 7
+
+
+class RemoteCaller:
+    """Calls to one service. `subtype`: label of its calls in metrics."""
+
+    def __init__(self, service: RemoteService, env: Environment, subtype: str) -> None:
+        self.name = service.name
+        self._weights = [float(share) for _, share in service.places]
+        assert env.steps_of_call is not None
+        host = service.places[0][0].host if service.places else ""
+        self._steps = env.steps_of_call(service.policies, host or "", env)
+        self._authorities = [own_authority(place) for place, _ in service.places]
+        self._places = [place for place, _ in service.places]
+        self._env = env
+        self._subtype = subtype
+
+    def _order(self) -> Iterator[int]:
+        """Yield the endpoints in a random order, weighted by their shares."""
+        left = list(range(len(self._places)))
+        while left:
+            weights = [self._weights[index] for index in left]
+            [index] = random.choices(left, weights if any(weights) else None)
+            left.remove(index)
+            yield index
+
+
+class GrpcPolicyService(RemoteCaller):
+    """Unary gRPC calls to a service."""
+
+    def __init__(self, service: RemoteService, env: Environment, subtype: str) -> None:
+        super().__init__(service, env, subtype)
+        assert env.grpc is not None
+        self._callers = [env.grpc(place, subtype) for place in self._places]
+
+    async def unary(
+        self, origin: RequestContext, path: str, message: bytes, *, timeout_s: float, limit: int
+    ) -> bytes:
+        """Return the message of the answer. Raises GrpcFailure.
+
+        An endpoint that cannot be reached is skipped. `timeout_s` is that of each endpoint.
+        """
+        failure = GrpcFailure(UNAVAILABLE, "there is no endpoint", True)
+        for index in self._order():
+            headers: Sequence[tuple[str, str]] = ()
+            if self._steps:
+                context = derived_context(origin, "POST", path, self._authorities[index], (), message)
+                for step in self._steps:
+                    reply = await settle(step, context)
+                    if reply is not None:
+                        raise GrpcFailure(PERMISSION_DENIED, "a policy of the service refuses the call", True)
+                headers = [(name.lower(), value) for name, value in context.request.items()]
+            try:
+                return await unary_message(self._callers[index].unary(path, message, headers, timeout_s, limit))
+            except GrpcFailure as error:
+                if not error.unsent:
+                    raise
+                failure = error
+        raise failure
+
+
+class HttpPolicyService(RemoteCaller):
+    """HTTP calls to a service."""
+
+    def __init__(self, service: RemoteService, env: Environment, subtype: str) -> None:
+        super().__init__(service, env, subtype)
+        self._clients = [env.client(place, subtype=subtype) for place in self._places]
+
+    async def request(
+        self,
+        origin: RequestContext,
+        method: str,
+        target: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+    ) -> ClientResponse:
+        """Return the answer once its head has come. Raises CallError; ValueError for a request that cannot be sent."""
+        for index in self._order():
+            if not self._steps:
+                return await self._clients[index].request(method, target, headers, body)
+            context = derived_context(origin, method, target, self._authorities[index], headers, body)
+            for step in self._steps:
+                reply = await settle(step, context)
+                if reply is not None:
+                    raise CallError("a policy of the service refuses the call")
+            return await self._clients[index].request(
+                context.method, context.target, context.request.items(), context.request_body, context.authority
+            )
+        raise CallError("there is no endpoint")
