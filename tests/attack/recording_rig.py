@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 PATIENCE = 60.0
 LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.1\Z")
-STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5][0-9][0-9]) [\t -~]*\Z")
+STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-9][0-9][0-9]) [\t -~]*\Z")
 FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?\Z")
 CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})\Z")
 # Framing, routing, credentials and what a server acts on before the content is there: RFC 9110 section 6.5.1.
@@ -141,8 +141,10 @@ class Recording:
     """Answers each request with its number and target. What it cannot read in one way stands in `faults`.
 
     A target that ends in `-extra` is answered with a second response behind the first, in one write; `-early` before its
-    body; `-twice` by a backend that sends a 100 and then its answer.
+    body; `-twice` by a backend that sends a 100 and then its answer. `switches`: whether it takes upgrades.
     """
+
+    switches = False
 
     def __init__(self) -> None:
         self.arrived: list[Arrived] = []
@@ -197,6 +199,12 @@ class Recording:
         serial, target = next(self._serial), message.start[1]
         self.arrived.append(Arrived(serial, number, message))
         head = message.start[0] == "HEAD"
+        protocol = message.value("upgrade")
+        if protocol and self.switches:
+            told = f"connection: upgrade\r\nupgrade: {protocol}\r\nsec-websocket-accept: any\r\nx-serial: {serial}"
+            connection.sendall(f"HTTP/1.1 101 Switching Protocols\r\n{told}\r\n\r\n".encode())
+            connection.shutdown(socket.SHUT_WR)
+            return
         answer = self._answer(serial, target, head)
         if target.endswith("-extra"):
             answer += self._answer(0, "stolen")

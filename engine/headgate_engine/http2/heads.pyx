@@ -303,12 +303,11 @@ cdef int as_upgrade(MessageHead head, const HeaderSpan* protocol) except -1:
     cdef HeaderSpan span
     if protocol.value_len == 0 or not all_of(head.data + protocol.value_off, protocol.value_len, IS_TOKEN):
         refuse("invalid protocol")
-    head.method_off = head._put(b"GET", 3)
-    head.method_len = 3
-    span.name_off = head._put(b"upgrade", 7)
-    span.name_len = 7
-    span.value_off = protocol.value_off
-    span.value_len = protocol.value_len
+    if protocol.value_len == 3 and same_lower(head.data + protocol.value_off, b"h2c", 3):
+        refuse("HTTP/2 in a tunnel would bypass routes and policies", 501)
+    head.method_off, head.method_len = head._put(b"GET", 3), 3
+    span.name_off, span.name_len = head._put(b"upgrade", 7), 7
+    span.value_off, span.value_len = protocol.value_off, protocol.value_len
     span.id = H_UPGRADE
     span.flags = SPAN_DROPPED
     head.push_span(span)

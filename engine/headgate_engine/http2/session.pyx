@@ -4,7 +4,7 @@
 boundscheck is off: the reader has compared every read with the length of its frame.
 """
 
-from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_UPGRADE, MessageHead, new_head
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_CONNECT, HEAD_UPGRADE, MessageHead, new_head
 from headgate_engine.http2.frames cimport (
     Http2FrameReader, put_goaway, put_ping, put_reset, put_settings, put_window_update, uint32_at)
 from headgate_engine.http2.heads cimport accept_request, accept_response, accept_trailers
@@ -306,6 +306,8 @@ cdef class Http2Session(Http2Registry):
             return 0
         if last and head.content_length > 0:
             self.status, self.detail = 400, "content-length without content"
+        elif head.content_length >= 0 and head.flags & (HEAD_CONNECT | HEAD_UPGRADE):
+            self.status, self.detail = 400, "a tunnel has no length"
         elif not last and head.content_length < 0 and not head.flags & HEAD_UPGRADE:
             head.flags |= HEAD_CHUNKED        # there is a body, and only its end tells how long it is
         stream.body_left = head.content_length

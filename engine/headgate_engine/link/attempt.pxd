@@ -19,6 +19,7 @@ cdef class UpstreamAttempt(ResponseSink):
     cdef int64_t started_ns
     cdef bint connecting             # the pool looks for a connection
     cdef bint body_sent              # bytes of the request body are gone: a copy is needed to send it again
+    cdef bint again                  # it went to a kept connection before, which turned out closed
     cdef bint reported               # the endpoint knows what came of it
 
     # `fresh`: a kept connection is not good enough.

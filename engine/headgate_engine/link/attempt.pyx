@@ -69,6 +69,7 @@ cdef class UpstreamAttempt(ResponseSink):
         ctx.endpoint = pool.endpoint
         self.started_ns = request.start_clock()
         self.connecting = True
+        self.again = fresh
         # Only what cannot be sent twice is worth a look at the socket before it is used again.
         pool.acquire(self, fresh, has_body or not is_idempotent(head))
         return 0
@@ -163,7 +164,7 @@ cdef class UpstreamAttempt(ResponseSink):
         if request is None:
             return 0
         if stream is not None and not bytes_seen and not self.body_sent:
-            repeatable = stream.reused() and is_idempotent(request.ctx.head) or (
+            repeatable = stream.reused() and not self.again and is_idempotent(request.ctx.head) or (
                 stream.unprocessed() and request.ctx.attempts < UNPROCESSED_ATTEMPTS)
         return request.attempt_failed(bytes_seen, repeatable, detail)
 

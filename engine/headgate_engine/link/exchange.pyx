@@ -25,7 +25,7 @@ from headgate_engine.link.states cimport (
     E_BACK_OFF, E_BEGIN, E_BODY_CAME, E_DUE, E_FINISH, E_GUARDS_ANSWERED, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_UPGRADE,
     next_state, REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
 from headgate_engine.link.tapped cimport tapped_pipe
-from headgate_engine.link.tunnel cimport new_tunnel, same_upgrade, StreamTunnel
+from headgate_engine.link.tunnel cimport is_false_switch, new_tunnel, StreamTunnel
 from headgate_engine.plan.plans cimport CONNECT_TUNNEL
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND
@@ -295,7 +295,7 @@ cdef class Exchange(RequestCore):
         self.destination.answered(self, head.status)
         if self.retries is not None and self.retries.wants(ctx, head.status) and self._retry():
             return 0
-        if head.status == 101 and not same_upgrade(ctx.head, head):
+        if is_false_switch(ctx.head, head):
             ctx.error = "upgrade refused"
             return self.respond(self.worker.reply(REPLY_UPGRADE_REFUSED))
         if self.tap is not None:

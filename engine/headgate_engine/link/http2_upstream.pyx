@@ -193,7 +193,9 @@ cdef class Http2UpstreamConnection(ClientConnection):
         if stream is None:
             return 0
         if event == H2_RESET:
+            stream.kept = False           # the connection lives: nothing speaks for another one
             if session.detail is not None:
+                stream.seen = True        # it has answered, if only nonsense
                 return self.fail_call(stream, False, f"protocol error: {session.detail}")
             return self.fail_call(
                 stream, session.code == E_REFUSED_STREAM and not stream.seen,
@@ -203,13 +205,13 @@ cdef class Http2UpstreamConnection(ClientConnection):
 
     cdef int _on_head(self, Http2ClientStream stream) except -1:
         cdef MessageHead head = self.session.head
+        stream.seen = True
         if head.status < 200:
             stream.hints += 1
             if stream.hints > MAX_INFORMATIONAL:
                 self.session.reset(stream.record, E_CANCEL)
                 return self.fail_call(stream, False, "protocol error: too many informational responses")
             return stream.sink.on_informational(head)
-        stream.seen = True
         if stream.request is None or head.status >= 300:
             return stream.sink.on_response_head(head)
         as_switch(stream.request, head)

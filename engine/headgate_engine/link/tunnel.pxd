@@ -27,4 +27,5 @@ cdef class StreamTunnel:
     cdef int _to_upstream(self, const char* p, Py_ssize_t n) except -1
 
 cdef StreamTunnel new_tunnel(RequestSink owner, RequestContext ctx, ServerStream client, ClientStream upstream)
-cdef bint same_upgrade(MessageHead request, MessageHead response) except -1
+# Whether a response says, or would say to its client, that a protocol has been switched to that is not spoken.
+cdef bint is_false_switch(MessageHead request, MessageHead response) except -1

@@ -4,6 +4,9 @@ from headgate_engine.context.headers cimport H_UPGRADE, HEAD_UPGRADE, MessageHea
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.contract cimport WRITE_QUEUED, ClientStream, RequestSink, ServerStream
 
+cdef enum:
+    MINOR_OF_2 = 20       # of the heads that http2/heads makes
+
 
 cdef StreamTunnel new_tunnel(RequestSink owner, RequestContext ctx, ServerStream client, ClientStream upstream):
     cdef StreamTunnel found = StreamTunnel.__new__(StreamTunnel)
@@ -105,6 +108,13 @@ cdef class StreamTunnel:
         cdef RequestSink owner = self.owner
         if owner is not None:
             owner.on_tunnel_end(detail)
+
+
+cdef bint is_false_switch(MessageHead request, MessageHead response) except -1:
+    if response.status == 101:
+        return not same_upgrade(request, response)
+    # To a client with an extended CONNECT every 2xx opens the tunnel (RFC 8441 section 5).
+    return request.minor_version == MINOR_OF_2 and request.flags & HEAD_UPGRADE and 200 <= response.status < 300
 
 
 cdef bint same_upgrade(MessageHead request, MessageHead response) except -1:

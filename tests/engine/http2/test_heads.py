@@ -113,6 +113,13 @@ def test_malformed_extended_connects_are_refused(pairs: Pairs) -> None:
         request_of(pairs, extended=True)
 
 
+@pytest.mark.parametrize("protocol", [b"h2c", b"H2C"])
+def test_a_tunnel_for_http2_is_refused(protocol: bytes) -> None:
+    with pytest.raises(StreamFault) as caught:
+        request_of(instead(b":protocol", protocol, SOCKET), extended=True)
+    assert caught.value.status == 501
+
+
 def test_an_unknown_expectation_has_a_status_of_its_own() -> None:
     with pytest.raises(StreamFault) as caught:
         request_of([*GET, (b"expect", b"something")])

@@ -20,6 +20,7 @@ from h2.events import (
 )
 from h2.settings import SettingCodes, Settings
 from http2_client import connected
+from hyperframe.frame import HeadersFrame
 from rig import GET, MS, Rig, on_rig
 
 from headgate_engine.link.http2_upstream import Http2Upstream
@@ -57,6 +58,11 @@ class Backend(asyncio.Protocol):
                 self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             self.server.handle(self, event)
         self.flush()
+
+    def bare(self, number: int, fields: list[tuple[str, str]]) -> None:
+        """A head that ends its stream, whatever it holds."""
+        block = self.h2.encoder.encode(fields)
+        self.transport.write(HeadersFrame(number, data=block, flags=["END_HEADERS", "END_STREAM"]).serialize())
 
     def answer(self, number: int, body: bytes = b"ok", fields: list[tuple[str, str]] | None = None) -> None:
         self.h2.send_headers(number, [(":status", "200"), *(fields or [])])
@@ -243,6 +249,46 @@ async def test_other_resets_are_failures(rig: Rig) -> None:
     backend.handle = handle
     answer = await rig.ask(POST)
     assert (answer.status, b"INTERNAL_ERROR" in answer.body) == (503, True)
+    # The connection lives, though it was used before: nothing speaks for asking again, on it or on another.
+    assert [(await rig.ask(GET)).status for _ in range(3)] == [503] * 3
+    assert [len(one.requests) for one in backend.connections] == [4]
+
+
+@pytest.mark.parametrize("fields", [[(":status", "200"), ("connection", "close")], [(":status", "200"), ("X", "y")], [(":status", "101")], []])
+@on_rig()
+async def test_a_malformed_answer_is_one_and_is_asked_for_once(rig: Rig, fields: list[tuple[str, str]]) -> None:
+    backend = await backend_of(rig)
+
+    def handle(connection: Backend, event: Event) -> None:
+        if isinstance(event, StreamEnded):
+            connection.h2.config.validate_outbound_headers = connection.h2.config.normalize_outbound_headers = False
+            good = connection.requests[event.stream_id][":path"] == "/good"
+            connection.answer(event.stream_id) if good else connection.bare(event.stream_id, fields)
+
+    backend.handle = handle
+    assert (await rig.ask(GET.replace(b"/ ", b"/good "))).status == 200
+    assert [(await rig.ask(GET)).status for _ in range(3)] == [502] * 3
+    assert (await rig.ask(GET.replace(b"/ ", b"/good "))).status == 200
+    assert [len(one.requests) for one in backend.connections] == [5]
+
+
+@on_rig()
+async def test_calls_on_a_connection_that_dies_are_sent_again_once(rig: Rig) -> None:
+    """Many calls wait for one new connection: that all but the first find it used is no reason to go on for ever."""
+    backend = await backend_of(rig)
+
+    def handle(connection: Backend, event: Event) -> None:
+        if isinstance(event, StreamEnded):
+            if connection.requests[event.stream_id][":path"] == "/good":
+                connection.answer(event.stream_id)
+            else:
+                connection.transport.abort()
+
+    backend.handle = handle
+    assert (await rig.ask(GET.replace(b"/ ", b"/good "))).status == 200
+    answers = await asyncio.gather(*[rig.ask(GET) for _ in range(20)])
+    assert {answer.status for answer in answers} == {503}
+    assert sum(len(one.requests) for one in backend.connections) <= 1 + 2 * 20
 
 
 @on_rig()
