@@ -3,9 +3,9 @@
 Usage: python -m bench.instructions.streams [--only WORD] [--events 400] [--profile FOLDER]
 
 Each event is a text delta that comes as a piece of its own. Cases: native replies, each pair of formats, guarded replies
-(masks: all built-in scanners; pattern: these and a pattern; judged: a judge that passes every window), and translated replies behind guards; `calls`:
-each event brings a piece of a tool call's arguments. The connections and the request around the stream are not part of
-the figures; bench.instructions.run has them.
+(masks: all built-in scanners; pattern: these and a pattern, open: one that may always go on; judged: a judge that passes every
+window), and translated replies behind guards; `calls`: each event brings a piece of a tool call's arguments. The connections
+and the request around the stream are not part of the figures; bench.instructions.run has them.
 """
 
 from __future__ import annotations
@@ -130,6 +130,7 @@ def cases() -> Iterator[tuple[str, str, Run]]:
         yield f"masks {form}", form, fed(guarded(form, judged=False))
         yield f"judged {form}", form, fed(guarded(form, judged=True))
         yield f"pattern {form}", form, fed(guarded(form, False, r"(?i)blue heron"))
+        yield f"pattern open {form}", form, fed(guarded(form, False, r"[a-z0-9 ]+:[0-9]+"))
         if form in CALLS:
             yield f"calls masks {form}", form, fed(guarded(form, judged=False))
     for client, upstream in (("messages", "completions"), ("completions", "messages"), ("responses", "completions")):

@@ -56,4 +56,16 @@ def compose_edits(first, second):
         else:
             result.append((left, right, head + replacement, rule))
     result += queue[position:]
-    return result
+    return joined(result)
+
+
+cdef list joined(list edits):
+    """Return edits without those that only insert: what one inserts belongs to the edit that it follows."""
+    cdef list found = []
+    for edit in edits:
+        start, stop, replacement, _rule = edit
+        if found and start == stop == found[len(found) - 1][1]:
+            low, high, before, rule = found.pop()
+            edit = low, high, before + replacement, rule
+        found.append(edit)
+    return found

@@ -20,8 +20,10 @@ cdef uint8_t CLASS[256]
 cdef struct Clean:
     # Where a text that still grows can be cut without harm: no match, however the text goes on, has a byte on both sides
     # of `at`, and what a match behind it is depends on CONTEXT bytes in front of it at most. `walked`: offset that the
-    # search has come to. `open`: the bytes in front of it may belong to a number.
-    Py_ssize_t at, walked
+    # search has come to. `open`: the bytes in front of it may belong to a number. `state`: of the users' patterns there, and
+    # `matched`: the last place where one of them may have ended (watch.pxd).
+    Py_ssize_t at, walked, matched
+    int state
     bint open
 
 cdef struct Group:
@@ -29,6 +31,15 @@ cdef struct Group:
     Py_ssize_t start
     int length
     int before
+
+# Returns whether no number or address is under way behind the next byte of a text. The offsets of `clean` stay.
+cdef inline bint closes(uint8_t c, Clean* clean) noexcept nogil:
+    cdef uint8_t kind = CLASS[c]
+    if not kind & C_INSIDE:
+        clean.open = False
+    elif kind & C_OPENS:
+        clean.open = True
+    return not clean.open and not kind & (C_WORD | C_LOCAL | C_DOMAIN) and c != 64
 
 # Moves `clean` on to the last such place in a text of `n` bytes. Each byte is looked at once.
 cdef void walk(const uint8_t* p, Py_ssize_t n, Clean* clean) noexcept nogil

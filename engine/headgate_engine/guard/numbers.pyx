@@ -48,17 +48,9 @@ cdef void walk(const uint8_t* p, Py_ssize_t n, Clean* clean) noexcept nogil:
     A number begins with a digit, a plus sign or a bracket, and consists of C_INSIDE bytes: in a run of these without such
     a beginning there is none. All that is looked at behind a match lies in front of the byte that ends it.
     """
-    cdef uint8_t c
-    cdef uint8_t kind
     cdef Py_ssize_t at
     for at in range(clean.walked, n):
-        c = p[at]
-        kind = CLASS[c]
-        if not kind & C_INSIDE:
-            clean.open = False
-        elif kind & C_OPENS:
-            clean.open = True
-        if not clean.open and not kind & (C_WORD | C_LOCAL | C_DOMAIN) and c != 64:
+        if closes(p[at], clean):
             clean.at = at + 1
     if n > clean.walked:
         clean.walked = n

@@ -5,6 +5,7 @@
 from libc.stdint cimport uint8_t
 
 from headgate_engine.guard.numbers cimport Group
+from headgate_engine.guard.watch cimport PatternWatch
 
 cdef enum:
     B_SSN = 0
@@ -39,7 +40,7 @@ cdef class ScanBudget:
     cdef public double seconds
 
 cdef class Scanner:
-    # Immutable, so that several threads may use it.
+    # Immutable but for the states of `watch`, so that several threads may use it.
     cdef readonly tuple rules  # ("builtin", name) or ("pattern", text)
     cdef int rule_of[BUILTINS]  # Builtin -> index of the first rule that names it, -1
     cdef Order order           # all built-ins
@@ -47,11 +48,14 @@ cdef class Scanner:
     cdef bint follows          # a pattern comes after a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
     cdef object pattern_set    # re2.Set over all patterns, None: fewer than two
+    cdef PatternWatch watch    # of the patterns, None: there are none, or they cannot be watched
+    cdef int stages            # texts that rules see one after the other: each pattern, and built-ins side by side, one more
     # Finds the built-ins in a text, those that begin at or behind `start`. Where two overlap, the one of the first rule in
     # the list wins.
     cdef int search(self, const uint8_t* p, Py_ssize_t start, Py_ssize_t n, const Order* order, Workspace work) except -1 nogil
-    # The edits of start..stop of a text, for a scanner without patterns.
-    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop)
+    # The edits of start..stop of a text. `suspected`: a pattern may match there. For `steps` see _staged().
+    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop, bint suspected, list steps)
+    cdef list _staged(self, bytes text, Py_ssize_t start, object suspects, ScanBudget budget, list steps)
     # Returns the hits as edits: (start, stop, replacement, rule).
     cdef list builtin_edits_of(self, Workspace work)
     cdef Order _order(self, Py_ssize_t first, Py_ssize_t last)

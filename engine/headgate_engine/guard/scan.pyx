@@ -14,12 +14,15 @@ from headgate_engine.guard.numbers cimport (
     C_DIGIT, C_START, C_WORD, CLASS, Group, MAX_GROUPS, PHONE_ENDS, card_at, email_at, phone_at, read_groups, sin_at,
     ssn_at)
 from headgate_engine.guard.phone cimport is_phone
+from headgate_engine.guard.watch cimport PatternWatch
 
 import time
+from itertools import pairwise
 
 import re2
 
 from headgate_engine.guard.edits import apply_edits, compose_edits
+from headgate_engine.guard.pattern_syntax import positions
 
 BUILTIN_NAMES = ("ssn", "creditCard", "phoneNumber", "email", "caSin")
 TOKENS = {
@@ -141,8 +144,13 @@ cdef class Scanner:
         self.pattern_rules = tuple(index for index, one in enumerate(patterns) if one is not None)
         sorts = [sort for sort, _text in self.rules]
         self.follows = "builtin" in sorts and "pattern" in sorts[sorts.index("builtin"):]
-        if len(self.pattern_rules) > 1:
-            self.pattern_set = _set_of([self.rules[index][1] for index in self.pattern_rules])
+        texts = [self.rules[index][1] for index in self.pattern_rules]
+        if len(texts) > 1:
+            self.pattern_set = _set_of(texts)
+        read = positions(texts)
+        if texts and read is not None:
+            self.watch = PatternWatch(read)
+        self.stages = len(texts) + sum(1 for one, other in pairwise(["pattern", *sorts]) if other == "builtin" != one)
         self.order = self._order(0, len(self.rules))
 
     cdef int _pass(self, const uint8_t* p, Py_ssize_t first, Py_ssize_t n, Hits* out, int wanted) except -1 nogil:
@@ -294,9 +302,6 @@ cdef class Scanner:
             self.search(p, start, stop, &order, work)
         return self.builtin_edits_of(work)
 
-    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop):
-        return self._builtin_edits(text, start, stop, self.order)
-
     cdef list builtin_edits_of(self, Workspace work):
         cdef Py_ssize_t i
         cdef Hit* hit
@@ -306,13 +311,14 @@ cdef class Scanner:
             found.append((hit.start, hit.stop, TOKENS[BUILTIN_NAMES[hit.kind]], self.rule_of[hit.kind]))
         return found
 
-    def _pattern_edits(self, bytes text not None, int rule, ScanBudget budget not None):
+    def _pattern_edits(self, bytes text not None, Py_ssize_t first, int rule, ScanBudget budget not None):
+        """Return the edits of a pattern's matches that begin at or behind `first`."""
         if not 0 <= rule < len(self.patterns):
             raise IndexError(f"rule {rule}")
         found = []
         started = time.perf_counter()
         deadline = started + budget.seconds
-        for match in self.patterns[rule].finditer(text):
+        for match in self.patterns[rule].finditer(text, first):
             start, stop = match.span()
             if time.perf_counter() > deadline or len(found) == MAX_MATCHES:
                 if start < len(text):
@@ -353,18 +359,37 @@ cdef class Scanner:
             match = self.patterns[rule].search(text)
             if match is not None and match.start() == match.end():
                 # The first match is empty, which does not count: is there another match?
-                if not self._pattern_edits(text, rule, budget):
+                if not self._pattern_edits(text, 0, rule, budget):
                     continue
             return rule
         return best
 
     def edits(self, bytes text not None, ScanBudget budget=None):
+        suspects = self._suspects(text) if self.pattern_rules else []
+        return self._staged(text, 0, suspects, budget or ScanBudget(), None)
+
+    cdef list edits_between(self, bytes text, Py_ssize_t start, Py_ssize_t stop, bint suspected, list steps):
+        suspects = ()
+        if not self.pattern_rules:
+            return self._builtin_edits(text, start, stop, self.order)
+        if stop < len(text):
+            text = text[:stop]
+        if suspected and self.pattern_set is None:
+            suspects = self.pattern_rules
+        elif suspected:
+            # With the byte in front, which decides about borders of words and lines.
+            suspects = self._suspects(text[start - 1:] if start > 1 else text)
+        return self._staged(text, start, suspects, ScanBudget(), steps)
+
+    cdef list _staged(self, bytes text, Py_ssize_t start, object suspects, ScanBudget budget, list steps):
+        """Return the edits of the matches that begin at or behind `start`. Only suspects match in the text as it is.
+
+        steps: gets the text after each rule that has changed it, if another rule follows.
+        """
         cdef int index = 0
         cdef int last
-        budget = budget or ScanBudget()
-        suspects = self._suspects(text) if self.pattern_rules else []
         if not suspects:
-            done = self._builtin_edits(text, 0, len(text), self.order)
+            done = self._builtin_edits(text, start, len(text), self.order)
             if not done or not self.follows:
                 return done
             # A pattern may match the result of a mask, so apply rule by rule.
@@ -373,15 +398,17 @@ cdef class Scanner:
         while index < len(self.rules):
             if self.patterns[index] is not None:
                 last = index + 1
-                found = self._pattern_edits(working, index, budget) if done or index in suspects else []
+                found = self._pattern_edits(working, start, index, budget) if done or index in suspects else []
             else:
                 last = index
                 while last < len(self.rules) and self.patterns[last] is None:
                     last += 1
-                found = self._builtin_edits(working, 0, len(working), self._order(index, last))
+                found = self._builtin_edits(working, start, len(working), self._order(index, last))
             if found:
                 done = compose_edits(done, found) if done else found
                 working = apply_edits(text, done)
+                if steps is not None and last < len(self.rules):
+                    steps.append(working)
             index = last
         return done
 

@@ -14,7 +14,6 @@ cdef class StreamGuard:
     cdef SseDecoder decoder
     cdef StreamTexts content
     cdef Scanner scanner       # of the masks, None: no masks
-    cdef bint by_cuts          # no pattern is among them: the text is scanned once, from one clean cut to the next
     cdef list waiting          # Frames that wait for guards
     cdef Py_ssize_t waiting_bytes
     cdef int judging           # number of frames that guards are judging, -1: none
@@ -26,7 +25,10 @@ cdef class StreamGuard:
     cdef int _pass(self, StreamFrame frame) except -1
     cdef int _settle(self, bint all_of_it) except -1
     cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1
-    cdef Py_ssize_t _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t safe) except -1
+    cdef Py_ssize_t _behind(self, ChoiceText choice, Py_ssize_t n)
+    cdef int _watch(self, ChoiceText choice, Py_ssize_t n) except -1
+    cdef bint _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t* safe, bint by_cut) except -1
+    cdef Py_ssize_t _next_start(self, ChoiceText choice, Py_ssize_t safe, bint by_cut, bint all_of_it)
     cdef int _cut_off(self, ChoiceText choice, Py_ssize_t settled) except -1
     cdef int _release(self) except -1
     cdef bytes _masked(self, StreamFrame frame)

@@ -23,7 +23,7 @@ LIMIT = 65536
 cdef enum:
     # Most bytes of an unfinished match that wait. A longer match is masked before it is complete.
     LONG_MATCH = 4096
-    # A text that was scanned is cut off when it is this long.
+    # A text whose beginning is settled is cut off when that is so long.
     SCANNED = 512
 
 
@@ -44,7 +44,6 @@ cdef class StreamGuard:
         self.format = format
         self.judged = judged
         self.scanner = scanner
-        self.by_cuts = scanner is not None and not scanner.pattern_rules
         self.window, self.overlap, self.limit = window, overlap, limit
         self.decoder = SseDecoder()
         self.content = StreamTexts(format, judged)
@@ -216,71 +215,110 @@ cdef class StreamGuard:
 
     cdef int _settle_one(self, ChoiceText choice, bint all_of_it) except -1:
         """Find the masks in the part of the text that later bytes cannot change."""
-        cdef bytes text = choice.text
-        cdef Py_ssize_t n = len(text)
+        cdef Py_ssize_t n = len(choice.text)
         cdef Py_ssize_t settled = choice.settled - choice.base
-        cdef Py_ssize_t stop = n               # of what is scanned
         cdef Py_ssize_t safe = n
+        cdef bint by_cut = False
         choice.changed = False
         if settled >= n:
             return 0
-        if self.by_cuts:
-            walk(<const uint8_t*><const char*>text, n, &choice.clean)
+        self._watch(choice, n)
         if not all_of_it:
-            safe = char_start(text, n - self.overlap) if n > self.overlap else 0
-            if self.by_cuts and choice.clean.at >= safe:
-                safe = stop = choice.clean.at
+            safe = self._behind(choice, n)
+            by_cut = choice.clean.at >= safe
+            if by_cut:
+                safe = choice.clean.at
             if safe <= settled:
                 return 0
-        safe = self._find(choice, stop, safe)
+        if self._find(choice, safe if by_cut else n, &safe, by_cut):
+            # A mask has made a text that may go on behind the cut, so as much is kept as without one, and scanned again.
+            safe = self._behind(choice, n)
+            if safe > settled:
+                self._find(choice, n, &safe, False)
+        elif safe > settled:
+            choice.start = self._next_start(choice, safe, by_cut, all_of_it)
         if safe > settled:
             choice.settled = choice.base + safe
-            if self.by_cuts and choice.clean.at <= safe:
-                choice.start = choice.clean.at
+            choice.start = max(choice.start, safe - self.overlap)
             self._cut_off(choice, safe)
         return 0
 
-    cdef Py_ssize_t _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t safe) except -1:
-        """Add the masks of the text in front of `stop` that begin in front of `safe`. Return what is safe then."""
-        cdef Py_ssize_t low, high, settled = choice.settled - choice.base
-        cdef list edits, found = []
-        if self.by_cuts:
-            edits = self.scanner.edits_between(choice.text, choice.start, stop)
+    cdef Py_ssize_t _behind(self, ChoiceText choice, Py_ssize_t n):
+        """Return the place in a text behind which all may belong to a match that goes on, whatever it looks like."""
+        return char_start(choice.text, n - self.overlap) if n > self.overlap else 0
+
+    cdef int _watch(self, ChoiceText choice, Py_ssize_t n) except -1:
+        """Look at the bytes that are new in a text."""
+        cdef Scanner scanner = self.scanner
+        cdef const uint8_t* p = <const uint8_t*><const char*>choice.text
+        if not scanner.pattern_rules:
+            walk(p, n, &choice.clean)
+        elif scanner.watch is not None:
+            scanner.watch.walk(p, n, &choice.clean, scanner.order.count > 0)
         else:
-            edits = self.scanner.edits(choice.text)
+            choice.clean.matched = choice.clean.walked = n
+        return 0
+
+    cdef bint _find(self, ChoiceText choice, Py_ssize_t stop, Py_ssize_t* safe, bint by_cut) except -1:
+        """Add the masks of the text in front of `stop` that begin in front of `safe`, and change `safe` if one goes on.
+
+        Returns True, without a change, if `stop` is a cut in the text, but in none that the masks have made of it.
+        """
+        cdef Py_ssize_t low, high, settled = choice.settled - choice.base
+        cdef Scanner scanner = self.scanner
+        cdef list edits, found = [], steps = [] if by_cut and scanner.stages > 1 else None
+        edits = scanner.edits_between(choice.text, choice.start, stop, choice.clean.matched > choice.start, steps)
+        for text in steps or ():
+            if scanner.watch is not None and scanner.watch.under_way(text, choice.start):
+                return True
         for low, high, replacement, _rule in edits:
             if high <= settled:
                 continue                     # already masked; the text is only context for later matches
-            if low >= safe:
+            if low >= safe[0]:
                 break
             if low < settled:
                 low = settled
-            if high > safe:
+            if high > safe[0]:
                 if high - low <= LONG_MATCH:
-                    safe = low               # the match may continue
+                    safe[0] = low            # the match may continue
                     break
-                safe = high
+                safe[0] = high
             found.append((choice.base + low, choice.base + high, replacement))
         if found:
             choice.edits += found
+            choice.edited = found[len(found) - 1][1]
             self.masks += len(found)
-        return safe
+        return False
+
+    cdef Py_ssize_t _next_start(self, ChoiceText choice, Py_ssize_t safe, bint by_cut, bint all_of_it):
+        """Return where the next scan of a text begins, which is settled up to `safe`.
+
+        From a cut on it finds what a scan of the whole text finds. Without a cut that is so for patterns, as far as no match
+        is longer than what was kept behind `safe`. Behind a mask the rules that follow see another text than the one that
+        is kept, so the scan does not begin where they look back to it.
+        """
+        cdef Scanner scanner = self.scanner
+        cdef bint numbers = scanner.order.count > 0
+        cdef Py_ssize_t back = 0 if scanner.stages == 1 else CONTEXT if numbers else 1
+        cdef Py_ssize_t start = choice.start
+        if choice.clean.at <= safe:
+            start = max(start, choice.clean.at)
+        if not by_cut and not all_of_it and not numbers:
+            start = safe
+        return choice.start if choice.edited > choice.base + start - back else start
 
     cdef int _cut_off(self, ChoiceText choice, Py_ssize_t settled) except -1:
         """Let go of text that no later match needs."""
-        cdef Py_ssize_t cut = settled - self.overlap
-        if self.by_cuts and choice.start - CONTEXT > cut:
-            if settled < SCANNED:
-                return 0                     # little is carried along more cheaply than it is copied
-            cut = choice.start - CONTEXT
-        if cut <= 0:
-            return 0
+        cdef Py_ssize_t cut = choice.start - CONTEXT
+        if cut <= 0 or settled < SCANNED:
+            return 0                         # little is carried along more cheaply than it is copied
         cut = char_start(choice.text, cut)
         choice.text = choice.text[cut:]
         choice.base += cut
         choice.clean.at = max(choice.clean.at - cut, 0)
         choice.clean.walked -= cut
-        choice.start = max(choice.start - cut, 0)
+        choice.clean.matched = max(choice.clean.matched - cut, 0)
+        choice.start -= cut
         return 0
 
     cdef int _release(self) except -1:

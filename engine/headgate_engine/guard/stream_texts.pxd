@@ -37,6 +37,7 @@ cdef class ChoiceText:
     cdef Py_ssize_t base, settled
     cdef Clean clean           # in `text`
     cdef Py_ssize_t start      # in `text`: where the next scan begins, behind a place that was clean
+    cdef Py_ssize_t edited     # end of the last edit
     cdef bint closed, changed
     cdef list edits            # (low, high, replacement) of the settled text
 

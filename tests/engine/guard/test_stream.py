@@ -7,8 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.engine.guard.pattern_rig import ANY_PATTERN
+from tests.engine.guard.pattern_rig import TEXTS as PATTERN_TEXTS
 
 from headgate_engine.guard.scan import BUILTIN_NAMES, Scanner
 from headgate_engine.guard.stream import LIMIT, OVERLAP, REALTIME, STREAMED, StreamGuard
@@ -145,9 +147,9 @@ def chunk(text: str) -> bytes:
     return sse({"choices": [{"index": 0, "delta": {"content": text}}]})
 
 
-def masked_in(pieces: list[str], overlap: int = OVERLAP) -> tuple[str, list[str]]:
+def masked_in(pieces: list[str], overlap: int = OVERLAP, scanner: Scanner = BUILTINS) -> tuple[str, list[str]]:
     """The text that a client gets of these deltas, and what it has got when each of them has come."""
-    guard = StreamGuard("completions", scanner=BUILTINS, overlap=overlap)
+    guard = StreamGuard("completions", scanner=scanner, overlap=overlap)
     out, seen = b"", []
     for piece in pieces:
         guard.feed(chunk(piece))
@@ -186,6 +188,70 @@ def test_numbers_and_addresses_are_found_with_a_split_at_every_place(text: str) 
     for at in range(len(text)):
         assert masked_in([text[:at], text[at:]])[0] == whole
         assert masked_in([text[:at], text[at : at + 3], text[at + 3 :]])[0] == whole
+
+
+# Rules of all kinds, in any order: a pattern that comes later sees what the masks before it have left.
+RULES = st.lists(
+    st.one_of(ANY_PATTERN.map(lambda text: ("pattern", text)), st.sampled_from(("ssn", "creditCard", "email")).map(lambda name: ("builtin", name))),
+    min_size=1, max_size=4,
+)  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None)
+@given(rules=RULES, texts=st.lists(st.one_of(PATTERN_TEXTS, st.sampled_from(PARTS)), max_size=4), splits=st.sets(st.integers(0, 150), max_size=10))
+def test_matches_of_patterns_are_those_of_the_whole_text_wherever_it_is_cut(
+    rules: list[tuple[str, str]], texts: list[str], splits: set[int]
+) -> None:
+    assume(not any("\\C" in pattern for _, pattern in rules))  # it masks parts of characters
+    scanner, text = Scanner(rules), "".join(texts)
+    edges = sorted({0, len(text), *(at for at in splits if at < len(text))})
+    pieces = [text[a:b] for a, b in pairwise(edges)]
+    assert masked_in(pieces, 10_000, scanner)[0] == scanner.mask(text.encode()).decode()
+
+
+RULE_LISTS = (
+    [("pattern", r"(?i)blue heron")],
+    [("pattern", r"\btok_[a-z0-9]{4,}\b"), ("pattern", "[a-z]+ (?i)HERON")],
+    [("pattern", "aa")],
+    [("pattern", "a|ab|abc"), ("builtin", "creditCard")],
+    [("pattern", "^blue|(?m)^x.*y$|heron$")],
+    [("pattern", "(?s)x.*y")],
+    [("builtin", "email"), ("pattern", "<EMAIL_ADDRESS> (aa)+"), ("pattern", ">ed")],
+    [("pattern", "漢字?|[é-ü]+")],
+    [("pattern", "social"), ("builtin", "ssn")],
+    [("pattern", r"\x{d7ff}|(?:" + "(?:" * 60 + "aa" + ")" * 60 + ")")],  # which is not followed, and scanned again
+)
+
+
+@pytest.mark.parametrize("rules", RULE_LISTS, ids=str)
+def test_patterns_are_found_with_a_split_at_every_place(rules: list[tuple[str, str]]) -> None:
+    scanner = Scanner(rules)
+    text = "blue heron tok_ab12 tok_a aaaaabcd blue\nx 4111 1111 1111 1111y\nx jo@ex.io aaaa jo@ex.io, éü漢字é漢 social 123456789 BLUE HERON heron"
+    whole = scanner.mask(text.encode()).decode()
+    assert whole != text
+    assert masked_in(list(text), 1000, scanner)[0] == whole
+    for at in range(len(text)):
+        assert masked_in([text[:at], text[at:]], 1000, scanner)[0] == whole
+        assert masked_in([text[:at], text[at : at + 3], text[at + 3 :]], 1000, scanner)[0] == whole
+
+
+@pytest.mark.parametrize("rules", RULE_LISTS, ids=str)
+def test_long_texts_are_masked_piece_by_piece_as_a_whole(rules: list[tuple[str, str]]) -> None:
+    """With the usual overlap, over many times what is kept. No match but those of endless patterns is longer."""
+    scanner = Scanner(rules)
+    text = ("blue heron and tok_ab12, éü漢字é漢. " * 3 + "a" * 301 + " x4111 1111 1111 1111 aab jo@ex.io aaaa y\n, social 123456789 ok. ") * 6
+    pieces = [text[at : at + 7] for at in range(0, len(text), 7)]
+    if rules != [("pattern", "(?s)x.*y")]:
+        assert masked_in(pieces, OVERLAP, scanner)[0] == scanner.mask(text.encode()).decode()
+
+
+def test_behind_what_no_pattern_goes_on_text_does_not_wait() -> None:
+    scanner = Scanner([("pattern", r"\btok_[a-z0-9]{4,}\b"), ("pattern", "blue heron"), ("builtin", "ssn")])
+    words = ["We saw", ". ", "A tok", " of b", "lue", " her", "s; t", "ok_abcd", " was"]
+    whole, seen = masked_in(words, OVERLAP, scanner)
+    assert seen == ["", "We saw. ", "We saw. ", "We saw. A tok", "We saw. A tok", "We saw. A tok", "We saw. A tok of blue her",
+                    "We saw. A tok of blue her", "We saw. A tok of blue hers; <masked>"]  # fmt: skip
+    assert whole == "We saw. A tok of blue hers; <masked> was"
 
 
 def test_text_in_which_no_match_can_go_on_does_not_wait() -> None:
