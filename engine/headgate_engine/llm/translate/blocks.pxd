@@ -42,6 +42,7 @@ cdef class ResponsesWriter(BlockWriter):
     cdef dict _part(self, str text)
     cdef str _item_status(self)
     cdef str _call_status(self, OpenTool tool)
+    cdef dict _custom_item(self, OpenTool tool, str input)
     cdef int _item_done(self, Py_ssize_t index, dict item) except -1
     cdef dict _response(self, str status)
     cdef list _output(self)

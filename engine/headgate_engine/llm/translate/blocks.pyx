@@ -23,6 +23,8 @@ cdef dict response_codes = {"rate_limit_error": "rate_limit_exceeded", "invalid_
 
 cdef bint is_whole(OpenTool tool) except -1:
     """Whether the arguments of a call are all there."""
+    if tool.custom or tool.free:
+        return tool.input is not None and tool.input.is_whole()
     if not tool.any:
         return False
     try:
@@ -239,6 +241,7 @@ cdef class ResponsesWriter(BlockWriter):
     """Events of the Responses API."""
 
     def __cinit__(self):
+        self.tells_customs = True
         self.items = {}
         self.parts = []
         self.annotations = []
@@ -420,21 +423,33 @@ cdef class ResponsesWriter(BlockWriter):
         return self._item_done(index, item)
 
     cdef int _tool_opened(self, OpenTool tool) except -1:
-        tool.item = f"fc_{self.ident}_{tool.index}"
+        tool.item = f"{'ctc' if tool.custom else 'fc'}_{self.ident}_{tool.index}"
+        if tool.custom:
+            return self._event("response.output_item.added", {
+                "output_index": tool.index, "item": self._custom_item(tool, "")})
         return self._event("response.output_item.added", {"output_index": tool.index, "item": {
             "id": tool.item, "type": "function_call", "status": "in_progress", "call_id": tool.id,
             "name": tool.name, "arguments": ""}})
 
     cdef int _tell_arguments(self, OpenTool tool, const char* p, Py_ssize_t n) except -1:
+        if tool.custom:
+            return self._told(b"response.custom_tool_call_input.delta", tool.item, tool.index, b'"delta":', p, n)
         return self._told(b"response.function_call_arguments.delta", tool.item, tool.index, b'"delta":', p, n)
 
     cdef int _tool_closed(self, OpenTool tool) except -1:
         arguments = "".join(tool.parts)
+        if tool.custom:
+            self._event("response.custom_tool_call_input.done",
+                        {"item_id": tool.item, "output_index": tool.index, "input": arguments})
+            return self._item_done(tool.index, self._custom_item(tool, arguments))
         self._event("response.function_call_arguments.done",
                     {"item_id": tool.item, "output_index": tool.index, "name": tool.name, "arguments": arguments})
         return self._item_done(tool.index, {
             "id": tool.item, "type": "function_call", "status": self._call_status(tool), "call_id": tool.id,
             "name": tool.name, "arguments": arguments})
+
+    cdef dict _custom_item(self, OpenTool tool, str input):
+        return {"id": tool.item, "type": "custom_tool_call", "call_id": tool.id, "name": tool.name, "input": input}
 
     cdef str _call_status(self, OpenTool tool):
         """The status of a call that ends: providers tell only behind it that the reply was cut."""

@@ -372,6 +372,7 @@ cdef class CompletionsReader(EventReader):
         cdef object index = call.get("index")
         cdef str id = a_text(call, "id")
         cdef dict function = an_object(call, "function")
+        cdef dict custom = None
         cdef str name = None
         cdef str arguments = None
         if function is not None:
@@ -379,6 +380,10 @@ cdef class CompletionsReader(EventReader):
             given = function.get("arguments")
             # Some vendors send the arguments as an object.
             arguments = dumps(given).decode() if isinstance(given, dict) else a_text(function, "arguments")
+        else:
+            custom = an_object(call, "custom")
+            if custom is not None:
+                name, arguments = a_text(custom, "name"), a_text(custom, "input")
         if type(index) is not int:
             index = position
         if "extra_content" in call:
@@ -400,7 +405,10 @@ cdef class CompletionsReader(EventReader):
                 id = id or waiting[0]
                 arguments = "".join(waiting[1:]) + (arguments or "")
             known = self.keys[index] = (id, (index, id))
-            self.writer.tool(known[1], id, name)
+            if custom is None:
+                self.writer.tool(known[1], id, name)
+            else:
+                self.writer.custom_tool(known[1], id, name)
         if arguments:
             self.writer.arguments(known[1], arguments)
         return 0

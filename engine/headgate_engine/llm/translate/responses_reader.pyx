@@ -40,15 +40,15 @@ cdef class ResponsesReader(EventReader):
         if kind == "response.output_text.delta":
             out.text(a_text(event, "delta"))
             return out.probs(chat_probs(event.get("logprobs"))) if out.probs_wanted else 0
-        if kind == "response.function_call_arguments.delta":
+        if kind == "response.function_call_arguments.delta" or kind == "response.custom_tool_call_input.delta":
             key = a_key(event, "output_index")
             self.with_arguments.add(key)
             return out.arguments(key, a_text(event, "delta"))
-        if kind == "response.function_call_arguments.done":
+        if kind == "response.function_call_arguments.done" or kind == "response.custom_tool_call_input.done":
             key = a_key(event, "output_index")
             if key not in self.with_arguments:
                 self.with_arguments.add(key)
-                out.arguments(key, a_text(event, "arguments"))
+                out.arguments(key, a_text(event, "arguments") or a_text(event, "input"))
             return 0
         if kind == "response.refusal.delta":
             return out.refusal(a_text(event, "delta"))
@@ -134,6 +134,12 @@ cdef class ResponsesReader(EventReader):
             if done:
                 if key not in self.with_arguments:
                     out.arguments(key, a_text(item, "arguments"))
+                out.close(key)
+        elif kind == "custom_tool_call":
+            out.custom_tool(key, a_text(item, "call_id"), a_text(item, "name") or "")
+            if done:
+                if key not in self.with_arguments:
+                    out.arguments(key, a_text(item, "input"))
                 out.close(key)
         elif kind == "message":
             if done:

@@ -5,6 +5,7 @@
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.evidence cimport Citation, RanTool
+from headgate_engine.llm.translate.free_input cimport FreeInput
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 cdef bytes dumps(object value)
@@ -22,6 +23,9 @@ cdef class OpenTool:
     cdef str id, name, item
     cdef list parts                      # argument deltas, in formats of blocks
     cdef bint any, closed
+    cdef bint custom                     # the client is told of a custom tool, whose input is free text
+    cdef bint free                       # the provider has called one: its arguments are free text
+    cdef FreeInput input                 # reads the input out of a function's arguments; None: nothing has to
     cdef bint waits                      # for other calls to be written, in formats of blocks
 
 cdef class Writer:
@@ -44,6 +48,8 @@ cdef class Writer:
     cdef bint ending                     # what is open ends because the reply does
     cdef bint signed                     # the thought being written has its signature: the next one is another
     cdef public bint untold              # a picture was left out: the client's format has no place for one
+    cdef public object customs           # names of the client's custom tools; None: it has none
+    cdef bint tells_customs              # the client's format has calls of custom tools
     cdef public bint probs_wanted        # the client wants log probabilities: events are looked at for them
     cdef Py_ssize_t said                 # characters of text that were written, for the places of citations
 
@@ -65,6 +71,8 @@ cdef class Writer:
     cdef int image(self, str url) except -1             # url: a data URL, as a rule
     # key: whatever the provider tells its tool calls apart by. False: that key is open already.
     cdef bint tool(self, object key, str id, str name) except -1
+    # The same for a call of a custom tool. Its arguments are free text.
+    cdef bint custom_tool(self, object key, str id, str name) except -1
     cdef int arguments(self, object key, str delta) except -1
     cdef int close(self, object key) except -1         # key of a tool call, or None for the block being written
     cdef int stop(self, str stop, str sequence) except -1
@@ -92,6 +100,9 @@ cdef class Writer:
     cdef int _end(self, str stop) except -1
     cdef int _tell_fault(self, str kind, str message) except -1    # the stream need not have begun
 
+    cdef bint _tool(self, object key, str id, str name, bint free) except -1
+    cdef int _free_arguments(self, OpenTool tool, str text) except -1
+    cdef int _tell(self, OpenTool tool, str text) except -1        # arguments as the client gets them
     cdef int _put(self, bytes piece) except -1
     cdef int _encode(self, BlockKind kind, str delta) except -1
     cdef int _ensure_started(self) except -1

@@ -16,6 +16,8 @@ class Writer:
         self, ident: str, model: str, created: int, names: dict[str, str], extra: dict[str, object]
     ) -> None: ...
     probs_wanted: bool
+    customs: frozenset[str] | None
+    """Names of the client's custom tools, of which its format tells calls of their own kind."""
     untold: bool
     @property
     def started(self) -> bool: ...

@@ -9,6 +9,7 @@ import orjson
 
 from headgate_engine.llm.translate.counts cimport UsageCounts
 from headgate_engine.llm.translate.evidence cimport Citation, RanTool
+from headgate_engine.llm.translate.free_input cimport FreeInput
 from headgate_engine.llm.translate.fault_kinds cimport status_of
 from headgate_engine.llm.translate.stops cimport write_stop
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -224,6 +225,12 @@ cdef class Writer:
         return self._image(url)
 
     cdef bint tool(self, object key, str id, str name) except -1:
+        return self._tool(key, id, name, False)
+
+    cdef bint custom_tool(self, object key, str id, str name) except -1:
+        return self._tool(key, id, name, True)
+
+    cdef bint _tool(self, object key, str id, str name, bint free) except -1:
         cdef OpenTool tool
         self._ensure_started()
         self.spoke = True
@@ -234,6 +241,10 @@ cdef class Writer:
         tool.id = id if id else f"call_{self.ident}_{tool.index}"
         tool.name = self.names.get(name, name)
         tool.parts = []
+        tool.free = free
+        tool.custom = self.tells_customs and (free or self.customs is not None and tool.name in self.customs)
+        if tool.custom and not free:
+            tool.input = FreeInput()
         self._open_tool(tool)
         self.tools[key] = tool
         return True
@@ -251,8 +262,24 @@ cdef class Writer:
             return 0
         if tool.closed:
             raise ValueError(LATE)
+        if tool.custom or tool.free:
+            return self._free_arguments(tool, p[1:n - 1].decode("utf-8") if delta is None else delta)
         tool.any = True
         return self._add_arguments(tool, delta, p, n)
+
+    cdef int _free_arguments(self, OpenTool tool, str text) except -1:
+        cdef str begin = "" if tool.any else '{"input":"'
+        tool.any = True
+        if not tool.custom:
+            return self._tell(tool, begin + dumps(text)[1:-1].decode())
+        return self._tell(tool, text if tool.free else tool.input.feed(text))
+
+    cdef int _tell(self, OpenTool tool, str text) except -1:
+        cdef bytes encoded
+        if not text:
+            return 0
+        encoded = dumps(text)
+        return self._add_arguments(tool, text, encoded, len(encoded))
 
     cdef int close(self, object key) except -1:
         cdef OpenTool tool = None if key is None else self.tools.get(key)
@@ -260,7 +287,12 @@ cdef class Writer:
             return self._end_block()
         if tool.closed:
             return 0
-        if not tool.any:
+        if tool.custom:
+            if tool.input is not None:
+                self._tell(tool, tool.input.end())
+        elif tool.free:
+            self._tell(tool, '"}' if tool.any else '{"input":""}')
+        elif not tool.any:
             self.arguments(key, "{}")
         tool.closed = True
         return self._close_tool(tool)
@@ -360,6 +392,9 @@ cdef tuple members = (b'"content":', b'"refusal":', b'"reasoning_content":', b'"
 cdef class CompletionsWriter(Writer):
     """chat.completion.chunk events."""
 
+    def __cinit__(self):
+        self.tells_customs = True
+
     cdef int configure(self, dict extra) except -1:
         self.include_usage = bool(extra.get("include_usage"))
         self.thoughts = []
@@ -428,8 +463,9 @@ cdef class CompletionsWriter(Writer):
         return self._delta(b'"images":', told, len(told))
 
     cdef int _open_tool(self, OpenTool tool) except -1:
-        cdef bytes call = dumps([{"index": tool.index, "id": tool.id, "type": "function",
-                                  "function": {"name": tool.name, "arguments": ""}}])
+        cdef str kind = "custom" if tool.custom else "function"
+        cdef bytes call = dumps([{"index": tool.index, "id": tool.id, "type": kind,
+                                  kind: {"name": tool.name, "input" if tool.custom else "arguments": ""}}])
         return self._delta(b'"tool_calls":', call, len(call))
 
     cdef int _add_arguments(self, OpenTool tool, str delta, const char* p, Py_ssize_t n) except -1:
@@ -437,7 +473,10 @@ cdef class CompletionsWriter(Writer):
         call.clear()
         call.append(b'[{"index":', 10)
         call.append_uint(<unsigned long long>tool.index)
-        call.append(b',"function":{"arguments":', 25)
+        if tool.custom:
+            call.append(b',"custom":{"input":', 19)
+        else:
+            call.append(b',"function":{"arguments":', 25)
         call.append(p, n)
         call.append(b"}}]", 3)
         return self._delta(b'"tool_calls":', call.data, call.length)

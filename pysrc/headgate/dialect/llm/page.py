@@ -52,6 +52,9 @@ What holds for all pairs:
   which leave them out, are converted. A total of the provider's that is more than the parts is kept.
 - Arguments of tool calls go through as text. Where the client's format wants an object and the model wrote none, the
   text is the object's member `input`.
+- Custom tools of Responses and chat completions, whose input is free text, stay what they are at OpenAI and Azure, and
+  at every provider of Responses. Elsewhere each is a function with one string, `input`, and its calls come back as
+  calls of a custom tool, streamed as they come. A grammar is then only described to the model, and told as lost.
 - Reasoning is told where both formats have a place for it. Chat completions have `reasoning_content` and
   `reasoning_signature` for it, and `thinking_blocks` as LiteLLM's clients use them; a client that sends them back keeps
   Claude's chain of thought valid. `thinking` with a budget is taken beside `reasoning_effort`. Marks of `cache_control`

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headgate.dialect.llm import choices, faults, replies, sayable
+from headgate.dialect.llm import choices, custom_tools, faults, replies, sayable
 from headgate.dialect.llm.contract import (
     Format,
     Framing,
@@ -119,6 +119,7 @@ class Converter:
                 body = gemini_to_completions.plainly(body)
             asked.choices = choices.asked_for(self.client, self.upstream, body, asked, options.vendor)
             asked.probs = wants_probs(self.client, body)
+            asked.customs = custom_tools.named(self.client, body)
             lost = sayable.lost(self.client, self.upstream, body, asked.model)
             if lost:
                 asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))

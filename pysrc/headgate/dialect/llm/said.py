@@ -38,11 +38,15 @@ class RedactedThinking(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """One tool call. `arguments` is JSON text of an object, or any other text that the model has written instead."""
+    """One tool call. `arguments` is JSON text of an object, or any other text that the model has written instead.
+
+    `custom`: the provider has called a custom tool, and `arguments` have its input as their member `input`.
+    """
 
     id: str
     name: str
     arguments: str
+    custom: bool = False
 
 
 class Image(NamedTuple):

@@ -124,7 +124,8 @@ _FOUND: Final = frozenset((
     "messages[].reasoning_content", "messages[].thinking_blocks", "messages[].reasoning_details",
     "messages[].annotations", "messages[].images", "messages[].content[].citations", "input[].content[].annotations",
     "contents[].parts[]", "contents[].thinking_blocks", "generationConfig.thinkingConfig",
-    "generationConfig.temperature", "generationConfig.topP", "toolConfig", "answer", "tools[].googleSearch",
+    "generationConfig.temperature", "generationConfig.topP", "toolConfig", "answer", "tools[].custom.format",
+    "tools[].format", "tools[].googleSearch",
     "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")

@@ -48,6 +48,7 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
         extra = {**asked.echo, "model": model}
     writer = WRITERS[client](asked.ident, model, asked.created, asked.names, extra)
     writer.probs_wanted = asked.probs
+    writer.customs = asked.customs
     if isinstance(writer, ResponsesWriter) and asked.seals:
         writer.seal = wrapped
     return StreamConverter(READERS[upstream](writer), FRAMINGS.get(upstream) == Framing.EVENT_STREAM)

@@ -200,7 +200,14 @@ KINDS = {
         {"role": "assistant", "content": "yes"}), "mv"),
     "response thoughts of OpenAI": Kind("responses", response_said(
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": MARK}, {"role": "assistant", "content": "yes"}), ""),
+    "chat custom call": Kind("completions", {**chat_said(content=None, tool_calls=[
+        {"id": "c1", "type": "custom", "custom": {"name": "f", "input": MARK}}])}, "mrgv"),
+    "response custom call": Kind("responses", response_said(
+        {"type": "custom_tool_call", "call_id": "c1", "name": "f", "input": "a"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": MARK}), "cmgv"),
     # -- what is wanted
+    "chat custom tool": Kind("completions", {**chat(), "tools": [{"type": "custom", "custom": {"name": MARK}}]}, "mrgv"),
+    "response custom tool": Kind("responses", {**response(), "tools": [{"type": "custom", "name": MARK}]}, "cmgv"),
     "response probabilities wanted": Kind(
         "responses", {**response(), "include": ["message.output_text.logprobs"]}, "cg", ('"logprobs"', '"responseLogprobs"')),
     "response results wanted": Kind("responses", {**response(), "include": ["file_search_call.results"]}, "", ("file_search",)),

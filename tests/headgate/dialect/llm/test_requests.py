@@ -40,7 +40,8 @@ def test_calls_that_another_model_made_say_so_to_models_that_want_signatures(mod
     ("choice", "where"),
     [
         ({"tool_choice": "sometimes"}, "tool_choice"),
-        ({"tool_choice": {"type": "custom", "custom": {"name": "f"}}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "hosted", "hosted": {"name": "f"}}}, "tool_choice.type"),
+        ({"tool_choice": {"type": "custom", "custom": {}}}, "tool_choice.custom.name"),
         ({"tool_choice": {"type": "function", "function": {}}}, "tool_choice.function.name"),
         ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "none"}}},
          "tool_choice.allowed_tools.mode"),

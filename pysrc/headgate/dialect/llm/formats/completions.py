@@ -24,6 +24,7 @@ from headgate.dialect.llm.said import (
 )
 from headgate_engine.llm.translate.counts import completions_usage
 from headgate_engine.llm.translate.evidence import chat_annotation, url_annotation
+from headgate_engine.llm.translate.free_input import free_text
 from headgate_engine.llm.translate.probs import chat_probs
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
@@ -110,7 +111,8 @@ def _call(call: Json, position: int, asked: TranslatedRequest) -> ToolCall:
         ident = f"{ident}{THOUGHT}{signature}"
     if isinstance(call.get("custom"), dict):
         custom: Json = call["custom"]
-        return ToolCall(ident, a_text(custom.get("name"), "tool name"), dump_text({"input": custom.get("input")}))
+        given = dump_text({"input": a_text(custom.get("input"), "tool input")})
+        return ToolCall(ident, a_text(custom.get("name"), "tool name"), given, custom=True)
     function = a_dict(call.get("function"), "tool call function")
     name = a_text(function.get("name"), "tool name")
     if not name:
@@ -128,7 +130,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "object": "chat.completion",
         "created": said.created or asked.created,
         "model": said.model or asked.model,
-        "choices": [_choice(one, index) for index, one in enumerate((said, *said.others))],
+        "choices": [_choice(one, index, asked.customs) for index, one in enumerate((said, *said.others))],
     }
     asked.untold = said.untold
     if said.usage is not None:
@@ -138,7 +140,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
     return out
 
 
-def _choice(said: Said, index: int) -> Json:
+def _choice(said: Said, index: int, customs: frozenset[str]) -> Json:
     text, calls = said.text(), said.calls()
     refusal = "".join(part.text for part in said.parts if isinstance(part, Refusal))
     message: Json = {"role": "assistant", "content": text or (None if calls or refusal else "")}
@@ -159,7 +161,7 @@ def _choice(said: Said, index: int) -> Json:
             {"type": "image_url", "image_url": {"url": one.url}, "index": at} for at, one in enumerate(shown)
         ]
     if calls:
-        message["tool_calls"] = [tool_call(call) for call in calls]
+        message["tool_calls"] = [_tool_call(call, customs) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
     if said.probs:
         choice["logprobs"] = {"content": said.probs, "refusal": None}
@@ -176,6 +178,8 @@ def _thinking_block(part: Part) -> list[Json]:
     return []
 
 
-def tool_call(call: ToolCall) -> Json:
-    """Return one entry of `tool_calls`."""
+def _tool_call(call: ToolCall, customs: frozenset[str]) -> Json:
+    """Return one entry of `tool_calls`. `customs`: names of the client's custom tools."""
+    if call.custom or call.name in customs:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": free_text(call.arguments)}}
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}

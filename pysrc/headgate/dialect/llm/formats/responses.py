@@ -28,6 +28,7 @@ from headgate_engine.llm.translate.evidence import (
     responses_ran,
     url_annotation,
 )
+from headgate_engine.llm.translate.free_input import free_text
 from headgate_engine.llm.translate.probs import chat_probs
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import responses_usage_of
@@ -91,7 +92,8 @@ def _parts(item: Json, at: int, asked: TranslatedRequest) -> list[Part]:
             arguments = a_text(item.get("arguments"), "arguments")
         else:
             arguments = dump_text({"input": a_text(item.get("input"), "input")})
-        return [ToolCall(a_text(item.get("call_id"), "call_id"), asked.names.get(name, name), arguments)]
+        ident = a_text(item.get("call_id"), "call_id")
+        return [ToolCall(ident, asked.names.get(name, name), arguments, custom=kind == "custom_tool_call")]
     if kind == "reasoning":
         found = [*a_list(item.get("summary"), "summary"), *a_list(item.get("content"), "reasoning content")]
         text = "".join(told(part.get("text")) for part in found if isinstance(part, dict))
@@ -178,7 +180,7 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
                     "result": data.data, "output_format": data.media_type.partition("/")[2],
                 })  # fmt: skip
         elif isinstance(part, ToolCall):
-            out.append(_call(part, f"{asked.ident}_{at}"))
+            out.append(_call(part, f"{asked.ident}_{at}", asked.customs))
         elif isinstance(part, RanTool) and (item := responses_item(part, f"{asked.ident}_{at}")) is not None:
             out.append(item)
     return out
@@ -192,7 +194,15 @@ def _content(part: Text | Refusal, base: int) -> Json:
     return {"type": "output_text", "text": part.text, "annotations": noted, "logprobs": []}
 
 
-def _call(call: ToolCall, ident: str) -> Json:
+def _call(call: ToolCall, ident: str, customs: frozenset[str]) -> Json:
+    if call.custom or call.name in customs:
+        return {
+            "id": f"ctc_{ident}",
+            "type": "custom_tool_call",
+            "call_id": call.id,
+            "name": call.name,
+            "input": free_text(call.arguments),
+        }
     return {
         "id": f"fc_{ident}",
         "type": "function_call",

@@ -99,6 +99,8 @@ def _join(first: TranslatedRequest, second: TranslatedRequest, client: str = "")
             name = _FIRST.sub(_TURNS[client], name)
         if client == "gemini":
             name = name.replace("].content[", "].parts[")
+        elif client == "responses":
+            name = name.replace("].custom.", "].")
         # Turns of the format between have other numbers.
         name = sayable.general(name) if client else name
         dropped.append(sayable.Past(name) if isinstance(path, sayable.Past) else name)

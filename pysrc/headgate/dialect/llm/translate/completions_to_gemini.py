@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 
-from headgate.dialect.llm import content, efforts, fields
+from headgate.dialect.llm import content, custom_tools, efforts, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.sayable import Past
@@ -137,12 +137,10 @@ class _Turns:
         self.order = []
         for position, call in enumerate(fields.objects(message, "tool_calls", at)):
             here = f"{at}.tool_calls[{position}]"
-            function = fields.obj(call, "function", here) or {}
             ident = fields.needed_text(call, "id", here)
-            name = fields.needed_text(function, "name", here)
+            name, told = custom_tools.called(call, here)
             known, _, signature = ident.partition(THOUGHT)
-            arguments = content.arguments_or_text(fields.text(function, "arguments", here) or "")
-            made: Json = {"name": name, "args": arguments}
+            made: Json = {"name": name, "args": content.arguments_or_text(told)}
             if not self.vertex:
                 made["id"] = known
             part: Json = {"functionCall": made}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
@@ -14,7 +14,7 @@ DROPS = (
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
-    "tools other than functions (`custom`)",
+    "tools other than functions; custom tools are functions with one text, `input`, and their grammars only told",
     "`temperature`, `top_k`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
     "`reasoning_effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of "
     "tools whose calls came back without signed reasoning",
@@ -245,18 +245,9 @@ def _thoughts(blocks: list[Json]) -> list[Json]:
 
 
 def _tool_use(call: Json, at: str) -> Json:
-    function = fields.obj(call, "function", at)
     ident = idents.MESSAGES.fit(fields.needed_text(call, "id", at))
-    if function is None:
-        custom = fields.obj(call, "custom", at) or {}
-        name, given = fields.needed_text(custom, "name", at), {"input": fields.text(custom, "input", at) or ""}
-        return {"type": "tool_use", "id": ident, "name": name, "input": given}
-    return {
-        "type": "tool_use",
-        "id": ident,
-        "name": fields.needed_text(function, "name", at),
-        "input": content.arguments_or_text(fields.text(function, "arguments", at) or ""),
-    }
+    name, arguments = custom_tools.called(call, at)
+    return {"type": "tool_use", "id": ident, "name": name, "input": content.arguments_or_text(arguments)}
 
 
 def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Json]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import choice_of, functions_of
@@ -16,7 +16,7 @@ from headgate_engine.llm.translate.evidence import responses_annotation, url_ann
 DROPS = (
     "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `modalities`, `audio`, "
     "`prediction` and every other field that is not carried",
-    "`name` of messages; tools other than functions (`custom`)",
+    "`name` of messages; tools other than functions and custom tools",
     "`reasoning_content` and `thinking_blocks` of earlier turns that other vendors thought",
     "refused instead of dropped: audio parts",
 )
@@ -40,10 +40,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if limit is not None:
         out["max_output_tokens"] = max(limit, LEAST_LIMIT)
     fields.copy(body, out, {name: name for name in SAME})
-    tools = [_tool(at, function) for at, function in functions_of(body, dropped)]
+    tools = _tools(body, dropped)
     if tools:
         out["tools"] = tools
-        if (choice := _choice(body)) is not None:
+        if (choice := _choice(body, custom_tools.named("completions", body))) is not None:
             out["tool_choice"] = choice
     else:
         out.pop("parallel_tool_calls", None)
@@ -68,6 +68,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
 
 def _input(body: Json, dropped: list[str]) -> list[Json]:
     out: list[Json] = []
+    # Ids of calls of custom tools, whose results are items of their own kind.
+    customs: set[str] = set()
     messages = fields.objects(body, "messages")
     if not messages:
         raise Untranslatable("messages", "must not be empty")
@@ -78,10 +80,13 @@ def _input(body: Json, dropped: list[str]) -> list[Json]:
             if parts := _parts(message, at, dropped):
                 out.append({"type": "message", "role": role, "content": parts})
         elif role == "assistant":
-            out += _assistant(message, at, position, dropped)
+            items = _assistant(message, at, position, dropped)
+            customs |= {item["call_id"] for item in items if item["type"] == "custom_tool_call"}
+            out += items
         elif role == "tool":
             ident = idents.RESPONSES.fit(fields.needed_text(message, "tool_call_id", at))
-            out.append({"type": "function_call_output", "call_id": ident, "output": _output(message, at, dropped)})
+            kind = "custom_tool_call_output" if ident in customs else "function_call_output"
+            out.append({"type": kind, "call_id": ident, "output": _output(message, at, dropped)})
         elif role == "function":
             # Without an id, call and result cannot be matched, so both are sent as text.
             out.append({"type": "message", "role": "user", "content": _parts(message, at, dropped)})
@@ -170,10 +175,9 @@ def _call(call: Json, at: str) -> Json:
     function = fields.obj(call, "function", at)
     if function is None:
         custom = fields.obj(call, "custom", at) or {}
-        arguments = content.dump_text({"input": fields.text(custom, "input", at) or ""})
-        name = fields.needed_text(custom, "name", at)
-    else:
-        name, arguments = fields.needed_text(function, "name", at), fields.text(function, "arguments", at) or "{}"
+        return {"type": "custom_tool_call", "call_id": ident, "name": fields.needed_text(custom, "name", at),
+                "input": fields.text(custom, "input", at) or ""}  # fmt: skip
+    name, arguments = fields.needed_text(function, "name", at), fields.text(function, "arguments", at) or "{}"
     return {"type": "function_call", "call_id": ident, "name": name, "arguments": arguments}
 
 
@@ -187,6 +191,12 @@ def _output(message: Json, at: str, dropped: list[str]) -> Any:
     return parts
 
 
+def _tools(body: Json, dropped: list[str]) -> list[Json]:
+    """Return the functions and the custom tools."""
+    given = functions_of(body, dropped, customs=True)
+    return [custom_tools.to_responses(one, at) if at.endswith(".custom") else _tool(at, one) for at, one in given]
+
+
 def _tool(at: str, function: Json) -> Json:
     out: Json = {"type": "function", "name": fields.needed_text(function, "name", at)}
     fields.copy(function, out, {"description": "description"})
@@ -196,13 +206,13 @@ def _tool(at: str, function: Json) -> Json:
     return out
 
 
-def _choice(body: Json) -> Any:
+def _choice(body: Json, customs: frozenset[str]) -> Any:
     choice = choice_of(body)
     if choice is None or choice.names is None:
         return None if choice is None else choice.kind
-    if choice.kind == "required" and len(choice.names) == 1:
-        return {"type": "function", "name": choice.names[0]}
-    tools = [{"type": "function", "name": name} for name in choice.names]
+    tools = [{"type": "custom" if name in customs else "function", "name": name} for name in choice.names]
+    if choice.kind == "required" and len(tools) == 1:
+        return tools[0]
     return {"type": "allowed_tools", "mode": choice.kind, "tools": tools}
 
 

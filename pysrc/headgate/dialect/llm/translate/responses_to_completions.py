@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import SHOWN
+from headgate.dialect.llm.translate.tool_choice import CALLED
 
 # Fields that need stored conversations, which only OpenAI has. Requests that set them are refused.
 REFUSED = {
@@ -18,7 +19,8 @@ REFUSED = {
 DROPS = (
     "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` other than of log probabilities, and every other "
     "field that is not carried",
-    "tools other than functions (`web_search`, `file_search`, `mcp`, `custom`, ...) and their items",
+    "tools other than functions (`web_search`, `file_search`, `mcp`, ...) and their items; custom tools are functions "
+    "with one text, `input`, where the vendor has no others, and their grammars only told",
     "reasoning items of earlier turns, except for those that Claude thought and gets back",
     "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
@@ -39,6 +41,8 @@ class ItemContext(NamedTuple):
     signed: bool
     # On the way to a format whose results of tools have pictures and files, or which takes files by URL.
     rich: bool
+    # The provider takes custom tools, or the way there goes on.
+    customs: bool
 
 
 def request(body: Json, options: Options) -> TranslatedRequest:
@@ -50,17 +54,19 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     model = content.model_of(body, options.model)
     ids = idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor)
     signed = options.vendor == idents.GEMINI and not options.whole_ids and efforts.is_third(model)
-    out: Json = {"model": model, "messages": _messages(body, ItemContext(dropped, ids, signed, options.whole_ids))}
+    customs = options.whole_ids or options.vendor in custom_tools.VENDORS
+    way = ItemContext(dropped, ids, signed, options.whole_ids, customs)
+    out: Json = {"model": model, "messages": _messages(body, way)}
     limit = fields.integer(body, "max_output_tokens")
     if limit is not None:
         out["max_completion_tokens"] = limit
     same = ("temperature", "top_p", "metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key")
     fields.copy(body, out, {name: name for name in same})
-    tools = _tools(body, dropped)
+    tools = _tools(body, way)
     if tools:
         out["tools"] = tools
         fields.copy(body, out, {"parallel_tool_calls": "parallel_tool_calls"})
-        choice = _choice(body)
+        choice = _choice(body, customs)
         if choice is not None:
             out["tool_choice"] = choice
     effort = fields.text(fields.obj(body, "reasoning") or {}, "effort", "reasoning")
@@ -198,13 +204,17 @@ def _part(part: Json, at: str, way: ItemContext) -> Json | None:
 
 def _add_call(out: list[Json], item: Json, at: str, way: ItemContext) -> None:
     """Add a tool call to the last message if it is the assistant's, otherwise to a new one."""
-    if item.get("type") == "custom_tool_call":
-        arguments = content.dump_text({"input": fields.text(item, "input", at) or ""})
-    else:
+    name, ident = fields.needed_text(item, "name", at), fields.needed_text(item, "call_id", at)
+    call: Json = {"id": way.ids.fit(ident)}
+    if item.get("type") != "custom_tool_call":
         arguments = fields.text(item, "arguments", at) or "{}"
-    function = {"name": fields.needed_text(item, "name", at), "arguments": arguments}
-    ident = fields.needed_text(item, "call_id", at)
-    call = {"id": way.ids.fit(ident), "type": "function", "function": function}
+        call |= {"type": "function", "function": {"name": name, "arguments": arguments}}
+    else:
+        custom = {"name": name, "input": fields.text(item, "input", at) or ""}
+        call |= {"type": "custom", "custom": custom}
+        if not way.customs:
+            name, arguments = custom_tools.called(call, at)
+            call = {"id": call["id"], "type": "function", "function": {"name": name, "arguments": arguments}}
     if not out or out[-1]["role"] != "assistant":
         out.append({"role": "assistant", "content": None})
     calls = out[-1].setdefault("tool_calls", [])
@@ -226,12 +236,18 @@ def _output(item: Json, at: str, way: ItemContext) -> tuple[Any, list[Json]]:
     return "\n".join(texts) or (SHOWN if shown else ""), shown
 
 
-def _tools(body: Json, dropped: list[str]) -> list[Json]:
-    out = []
+def _tools(body: Json, way: ItemContext) -> list[Json]:
+    out: list[Json] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
-        if fields.text(tool, "type", at) != "function":
-            dropped.append(at)
+        kind = fields.text(tool, "type", at)
+        if kind == "custom":
+            custom = custom_tools.of_responses(tool, at)
+            out.append({"type": "custom", "custom": custom} if way.customs else
+                       {"type": "function", "function": custom_tools.as_function(custom, at, way.dropped)})  # fmt: skip
+            continue
+        if kind != "function":
+            way.dropped.append(at)
             continue
         function: Json = {"name": fields.needed_text(tool, "name", at)}
         fields.copy(tool, function, {name: name for name in ("description", "parameters", "strict")})
@@ -239,22 +255,27 @@ def _tools(body: Json, dropped: list[str]) -> list[Json]:
     return out
 
 
-def _choice(body: Json) -> Any:
+def _choice(body: Json, customs: bool) -> Any:
     choice = body.get("tool_choice")
     if choice is None or isinstance(choice, str):
         return choice
     found = fields.obj(body, "tool_choice") or {}
     kind = fields.text(found, "type", "tool_choice")
-    if kind == "function":
-        return {"type": "function", "function": {"name": fields.needed_text(found, "name", "tool_choice")}}
+    if kind in CALLED:
+        return _named(found, "tool_choice", customs)
     if kind == "allowed_tools":
-        # Tools of other kinds are not translated, so they cannot be called in any case.
-        listed = [tool for tool in fields.objects(found, "tools", "tool_choice") if tool.get("type") == "function"]
-        names = [fields.needed_text(tool, "name", "tool_choice.tools") for tool in listed]
-        allowed = [{"type": "function", "function": {"name": name}} for name in names]
+        # Tools of other kinds are not called by the client.
+        listed = [tool for tool in fields.objects(found, "tools", "tool_choice") if tool.get("type") in CALLED]
+        allowed = [_named(tool, "tool_choice.tools", customs) for tool in listed]
         mode = fields.text(found, "mode", "tool_choice") or "auto"
         return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": allowed}}
     raise Untranslatable("tool_choice", f"{kind!r} cannot be carried")
+
+
+def _named(tool: Json, at: str, customs: bool) -> Json:
+    """Return a tool that a choice names."""
+    kind = str(tool["type"]) if customs else "function"
+    return {"type": kind, kind: {"name": fields.needed_text(tool, "name", at)}}
 
 
 def _include(body: Json, out: Json, dropped: list[str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headgate.dialect.llm import fields
+from headgate.dialect.llm import custom_tools, fields
 from headgate.dialect.llm.contract import Json, Untranslatable
 
 KINDS = ("auto", "required", "none")
+# Kinds of tools that the client runs.
+CALLED = ("function", "custom")
 
 
 class ToolChoice(NamedTuple):
@@ -33,10 +35,11 @@ def choice_of(body: Json) -> ToolChoice | None:
     kind = fields.text(found, "type", "tool_choice") or "function"
     if kind == "allowed_tools":
         return _allowed(fields.obj(found, kind, "tool_choice") or {}, f"tool_choice.{kind}")
-    if kind != "function":
-        raise Untranslatable("tool_choice.type", f"{kind!r} cannot be carried: must be function or allowed_tools")
-    function = fields.obj(found, "function", "tool_choice") or {}
-    return ToolChoice("required", (fields.needed_text(function, "name", "tool_choice.function"),))
+    if kind not in CALLED:
+        why = f"{kind!r} cannot be carried: must be function, custom or allowed_tools"
+        raise Untranslatable("tool_choice.type", why)
+    function = fields.obj(found, kind, "tool_choice") or {}
+    return ToolChoice("required", (fields.needed_text(function, "name", f"tool_choice.{kind}"),))
 
 
 def _older(body: Json) -> ToolChoice | None:
@@ -57,18 +60,26 @@ def _allowed(holder: Json, at: str) -> ToolChoice:
         raise Untranslatable(f"{at}.mode", "must be auto or required")
     names = []
     for position, tool in enumerate(fields.objects(holder, "tools", at)):
-        function = fields.obj(tool, "function", f"{at}.tools[{position}]")
-        # Tools of other kinds are not translated, so they cannot be called in any case.
-        if function is not None:
-            names.append(fields.needed_text(function, "name", f"{at}.tools[{position}].function"))
+        # Tools of other kinds are not called by the client.
+        for kind in CALLED:
+            if (function := fields.obj(tool, kind, f"{at}.tools[{position}]")) is not None:
+                names.append(fields.needed_text(function, "name", f"{at}.tools[{position}].{kind}"))
     return ToolChoice(mode, tuple(names))
 
 
-def functions_of(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
-    """Return (path, function) pairs from `tools`, and from `functions` of older clients. Other tools are dropped."""
+def functions_of(body: Json, dropped: list[str], customs: bool = False) -> list[tuple[str, Json]]:
+    """Return (path, function) pairs from `tools`, and from `functions` of older clients.
+
+    A custom tool becomes a function; with `customs`, it is its `custom`, and its path ends so. Other tools are dropped.
+    """
     out: list[tuple[str, Json]] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
+        if tool.get("type") == "custom":
+            custom = fields.obj(tool, "custom", at) or {}
+            made = custom if customs else custom_tools.as_function(custom, f"{at}.custom", dropped)
+            out.append((f"{at}.custom", made))
+            continue
         if tool.get("type", "function") != "function":
             dropped.append(at)
             continue

@@ -1,0 +1,11 @@
+class FreeInput:
+    """C face only: reads the arguments of one call piece by piece."""
+
+def free_text(arguments: str) -> str:
+    """Return the input of a custom tool that the arguments of a function's call stand for.
+
+    It is their member `input`; what the model wrote in any other form is the input as it stands.
+    """
+
+def free_pieces(deltas: list[str]) -> list[str]:
+    """Return what each delta of the arguments adds to the input, and at last what their end adds (for tests)."""
