@@ -68,6 +68,11 @@ What holds for all pairs:
   found is told where the client's format has a place for it: `server_tool_use` and its result in Messages,
   `web_search_call`, `code_interpreter_call` and `mcp_call` in Responses. Citations of URLs become `url_citation`
   annotations and citations of text blocks; places in documents stay among Messages and Converse.
+- Searches of the web and code that the vendor runs are asked for where it has them: `web_search` of Responses and
+  Messages, `googleSearch`, `web_search_options` of chat completions (OpenAI's models for searches, Perplexity, and
+  OpenRouter with its plugin); `code_interpreter`, `code_execution` and `codeExecution`. Gemini has them only in
+  requests without functions. What a tool says and the other one cannot (places, sizes, domains, numbers of uses) is
+  told.
 - A conversation may change vendors at every turn. Ids of tool calls are made fit for each vendor, calls and results
   alike; thoughts go back to the vendor that signed them and are left out elsewhere. This holds for providers that speak
   the client's format too: their requests are changed only where they have turns of other vendors. A thinking budget is

@@ -31,8 +31,9 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
               "messages[].content[].image_url.detail tools[].function.strict"),
         ("gr", "logprobs top_logprobs"),
+        ("mgr", "web_search_options"),
         ("", "logit_bias modalities audio prediction moderation prompt_cache_options "
-             "web_search_options messages[].name messages[].audio"),
+             "messages[].name messages[].audio"),
         ("mv", "messages[].cache_control messages[].content[].cache_control tools[].cache_control "
                "tools[].function.cache_control"),
     ),
@@ -125,7 +126,9 @@ _FOUND: Final = frozenset((
     "messages[].annotations", "messages[].images", "messages[].content[].citations", "input[].content[].annotations",
     "contents[].parts[]", "contents[].thinking_blocks", "generationConfig.thinkingConfig",
     "generationConfig.temperature", "generationConfig.topP", "toolConfig", "answer", "tools[].custom.format",
-    "tools[].format", "tools[].googleSearch",
+    "tools[].format", "tools[].container", "tools[].user_location", "tools[].search_context_size", "tools[].max_uses",
+    "tools[].allowed_domains", "tools[].blocked_domains", "web_search_options.search_context_size",
+    "web_search_options.user_location", "tools[].googleSearch",
     "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")

@@ -118,6 +118,8 @@ PLACE = {"type": "char_location", "cited_text": MARK, "document_index": 0, "docu
          "end_char_index": 3}  # fmt: skip
 PAGE = {"type": "web_search_result_location", "url": URL, "title": "A", "cited_text": "x", "encrypted_index": "e"}
 NOTE = {"type": "url_citation", "url": URL, "title": "A", "start_index": 0, "end_index": 3}
+SEARCHES = ('"web_search"', '"googleSearch"')
+CODES = ('"code_interpreter"', '"code_execution"', '"codeExecution"')
 KINDS = {
     # -- what the user shows
     "chat image": Kind("completions", chat({"type": "image_url", "image_url": {"url": PNG}}), "mrgv"),
@@ -206,6 +208,18 @@ KINDS = {
         {"type": "custom_tool_call", "call_id": "c1", "name": "f", "input": "a"},
         {"type": "custom_tool_call_output", "call_id": "c1", "output": MARK}), "cmgv"),
     # -- what is wanted
+    "chat search": Kind("completions", {**chat(), "web_search_options": {}}, "mrg", SEARCHES),
+    "response search wanted": Kind("responses", {**response(), "tools": [{"type": "web_search"}]}, "mg", SEARCHES),
+    "message search": Kind(
+        "messages", {**message(), "tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "rg", SEARCHES),
+    "gemini search": Kind("gemini", {**gemini(), "tools": [{"googleSearch": {}}]}, "mr", SEARCHES),
+    "response code wanted": Kind("responses", {**response(), "tools": [
+        {"type": "code_interpreter", "container": {"type": "auto"}}]}, "mg", CODES),
+    "message code": Kind(
+        "messages", {**message(), "tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}, "rg", CODES),
+    "gemini code wanted": Kind("gemini", {**gemini(), "tools": [{"codeExecution": {}}]}, "mr", CODES),
+    "response files wanted": Kind("responses", {**response(), "tools": [
+        {"type": "file_search", "vector_store_ids": [MARK]}]}, ""),
     "chat custom tool": Kind("completions", {**chat(), "tools": [{"type": "custom", "custom": {"name": MARK}}]}, "mrgv"),
     "response custom tool": Kind("responses", {**response(), "tools": [{"type": "custom", "name": MARK}]}, "cmgv"),
     "response probabilities wanted": Kind(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from headgate.dialect.llm import efforts, fields, sayable
+from headgate.dialect.llm import efforts, fields, sayable, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.translate import (
     completions_to_gemini,
@@ -189,6 +189,12 @@ def gemini_to_completions_alone(body: Json, options: Options) -> TranslatedReque
         if message.pop("thinking_blocks", None):
             lost.append(sayable.Past(f"contents[{position}].parts[]"))
     asked.body["messages"] = [one for one in asked.body["messages"] if one.get("content") or one.get("tool_calls")]
+    ran: list[str] = []
+    if tools := vendor_tools.kept_for_chat(asked.body.pop("tools", []), asked.body, options.vendor, ran):
+        asked.body["tools"] = tools
+    else:
+        asked.body.pop("tool_choice", None)
+    lost += map(sayable.general, ran)
     asked.body.pop("top_k", None)
     return replace(asked, dropped=tuple(lost))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields
+from headgate.dialect.llm import content, custom_tools, efforts, fields, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.sayable import Past
@@ -17,6 +17,7 @@ DROPS = (
     "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "`reasoning_content` of earlier turns (signatures travel in the ids of tool calls)",
+    "`web_search_options` beside functions, and what they say of size and place",
     "signatures of thoughts that led to no tool call",
     "refused instead of dropped: images and files by http(s) URL or by id",
 )
@@ -52,6 +53,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     tools = _tools(body, choice, dropped)
     if tools:
         out["tools"] = [{"functionDeclarations": tools}]
+    if ran := _vendor_tools(body, bool(tools), dropped):
+        out["tools"] = ran
     if choice is not None:
         out["toolConfig"] = {"functionCallingConfig": _choice(choice)}
     stream = bool(fields.flag(body, "stream"))
@@ -246,6 +249,17 @@ def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Js
                 made["parameters"] = schema
         out.append(made)
     return out
+
+
+def _vendor_tools(body: Json, functions: bool, dropped: list[str]) -> list[Json]:
+    """Return the tools that the provider runs. Beside functions it has none, or only for clients that keep what these
+    did from turn to turn (https://ai.google.dev/gemini-api/docs/tool-combination), which other formats cannot.
+    """
+    asked = vendor_tools.asked_for(body)
+    if functions:
+        dropped += [at for at, _ in asked]
+        return []
+    return [vendor_tools.to_gemini(tool, at, dropped) for at, tool in asked]
 
 
 def _choice(choice: ToolChoice) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
@@ -14,7 +14,8 @@ DROPS = (
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
-    "tools other than functions; custom tools are functions with one text, `input`, and their grammars only told",
+    "tools other than functions and searches; custom tools are functions with one text, `input`, and their grammars "
+    "only told; `search_context_size` of `web_search_options`",
     "`temperature`, `top_k`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
     "`reasoning_effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of "
     "tools whose calls came back without signed reasoning",
@@ -60,6 +61,9 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
         out["metadata"] = {"user_id": user}
     asked_for = choice_of(body)
     tools = _tools(body, asked_for, dropped)
+    for at, tool in vendor_tools.asked_for(body):
+        if (made := vendor_tools.to_messages(tool, at, options.vendor, dropped)) is not None:
+            tools.append(made)
     if tools:
         out["tools"] = tools
     choice = _choice(body, asked_for, bool(tools))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import choice_of, functions_of
@@ -192,9 +192,10 @@ def _output(message: Json, at: str, dropped: list[str]) -> Any:
 
 
 def _tools(body: Json, dropped: list[str]) -> list[Json]:
-    """Return the functions and the custom tools."""
+    """Return the functions, the custom tools, and those that the vendor runs."""
     given = functions_of(body, dropped, customs=True)
-    return [custom_tools.to_responses(one, at) if at.endswith(".custom") else _tool(at, one) for at, one in given]
+    out = [custom_tools.to_responses(one, at) if at.endswith(".custom") else _tool(at, one) for at, one in given]
+    return out + [vendor_tools.to_responses(tool, at, dropped) for at, tool in vendor_tools.asked_for(body)]
 
 
 def _tool(at: str, function: Json) -> Json:

@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.dialect.llm import content, efforts, fields, idents
+from headgate.dialect.llm import content, efforts, fields, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.schemas import lower_types
 
 DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
-    "tools other than functions (`googleSearch`, `codeExecution`, ...), and what they did in earlier turns",
+    "tools other than functions, except for `googleSearch` and `codeExecution` where the vendor has them, and what "
+    "they did in earlier turns",
     "`responseModalities`, `speechConfig`, `mediaResolution`",
     "thoughts of earlier turns without a signature that this gateway has told",
     "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
@@ -297,7 +298,10 @@ def _tools(body: Json, dropped: list[str]) -> list[Json]:
         for name, value in plain(tool).items():
             at = f"tools[{position}].{name}"
             if name != "functionDeclarations":
-                if value is not None:
+                ran = vendor_tools.of_gemini(name, plain(value), at, dropped) if isinstance(value, dict) else None
+                if ran is not None:
+                    out.append(ran)
+                elif value is not None:
                     dropped.append(at)
                 continue
             for one in fields.objects({name: value}, name, f"tools[{position}]"):

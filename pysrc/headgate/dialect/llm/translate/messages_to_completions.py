@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, efforts, fields, idents
+from headgate.dialect.llm import content, efforts, fields, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate_engine.llm.translate.counts import UsageCounts
@@ -14,7 +14,7 @@ from headgate_engine.llm.translate.plain import chat_request, chat_turns, messag
 DROPS = (
     "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
-    "server tools (`web_search`, `code_execution`, ...) and their results",
+    "server tools and their results, except for `web_search` at OpenAI's models for searches, OpenRouter, Perplexity",
     "`is_error` of tool results; their images and documents follow in a message of the user",
     "citations; search results are told as text",
     "refused instead of dropped: documents by URL or id, images by id",
@@ -77,6 +77,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["user"] = user
     fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p"})
     tools = _tools(body, dropped)
+    if options.whole_ids:
+        tools += [tool for _, tool in server_tools(body, dropped)]
+    else:
+        vendor_tools.to_chat(server_tools(body, dropped), out, options.vendor, dropped)
     if tools:
         out["tools"] = tools
         out.update(choice(body))
@@ -284,13 +288,26 @@ def tool_call(block: Json, at: str, ids: idents.Idents) -> Json:
 
 
 def custom_tools(body: Json, dropped: list[str]) -> list[Json]:
-    """Return the tools that the client runs itself. Anthropic's server tools are dropped: no other vendor has them."""
+    """Return the tools that the client runs itself. Anthropic's server tools are dropped, except for those of
+    server_tools().
+    """
     out = []
     for position, tool in enumerate(fields.objects(body, "tools")):
-        if fields.text(tool, "type", f"tools[{position}]") in (None, "custom"):
+        at = f"tools[{position}]"
+        if fields.text(tool, "type", at) in (None, "custom"):
             out.append(tool)
-        else:
-            dropped.append(f"tools[{position}]")
+        elif vendor_tools.of_messages(tool, at, []) is None:
+            dropped.append(at)
+    return out
+
+
+def server_tools(body: Json, dropped: list[str]) -> list[tuple[str, Json]]:
+    """Return (path, tool) pairs of the tools that other vendors run as well, as headgate.dialect.llm.vendor_tools."""
+    out = []
+    for position, tool in enumerate(fields.objects(body, "tools")):
+        at = f"tools[{position}]"
+        if (made := vendor_tools.of_messages(tool, at, dropped)) is not None:
+            out.append((at, made))
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, fields, history, idents
+from headgate.dialect.llm import content, fields, history, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
@@ -13,7 +13,8 @@ from headgate_engine.llm.translate.evidence import is_ran, is_result, messages_c
 
 DROPS = (
     "`stop_sequences`, `top_k` and every other field that is not carried",
-    "server tools and their results; citations of places in documents in earlier turns",
+    "server tools other than `web_search` (without `max_uses` and `blocked_domains`) and `code_execution`, their "
+    "results in earlier turns; citations of places in documents in earlier turns",
     "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
     "`cache_control` other than of `system` blocks",
     "thinking blocks of earlier turns that other vendors thought",
@@ -36,6 +37,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["max_output_tokens"] = limit
     fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p", "metadata": "metadata"})
     tools = [_tool(tool) for tool in chat.custom_tools(body, dropped)]
+    tools += [vendor_tools.to_responses(tool, at, dropped) for at, tool in chat.server_tools(body, dropped)]
     if tools:
         out["tools"] = tools
         out.update(_choice(body))

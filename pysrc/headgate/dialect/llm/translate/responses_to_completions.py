@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, idents
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import SHOWN
@@ -19,8 +19,9 @@ REFUSED = {
 DROPS = (
     "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` other than of log probabilities, and every other "
     "field that is not carried",
-    "tools other than functions (`web_search`, `file_search`, `mcp`, ...) and their items; custom tools are functions "
-    "with one text, `input`, where the vendor has no others, and their grammars only told",
+    "tools other than functions (`file_search`, `mcp`, ...) and their items, except for `web_search` where the vendor "
+    "has it, and `code_interpreter` at Messages and Gemini; custom tools are functions with one text, `input`, where "
+    "the vendor has no others, and their grammars only told",
     "reasoning items of earlier turns, except for those that Claude thought and gets back",
     "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
@@ -63,6 +64,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     same = ("temperature", "top_p", "metadata", "user", "service_tier", "safety_identifier", "prompt_cache_key")
     fields.copy(body, out, {name: name for name in same})
     tools = _tools(body, way)
+    if not options.whole_ids:
+        tools = vendor_tools.kept_for_chat(tools, out, options.vendor, dropped)
     if tools:
         out["tools"] = tools
         fields.copy(body, out, {"parallel_tool_calls": "parallel_tool_calls"})
@@ -247,7 +250,11 @@ def _tools(body: Json, way: ItemContext) -> list[Json]:
                        {"type": "function", "function": custom_tools.as_function(custom, at, way.dropped)})  # fmt: skip
             continue
         if kind != "function":
-            way.dropped.append(at)
+            ran = vendor_tools.of_responses(tool, at, way.dropped)
+            if ran is None:
+                way.dropped.append(at)
+            else:
+                out.append(ran)
             continue
         function: Json = {"name": fields.needed_text(tool, "name", at)}
         fields.copy(tool, function, {name: name for name in ("description", "parameters", "strict")})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headgate.dialect.llm import custom_tools, fields
+from headgate.dialect.llm import custom_tools, fields, vendor_tools
 from headgate.dialect.llm.contract import Json, Untranslatable
 
 KINDS = ("auto", "required", "none")
@@ -70,11 +70,14 @@ def _allowed(holder: Json, at: str) -> ToolChoice:
 def functions_of(body: Json, dropped: list[str], customs: bool = False) -> list[tuple[str, Json]]:
     """Return (path, function) pairs from `tools`, and from `functions` of older clients.
 
-    A custom tool becomes a function; with `customs`, it is its `custom`, and its path ends so. Other tools are dropped.
+    A custom tool becomes a function; with `customs`, it is its `custom`, and its path ends so. Other tools are dropped,
+    except for those of headgate.dialect.llm.vendor_tools.
     """
     out: list[tuple[str, Json]] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
+        if tool.get("type") in vendor_tools.KINDS:
+            continue
         if tool.get("type") == "custom":
             custom = fields.obj(tool, "custom", at) or {}
             made = custom if customs else custom_tools.as_function(custom, f"{at}.custom", dropped)
