@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, stream, whole
+from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, message, stream, whole
 from tests.end_to_end.tracing import Watch, one, wait_for
 from tests.engine.llm.realtime_rig import DELTA, done, frame
 
@@ -104,6 +104,19 @@ def test_an_answer_tells_its_cost_in_headers_logs_and_traces(gateway, stand_in) 
     assert len(record["priceVersion"]) == 12
     _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
     assert json.loads(dump)["config"]["modelCatalog"]["version"] == record["priceVersion"]
+
+
+def test_calls_for_one_answer_have_the_price_of_their_own_prompts(gateway, stand_in) -> None:
+    """Each of two choices reads 105 tokens: the tier above 150 is for neither."""
+    tiers = [{"contextOver": 150, "rates": {"input": "10", "output": "20"}}]
+    prices = {"providers": {"anthropic": {"models": {"claude-real": {"rates": {"input": "1", "output": "2"}, "tiers": tiers}}}}}
+    provider = stand_in(whole(message()))
+    running = gateway(config(provider, member="      provider: {anthropic: {}}"), settings=settings(inline(prices)))
+    status, headers, body = ask(running, n=2)
+    assert (status, len(json.loads(body)["choices"])) == (200, 2)
+    assert float(headers["x-gw-cost"]) == 2 * (105 * 1 + 7 * 2) / 1e6
+    assert headers["x-gw-tokens"] == "224"
+    last_line(running, "gw.ai.usage.cost.total=0.000238")
 
 
 SOUND = {"promptTokenCount": 30, "candidatesTokenCount": 10, "promptTokensDetails": [

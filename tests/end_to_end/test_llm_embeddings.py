@@ -22,8 +22,12 @@ llm:
     provider: bedrock
     params: {baseUrl: "http://127.0.0.1:BACKEND", awsRegion: eu-west-1}
     auth: {aws: {accessKeyId: AKIAOWN, secretAccessKey: own-secret, region: eu-west-1}}
+  - {name: "amazon.first", provider: bedrock, params: {baseUrl: "http://127.0.0.1:BACKEND", apiKey: one, model: amazon.titan-first}}
+  - {name: "amazon.second", provider: bedrock, params: {baseUrl: "http://127.0.0.1:BACKEND", apiKey: two, model: amazon.titan-second}}
   - {name: "cohere.*", provider: bedrock, params: {baseUrl: "http://127.0.0.1:BACKEND", apiKey: bedrock-key}}
   - {name: "*", provider: vertex, params: {vertexProject: p, baseUrl: "http://127.0.0.1:BACKEND", apiKey: google-key}}
+  virtualModels:
+  - {name: both, routing: {failover: {targets: [{model: amazon.first, priority: 0}, {model: amazon.second, priority: 1}]}}}
 """
 MODELS = ("amazon.titan-embed-text-v2:0", "amazon.nova-2-multimodal-embeddings-v1:0", "cohere.embed-v4:0", "gemini-embedding-001",
           "text-embedding-005")  # fmt: skip
@@ -106,7 +110,7 @@ def test_lists_become_as_many_requests_as_the_model_wants(rig: Rig, model: str, 
 
 
 def test_they_go_eight_at_a_time(rig: Rig) -> None:
-    """The first one alone, the other sixteen in two rounds of eight: each round ends only when all of it is there."""
+    """Sixteen go in two rounds of eight: each round ends only when all of it is there."""
     model, together, lock = MODELS[0], threading.Barrier(8), threading.Lock()
     under_way, most = 0, 0
 
@@ -115,28 +119,27 @@ def test_they_go_eight_at_a_time(rig: Rig) -> None:
         with lock:
             under_way += 1
             most = max(most, under_way)
-        if numbers(model, handler.asked) != [0]:  # type: ignore[attr-defined]
-            together.wait(60)
+        together.wait(60)
         with lock:
             under_way -= 1
         embedding(model)(stand_in, handler)
 
     rig.answers(answer)
-    assert len(embed(rig, model, 17).data) == 17
+    assert len(embed(rig, model, 16).data) == 16
     assert most == 8
 
 
 ERROR = whole({"message": "slow down"}, 429, x_amzn_errortype="ThrottlingException")
 
 
-@pytest.mark.parametrize(("failing", "asked"), [(0, 1), (2, 9), (40, 41)])
+@pytest.mark.parametrize(("failing", "asked"), [(0, 8), (2, 8), (40, 41)])
 def test_one_failure_fails_the_request(rig: Rig, failing: int, asked: int) -> None:
-    """Nothing is asked any more for what cannot be answered: behind the first part there are eight calls at a time."""
+    """Nothing is asked any more for what cannot be answered: there are eight calls at a time."""
     told, ordinary = threading.Event(), embedding(MODELS[0], failing, ERROR)
 
     def answer(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
         # Where few are asked, the calls beside the failing one last until the client knows.
-        if failing == 2 and not {0, failing} & set(numbers(MODELS[0], handler.asked)):  # type: ignore[attr-defined]
+        if failing < 8 and failing not in set(numbers(MODELS[0], handler.asked)):  # type: ignore[attr-defined]
             assert told.wait(60)
         ordinary(stand_in, handler)
 
@@ -148,6 +151,26 @@ def test_one_failure_fails_the_request(rig: Rig, failing: int, asked: int) -> No
         assert len(rig.provider.seen) <= asked
     finally:
         told.set()
+
+
+def test_every_part_counts_for_metrics_and_for_the_health_of_the_provider(rig: Rig) -> None:
+    calls = 'gw_upstream_call_duration_seconds_count{kind="Primary",subtype="Llm"}'
+    rig.answers(embedding(MODELS[0]))
+    before = rig.running.metric(calls)
+    embed(rig, MODELS[0], 12)
+    rig.running.wait_metric(calls, before + 12)
+
+    def answer(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        fails = "first" in handler.path and numbers(MODELS[0], handler.asked) == [3]  # type: ignore[attr-defined]
+        (whole({"message": "down"}, 503) if fails else embedding(MODELS[0]))(stand_in, handler)
+
+    # Whichever part it is that fails, another provider makes all of them; three failures put the first one aside.
+    rig.answers(answer)
+    for _ in range(3):
+        assert [one.embedding[0] for one in embed(rig, "both", 5).data] == [0, 1, 2, 3, 4]
+        assert sum("second" in one.path for one in rig.provider.seen) == 5
+    embed(rig, "both", 3)
+    assert {one.path for one in rig.provider.seen} == {"/model/amazon.titan-second/invoke"}
 
 
 def test_a_part_that_is_no_answer_fails_the_request(rig: Rig) -> None:

@@ -40,7 +40,7 @@ cdef class LlmCall:
     cdef bytes coding                    # its content-encoding
     cdef Py_ssize_t object_end           # of the body, -1: it is no JSON object
     cdef bint has_stream_options
-    cdef bint has_include_usage          # the client says itself whether it wants the usage of a stream
+    cdef readonly bint has_include_usage  # the client says itself whether it wants the usage of a stream
     cdef bytes max_tokens                # its raw value in the body, None: not there
     cdef bint has_completion_limit       # `max_completion_tokens` is there
     cdef bint open_path                  # no suffix named the format: the model says what becomes of such paths
@@ -58,6 +58,7 @@ cdef class LlmCall:
     cdef list tried                      # llm.target.LlmTarget, in order
     # -- the attempt under way -----------------------------------------------------------------------------------------
     cdef object target, format_route     # LlmTarget, FormatRoute
+    cdef list usage_parts                # TokenUsage of each of several calls that make one answer; None: there is one
     cdef bytes response_model            # as the provider told it, None: not told
     cdef bytes service_tier
     cdef public str model                # as the provider is asked for it

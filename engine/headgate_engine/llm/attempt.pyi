@@ -72,6 +72,9 @@ class LlmCall:
     streaming: bool
     model: str
     @property
+    def has_include_usage(self) -> bool:
+        """Whether the client says itself whether it wants the usage of a stream."""
+    @property
     def arrays(self) -> bool:
         """Whether a stream of generateContent is wanted as a JSON array."""
 

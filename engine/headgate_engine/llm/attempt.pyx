@@ -62,7 +62,7 @@ cdef class LlmCall:
         self.translated = None
         self.dropped = self.unsupported = None
         self.response_model = self.service_tier = None
-        self.sent = self.answer = None
+        self.sent = self.answer = self.usage_parts = None
         ctx.usage = None
         return 0
 
@@ -84,7 +84,19 @@ cdef inline bint good(int status) noexcept:
 
 
 cdef Cost priced(RequestContext ctx, LlmCall call, bint counted):
-    return (<PriceList>call.prices).price(ctx.provider, call.response_model, ctx.requested_model, ctx.usage, counted)
+    """What the attempt costs; None where a price is missing, of one of its calls too."""
+    cdef PriceList prices = <PriceList>call.prices
+    cdef Cost total, one
+    if call.usage_parts is None:
+        return prices.price(ctx.provider, call.response_model, ctx.requested_model, ctx.usage, counted)
+    total = Cost.__new__(Cost)
+    for usage in call.usage_parts:
+        one = prices.price(ctx.provider, call.response_model, ctx.requested_model, <TokenUsage>usage, counted)
+        if one is None:
+            return None
+        total.add(one)
+        counted = False                  # one request is one look-up
+    return total
 
 
 cdef Cost cost_until_now(RequestContext ctx):

@@ -165,7 +165,7 @@ cdef class LlmBackend(Backend):
             return self._choose(request)         # a long body has been read
         try:
             reply = render(ctx)
-            if call.translation_state is not None and call.translation_state.choices > 1:
+            if call.translation_state is not None and (call.translation_state.choices > 1 or call.translation_state.others):
                 self._fan_out(request, call)
             call.kept_back = (request.backend.first_words_ns != 0 and request.retries is not None
                               and request.retries.left > 0)
@@ -189,10 +189,9 @@ cdef class LlmBackend(Backend):
         return FORWARD
 
     cdef int _fan_out(self, RoutedRequest request, LlmCall call) except -1:
-        """Has the provider asked for each choice of the answer by itself."""
+        """Has the provider asked for each part of the answer by itself."""
         cdef UpstreamAttempt attempt = (<Exchange?>request).attempt
-        cdef FanPool fan = fan_pool(attempt.pool, call, <FormatRoute>call.format_route, call.translation_state.choices,
-                                    request.backend.max_body)
+        cdef FanPool fan = fan_pool(attempt.pool, request.ctx, call)
         attempt.pool = fan
         request.tap = fan.tap
         return 0

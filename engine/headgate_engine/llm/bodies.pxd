@@ -4,7 +4,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.foreign cimport ForeignHistory
-from headgate_engine.llm.target cimport LlmEdits
+from headgate_engine.llm.target cimport FormatRoute, LlmEdits
 
 from libc.stdint cimport int64_t
 
@@ -24,5 +24,8 @@ cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defa
 cdef bytes asked_path(MessageHead head, LlmCall call)
 # Writes call.deployment into the body; returns whether that is an object.
 cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1
+# The route that the request takes, with its body as edits leave it: another one for several choices where the provider makes
+# one at a time.
+cdef FormatRoute route_of(RequestContext ctx, LlmCall call)
 # The answer to a counting request that no provider can be asked. added: tokens of prompts that the gateway adds.
 cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added)

@@ -7,12 +7,12 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.content_capture cimport count_of
-from headgate_engine.llm.edit cimport edit_object
+from headgate_engine.llm.edit cimport edit_object, members_of
 from headgate_engine.llm.estimate cimport estimate_of, prompt_tokens
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
-from headgate_engine.llm.target cimport LlmEdits
+from headgate_engine.llm.target cimport FormatRoute, LlmEdits
 from headgate_engine.llm.translate.readers cimport loads
 
 from libc.stdint cimport int64_t
@@ -172,6 +172,19 @@ cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1:
         return False
     call.coded = None
     return True
+
+
+cdef FormatRoute route_of(RequestContext ctx, LlmCall call):
+    cdef FormatRoute route = <FormatRoute>call.format_route
+    cdef bytes wanted = None
+    if route.several is None or call.object_end < 0 or call.opaque or b'"n"' not in ctx.body:
+        return route
+    for name, _, start, stop in members_of(ctx.body):
+        if name == "n":
+            wanted = ctx.body[start:stop]
+    if wanted is not None and wanted != b"1" and wanted != b"null":
+        call.format_route = route = route.several
+    return route
 
 
 cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added):

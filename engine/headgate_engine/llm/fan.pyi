@@ -2,6 +2,10 @@ from headgate_engine.link.contract import ClientStream
 from headgate_engine.link.pool import Pool
 from headgate_engine.plan.tap import ResponseTap
 
+AT_ONCE: int
+OWN_FIELDS: frozenset[str]
+TOO_LARGE: str
+
 class Refused(Exception):
     """One of several calls was refused: its status and body, in the client's format, are the answer to all."""
 
@@ -13,10 +17,10 @@ class StreamFailed(Exception):
     """The stream of one choice is broken, and the client has been told."""
 
 class FanPool(Pool):
-    """Stands for a pool of a provider that makes one choice of an answer at a time."""
+    """Stands for a pool of a provider that has to be asked several times for one answer."""
 
 class FanStream(ClientStream):
-    """A request for several choices: one call for each, and one answer."""
+    """A request for which several calls are made, and one answer."""
 
 class FanTap(ResponseTap):
-    """Tells the usage of all choices."""
+    """Tells the usage of all calls."""

@@ -1,6 +1,6 @@
-"""Several choices of one answer; see fan.pxd.
+"""One answer of several calls; see fan.pxd.
 
-One failure is the answer: of the calls that still run, none is of use to a client that wants all choices.
+One failure is the answer: of the calls that still run, none is of use to a client that wants all of it.
 """
 
 import asyncio
@@ -11,20 +11,29 @@ from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.link.client cimport ClientCall
 from headgate_engine.link.contract cimport WRITE_DONE, ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.llm.answer_body cimport AnswerBody, answer_body
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.modalities cimport take_parts
-from headgate_engine.llm.target cimport FormatRoute
+from headgate_engine.llm.target cimport FormatRoute, LlmTarget
 from headgate_engine.llm.translate.converter cimport StreamConverter
 from headgate_engine.llm.translate.writers cimport Writer
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.coding cimport coding_of, decoded
+from headgate_engine.wire.coding cimport coding_of
 
+from headgate_engine.context.request import derived_context
 from headgate_engine.link.client import CallError
-from headgate_engine.wire.coding import CodingError
+from headgate_engine.llm.answer_body import TOO_LARGE
+from headgate_engine.llm.translate.writers import dump_json
+from headgate_engine.plan.step import settle
+from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 logger = logging.getLogger("headgate.llm")
 
+# Calls of one request at a time.
+AT_ONCE = 8
+# Fields that belong to one message, or to its connection.
+OWN_FIELDS = frozenset(("host", "content-length", "transfer-encoding", "connection", "expect", "te", "trailer"))
 cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
 cdef bytes JSON = b"application/json"
 cdef bytes EVENTS = b"text/event-stream"
@@ -42,9 +51,14 @@ class StreamFailed(Exception):
     """The stream of one choice is broken, and the client has been told."""
 
 
-cdef FanPool fan_pool(Pool real, LlmCall call, FormatRoute route, int count, int64_t limit):
+cdef FanPool fan_pool(Pool real, RequestContext ctx, LlmCall call):
+    cdef int count
     cdef FanPool fan = FanPool.__new__(FanPool)
-    fan.real, fan.call, fan.route, fan.count, fan.limit = real, call, route, count, limit
+    cdef FormatRoute route = <FormatRoute>call.format_route
+    fan.real, fan.ctx, fan.call, fan.route = real, ctx, call, route
+    fan.limit = (<LlmTarget>call.target).max_answer
+    fan.others = call.translation_state.others
+    fan.count = count = call.translation_state.choices + len(fan.others)
     fan.key, fan.endpoint, fan.worker, fan.protocol = real.key, real.endpoint, real.worker, real.protocol
     fan.tap = FanTap.__new__(FanTap)
     fan.tap.call = call
@@ -59,7 +73,7 @@ cdef class FanPool(Pool):
         stream.fan = self
         stream.sink = sink
         stream.body = ByteBuffer.__new__(ByteBuffer)
-        stream.calls = []
+        stream.calls = [None] * self.count
         sink.on_connected(stream)
         return True
 
@@ -77,7 +91,7 @@ cdef class FanStream(ClientStream):
         return self.body.append(p, n)
 
     cdef int send_end(self, MessageHead trailers) except -1:
-        self.task = self.fan.worker.spawn("choices of a model", self._run(self.body.take()))
+        self.task = self.fan.worker.spawn("calls for one answer", self._run(self.body.take()))
         return 0
 
     cdef int flush(self) except -1:
@@ -115,7 +129,8 @@ cdef class FanStream(ClientStream):
     cdef int _give_up(self) except -1:
         cdef ClientCall call
         for call in self.calls:
-            call.abandon()
+            if call is not None:
+                call.abandon()
         return 0
 
     # -- the answer ----------------------------------------------------------------------------------------------------
@@ -137,26 +152,47 @@ cdef class FanStream(ClientStream):
             if sink is not None:
                 sink.on_upstream_failed(self.begun, str(error))
         except Exception as error:  # task boundary: the request fails
-            logger.exception("the choices of an answer cannot be put together")
+            logger.exception("the parts of an answer cannot be put together")
             sink = self.sink
             self.sink = None
             if sink is not None:
-                sink.on_upstream_failed(self.begun, f"choices cannot be put together: {type(error).__name__}")
+                sink.on_upstream_failed(self.begun, f"parts of an answer cannot be put together: {type(error).__name__}")
         finally:
             self.task = None
             self._give_up()
 
     async def _answer(self, bytes body):
-        cdef ClientCall call
         cdef FanPool fan = self.fan
-        for _ in range(fan.count):
-            call = ClientCall(fan.real, self.head, body)
-            self.calls.append(call)
-            call.start(False)
+        self.left = fan.limit
         if fan.call.streaming:
-            await self._stream()
+            await self._stream(body)
         else:
-            await self._whole()
+            await self._whole(body)
+
+    async def _call(self, int at, bytes body):
+        """Begins the call for one part of the answer; `body` is that of the first."""
+        cdef FanPool fan = self.fan
+        cdef MessageHead head = self.head
+        cdef MessageHead first = fan.ctx.head
+        cdef RequestContext own
+        cdef ClientCall call
+        if at and fan.others:
+            # It says something else than the first: it is signed by itself.
+            body = dump_json(fan.others[at - 1])
+            fields = [(name, value) for name, value in first.items() if name.lower() not in OWN_FIELDS]
+            own = derived_context(fan.ctx, first.method, first.target, first.authority, fields, body)
+            for step in (<LlmTarget>fan.call.target).plan.final_steps:
+                refused = await settle(step, own)
+                if refused is not None:
+                    raise Refused(*fan.route.translation.error(refused.status, refused.body, fan.call.translation_state))
+            head, body = own.head, own.body
+        call = ClientCall(fan.real, head, body)
+        if at and fan.worker.meters.segment is not None:
+            # The attempt is counted as one call, which the first one is.
+            call.calls = fan.worker.meters.calls_of(fan.ctx.protocol)
+        self.calls[at] = call
+        call.start(False)
+        return call
 
     async def _head_of(self, ClientCall call):
         """Waits for the head of one answer. An error is the answer to all of them, as soon as it is there."""
@@ -167,85 +203,95 @@ cdef class FanStream(ClientStream):
             raise Refused(*fan.route.translation.error(call.response.status, body, fan.call.translation_state))
 
     async def _body(self, ClientCall call):
-        """A whole body of the provider, decoded."""
+        """A whole body of the provider, decoded. All of one request share one bound."""
         cdef FanPool fan = self.fan
-        cdef list parts = []
-        cdef int64_t total = 0
+        cdef AnswerBody kept = answer_body(fan.limit)
         cdef bytes piece
+        cdef str fault = None
+        work = fan.route.translation
         while True:
             piece = await call.next_chunk()
             if not piece:
                 break
-            total += len(piece)
-            if total > fan.limit:
-                raise Refused(*fan.route.translation.broken("the provider's answer is larger than the buffer"))
-            parts.append(piece)
-        piece = b"".join(parts)
+            self.left -= len(piece)
+            fault = TOO_LARGE if self.left < 0 else kept.keep(piece, len(piece))
+            if fault is not None:
+                raise Refused(*work.broken(fault))
         given = call.response.get("content-encoding")
         coding = coding_of(given)
         if coding is None:
-            return piece
+            return kept.take()
         try:
             if coding:
-                return decoded(coding, piece, fan.limit)
+                piece = await work.plain(coding, kept.take(), self.left)
+                self.left -= len(piece)
+                return piece
+        except DecodedTooLong:
+            raise Refused(*work.broken(TOO_LARGE)) from None
         except (CodingError, ValueError):
             pass
-        raise Refused(*fan.route.translation.broken(f"the provider's answer cannot be decoded: {given}"))
+        raise Refused(*work.broken(f"the provider's answer cannot be decoded: {given}"))
 
-    async def _whole(self):
-        cdef FanPool fan = self.fan
-        answers = await self._all([self._choice(at, call) for at, call in enumerate(self.calls)])
-        body = await fan.route.translation.together(answers)
-        self._begin(200, JSON, len(body))
-        self._pass_on(body)
+    async def _whole(self, bytes body):
+        answers = [None] * self.fan.count
+        await self._all([self._part(at, body, answers) for at in range(self.fan.count)])
+        made = await self.fan.route.translation.together(answers)
+        self._begin(200, JSON, len(made))
+        self._pass_on(made)
         self._end()
 
-    async def _all(self, work):
-        """The results of all; what one of them raises ends the others, and is raised here."""
-        self.parts = [self.fan.worker.spawn("a choice of a model", self._part(one)) for one in work]
+    async def _all(self, list parts):
+        """Does all parts, some at a time; what one of them raises ends the others, and is raised here."""
+        waiting = iter(parts)
+        self.tasks = [self.fan.worker.spawn("a part of an answer", self._some(waiting))
+                      for _ in range(min(AT_ONCE, self.fan.count))]
         try:
-            found = await asyncio.gather(*self.parts, return_exceptions=True)
+            await asyncio.gather(*self.tasks, return_exceptions=True)
         finally:
-            for one in self.parts:
+            for one in self.tasks:
                 one.cancel()
+            for one in waiting:
+                one.close()
         if self.failure is not None:
             raise self.failure
-        return found
 
-    async def _part(self, work):
+    async def _some(self, waiting):
         try:
-            return await work
+            for part in waiting:
+                await part
         except Exception as error:  # task boundary: _all() raises it
             if self.failure is None:
                 self.failure = error
-            for one in self.parts:
+            for one in self.tasks:
                 one.cancel()
 
-    async def _choice(self, int at, ClientCall call):
-        """The whole answer with one choice, in the client's format."""
+    async def _part(self, int at, bytes body, list answers):
+        """Keeps one part of a whole answer, in the client's format."""
         cdef FanPool fan = self.fan
+        cdef ClientCall call = await self._call(at, body)
         await self._head_of(call)
         body = await self._body(call)
         # A long one is translated beside the loop.
-        status, told, counts, model = await fan.route.translation.choice(body, fan.call.translation_state, call.response)
+        status, told, counts, model = await fan.route.translation.part(body, fan.call.translation_state, call.response)
         fan.tap.counts[at] = (counts, model)
         if status != 200:
             raise Refused(status, told)
-        return told
+        answers[at] = told
 
-    async def _stream(self):
+    async def _stream(self, bytes body):
         cdef FanPool fan = self.fan
         fan.tap.events = True
         self.good = fan.worker.loop.create_future()
         self.merged = fan.route.translation.merged(fan.count)
-        await self._all([self._follow(at, call) for at, call in enumerate(self.calls)])
+        await self._all([self._follow(at, body) for at in range(fan.count)])
         if not self.begun:
             self._begin(200, EVENTS, -1)
         self._end()
 
-    async def _follow(self, int at, ClientCall call):
+    async def _follow(self, int at, bytes body):
         """Passes the stream of one choice on as it comes."""
         cdef FanPool fan = self.fan
+        cdef ClientCall call = await self._call(at, body)
         cdef StreamConverter stream
         cdef bytes piece, told
         work = fan.route.translation
@@ -304,33 +350,38 @@ cdef class FanStream(ClientStream):
     cdef int _begin(self, int status, bytes kind, int64_t length) except -1:
         """Hands the head of the answer on: that of the first call, with what is another's here."""
         cdef FanPool fan = self.fan
-        cdef ClientCall call
+        cdef ClientCall call = self._told_by(status)
         cdef MessageHead head
         cdef ResponseSink sink = self.sink
         cdef bytes told
         self.begun = True
         if sink is None:
             return 0
-        call = self.calls[0]
-        for one in self.calls:
-            if (<ClientCall>one).response is not None and ((<ClientCall>one).response.status == status
-                                                           or call.response is None):
-                call = <ClientCall>one
         head = new_head()
         head.status = status
-        for name, value in call.response.items():
+        for name, value in () if call is None else call.response.items():
             if name not in ("content-encoding", "content-length", "content-type"):
                 head.add(name, value)
         head.add_field(b"content-type", 12, kind, len(kind))
         if length >= 0:
             told = str(length).encode()
             head.add_field(b"content-length", 14, told, len(told))
-        if status == 429:
+        if status == 429 and call is not None:
             for name, value in fan.route.translation.limits(call.response):
                 head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         if fan.call.unsupported is not None:
             head.add_field(UNSUPPORTED, len(UNSUPPORTED), fan.call.unsupported, len(fan.call.unsupported))
         return sink.on_response_head(head)
+
+    cdef ClientCall _told_by(self, int status):
+        """The first call with a head of this status, else the first with a head; None: no call has one."""
+        cdef ClientCall call, found = None
+        for call in self.calls:
+            if call is not None and call.response is not None:
+                if call.response.status == status:
+                    return call
+                found = call if found is None else found
+        return found
 
     cdef int _pass_on(self, bytes data) except -1:
         cdef ResponseSink sink = self.sink
@@ -385,9 +436,10 @@ cdef class FanTap(ResponseTap):
         return self._count()
 
     cdef int _count(self) except -1:
-        """What all choices have cost until now."""
+        """What all calls have cost until now."""
         cdef TokenUsage total = None
         cdef TokenUsage one
+        cdef list parts = []
         if self.ctx is None:
             return 0
         for counted in self.counts:
@@ -398,12 +450,14 @@ cdef class FanTap(ResponseTap):
                 one = TokenUsage(*counts[:5])
                 if counts[5] is not None:
                     take_parts(one, counts[5])
+                parts.append(one)
                 if total is None:
-                    total = one
-                else:
-                    total.add(one)
+                    total = TokenUsage.__new__(TokenUsage)
+                total.add(one)
             if model:
                 self.call.response_model = model.encode("utf-8", "replace")
         if total is not None:
             self.ctx.usage = total
+            # Prices that depend on the length of a prompt depend on that of each.
+            self.call.usage_parts = parts
         return 0

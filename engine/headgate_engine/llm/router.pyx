@@ -11,7 +11,8 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
-    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, short_limits, tell_request, usage_wanted)
+    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, route_of, short_limits, tell_request,
+    usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
@@ -50,7 +51,6 @@ BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
 
 
 cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
-
 
 cdef Reply NOT_JSON = refusal(400, "invalid_request_body", "the request body is not a JSON object")
 cdef Reply NO_MODEL = refusal(400, "missing_model", "the request names no model")
@@ -189,7 +189,7 @@ cdef class ModelRouter:
             return choice
         if call.model:
             ctx.requested_model = call.model.encode()        # what logs and prices go by
-        format_route = <FormatRoute>call.format_route
+        format_route = route_of(ctx, call)
         if format_route.translation is not None:
             choice.tap = translated_tap(call, format_route)
         elif target.provider == BEDROCK and not call.opaque:

@@ -25,6 +25,7 @@ cdef class FormatRoute:
     cdef bytes prefix, strip
     cdef bytes other                     # in the place of `prefix` for paths that do not begin with `strip`; None: the same
     cdef readonly bint keep_query, keep_path
+    cdef public FormatRoute several      # of requests for several choices, which the provider refuses or ignores; None: it does not
     cdef public object pool              # link.pool.Pool of another host than the provider's; None: the plan's
     cdef public bytes authority          # of that host
     cdef bytes query                     # what the provider's path always has behind its `?`

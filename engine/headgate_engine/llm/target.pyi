@@ -40,7 +40,7 @@ class FormatRoute:
     adapt(body, streaming) makes a provider's dialect of a format; stream_error(message) is the event that tells the
     client that a stream broke; spell(model) is the model as paths have it. pool and
     authority: of another host than the provider's. exclusive: its input counts no cache, whatever the format does
-    elsewhere.
+    elsewhere. several: of requests for several choices, which the provider refuses or ignores; None: it does not.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class FormatRoute:
         spell: Callable[[str], str] | None = ...,
         history: ForeignHistory | None = ...,
     ) -> None: ...
+    several: FormatRoute | None
     pool: object | None
     authority: bytes | None
     exclusive: bool

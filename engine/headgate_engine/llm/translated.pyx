@@ -143,9 +143,6 @@ cdef class TranslatedTap(ResponseTap):
         cdef Py_ssize_t before = out.length
         if self.whole:
             body = self.kept.take()
-            if 200 <= self.head.status < 300 and self.call.translation_state.others:
-                self.waits = self.work.joined(self._whole, body, self.ctx, self.call.target, self.limit)
-                return 0
             if self._is_long(body):
                 self.body = body
                 self.waits = self.work.beside(self._whole, body)

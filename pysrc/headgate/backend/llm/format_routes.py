@@ -18,6 +18,7 @@ from headgate.backend.llm.caching import CLIENTS as CACHING_CLIENTS
 from headgate.backend.llm.foreign_turns import foreign_history
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
+from headgate.dialect.llm.choices import ONE_AT_A_TIME
 from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
 from headgate_engine.llm.edit import edit
 from headgate_engine.llm.target import FormatRoute
@@ -111,9 +112,16 @@ PLAIN: Final = Dialect()
 def native(client: str, path: ProviderPath, vendor: str, dialect: Dialect = PLAIN) -> FormatRoute:
     """Return the format route of a provider that accepts the client's format. `vendor`: its name in telemetry."""
     error, history = _stream_error(client), foreign_history(client, vendor)
-    return FormatRoute(
+    route = FormatRoute(
         client, client, path=path, stream_error=error, spell=dialect.spell, adapt=dialect.adapt, history=history
     )
+    one_by_one = pairs.CHOICE_BY_CHOICE.get(client) if vendor in ONE_AT_A_TIME else None
+    if one_by_one is not None:
+        work = Translation(one_by_one, vendor, placed=True)
+        route.several = FormatRoute(
+            client, client, path=path, translation=work, stream_error=error, spell=dialect.spell, adapt=dialect.adapt
+        )
+    return route
 
 
 def _stream_error(client: str) -> Callable[[str], bytes] | None:

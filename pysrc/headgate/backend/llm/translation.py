@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
-from headgate.backend.llm.further_calls import FurtherCalls, PartAnswer
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm import faults, pairs, rate_limits, sayable
 from headgate.dialect.llm.choices import MergedStream, whole
@@ -26,14 +25,14 @@ from headgate.dialect.llm.replies import usage_member
 from headgate.dialect.llm.translate import embeddings
 from headgate.ir.model import PromptCaching, Unsupported
 from headgate_engine.context.headers import MessageHead
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.native import usage_text
-from headgate_engine.llm.target import LlmTarget
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
+from headgate_engine.wire.coding import decode
 
 JSON_HEAD = ((b"content-type", b"application/json"),)
 # The arguments of headgate_engine.context.request.Usage: input, output, cached, reasoning, written, and their parts.
@@ -91,6 +90,9 @@ class Translation:
                     raise Untranslatable("stream", "this provider does not stream such answers")
             except Untranslatable as error:
                 return self._refused(str(error))
+        if self.pair.client == self.pair.upstream and not call.has_include_usage:
+            # It is the gateway that wants the usage of the stream.
+            asked.include_usage = False
         if call.requested is not None:
             asked.requested = call.requested.decode("utf-8", "replace")
         call.translation_state = asked
@@ -172,37 +174,6 @@ class Translation:
         """Do the engine's work on a long complete response, which ends in reply() or broken(), in a thread."""
         return await off_loop(work, body)
 
-    async def joined(
-        self, work: Callable[[bytes], Whole], body: bytes, ctx: RequestContext, target: LlmTarget, limit: int
-    ) -> Whole:
-        """Return what work(body) returns, joined with the answers to the other parts of the request."""
-        call = ctx.llm
-        assert call is not None
-        asked: Any = call.translation_state
-        further = FurtherCalls(ctx, target, limit - len(body))
-        first = await off_loop(work, body)
-        if first[0] != 200:
-            return first
-        found = await further.answers(asked.others)
-        if isinstance(found, PartAnswer):
-            if found.status == 0:
-                return (*self.broken(found.body.decode("utf-8", "replace")), None, None)
-            return (*self.pair.error(found.status, found.body, asked), None, None)
-        return await off_loop(self._merged, first, found, asked)
-
-    def _merged(self, first: Whole, others: list[PartAnswer], asked: TranslatedRequest) -> Whole:
-        try:
-            replies: list[Any] = [load_sliced(first[1])]
-            for one in others:
-                part = replace(asked, response_headers=one.headers)
-                replies.append(self.pair.reply(load_sliced(one.body), part))
-        except UpstreamFault as error:
-            return error.status, faults.write(self.pair.client, error.status, error.fault), None, None
-        except (UpstreamGarbage, ValueError, RecursionError) as error:
-            return (*self.broken(str(error)), None, None)
-        told = embeddings.merged(replies)
-        return 200, dump_sliced(told), _counts(pairs.usage_of(self.pair.client, told)), first[3]
-
     def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
         """Return the provider's error in the client's format, with its status."""
         return self.pair.error(status, body, asked)
@@ -225,21 +196,26 @@ class Translation:
         asked.response_headers = headers
         return self.pair.stream(asked)
 
-    async def choice(self, body: bytes, asked: TranslatedRequest, headers: Headers) -> Whole:
+    async def part(self, body: bytes, asked: TranslatedRequest, headers: Headers) -> Whole:
         """Do reply() for one of several answers that are put together; a long one in a thread."""
         asked = self.another(asked)
         if len(body) <= self.long_bytes:
             return self.reply(body, asked, headers)
         return await off_loop(self.reply, body, asked, headers)
 
+    async def plain(self, coding: str, body: bytes, limit: int) -> bytes:
+        """Return the decoded body. Raises CodingError, or DecodedTooLong past `limit` bytes."""
+        return await off_loop(decode, coding, body, limit)
+
     async def together(self, answers: Sequence[bytes]) -> bytes:
-        """Return one answer with the choices of all; they are in the client's format."""
+        """Return one answer made of all, in their order; they are in the client's format."""
         if sum(map(len, answers)) <= self.long_bytes:
             return self._together(answers)
         return await off_loop(self._together, answers)
 
     def _together(self, answers: Sequence[bytes]) -> bytes:
-        made = whole(self.pair.client, [load_sliced(one) for one in answers])
+        told: list[Any] = [load_sliced(one) for one in answers]
+        made = embeddings.merged(told) if self.pair.client == "embeddings" else whole(self.pair.client, told)
         return dump_sliced(made) if sum(map(len, answers)) > SLICE else dump_json(made)
 
     def merged(self, count: int) -> MergedStream:

@@ -16,8 +16,11 @@ from headgate_engine.sse.decode import SseDecoder
 
 # Calls for one request, which all cost tokens and a connection.
 MOST: Final = 8
-# Vendors of chat completions that refuse or ignore `n`.
-ONE_AT_A_TIME: Final = frozenset({"groq", "ollama", "deepseek"})
+# Vendors of chat completions that refuse `n` or ignore it: https://console.groq.com/docs/openai (400),
+# https://docs.ollama.com/api/openai-compatibility, https://api-docs.deepseek.com/api/create-chat-completion,
+# https://docs.cohere.com/docs/compatibility-api and https://openrouter.ai/docs/api-reference/parameters, which do not
+# list it (OpenRouter answers with one choice: github.com/OpenRouterArchived/openrouter-runner/issues/99).
+ONE_AT_A_TIME: Final = frozenset({"groq", "ollama", "deepseek", "cohere", "openrouter"})
 # Client format to the members of an answer that hold its choices, its usage and its id.
 MEMBERS: Final = {
     "completions": ("choices", "usage", "id"),

@@ -85,7 +85,9 @@ What holds for all pairs:
   `answer`, in the header of whole answers and in the metric.
 - Several choices of an answer (`n`, `candidateCount`) are asked for in one request where the provider can make them.
   Where it cannot, and for streams, the request is sent once for each, 8 times at most and all at once: tokens of all
-  calls are added up, streams come as one with the index of each choice, and one failure is the answer.
+  calls are added up, streams come as one with the index of each choice, and one failure is the answer. So are requests
+  of chat completions (and of legacy text completions) to vendors that speak them and refuse `n` or ignore it: Groq,
+  Ollama, DeepSeek, Cohere and OpenRouter. All else in those goes on as it is.
 - Names of tools that Bedrock does not take are replaced, and put back in replies.
 """
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from headgate.dialect.llm import choices, custom_tools, faults, replies, sayable
@@ -40,6 +41,7 @@ from headgate.dialect.llm.translate import (
     messages_to_responses,
     rerank,
     responses_to_completions,
+    same,
     text_to_completions,
 )
 from headgate_engine.llm.translate.converter import StreamConverter
@@ -47,6 +49,7 @@ from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.fault_kinds import kind_of_status
 
 __all__ = [
+    "CHOICE_BY_CHOICE",
     "FORMATS",
     "PAIRS",
     "Converter",
@@ -161,7 +164,7 @@ class Converter:
     @property
     def streams(self) -> bool:
         """True if replies of this pair can be streamed."""
-        return self.upstream in READERS and self.client in WRITERS
+        return (self.upstream in READERS or self.upstream == self.client) and self.client in WRITERS
 
     def stream(self, asked: TranslatedRequest) -> StreamConverter:
         """Return the converter for a streamed reply. Raises ValueError if replies of this pair cannot be streamed."""
@@ -229,6 +232,11 @@ _ALL = (
               count_tokens.from_gemini_to_bedrock, count_tokens.gemini_reply_of_bedrock),
 )  # fmt: skip
 PAIRS: dict[tuple[str, str], Converter] = {(pair.client, pair.upstream): pair for pair in _ALL}
+# Formats in which a request for several choices is sent once for each of them, with all else as it is.
+CHOICE_BY_CHOICE: dict[str, Converter] = {
+    client: Converter(client, client, (), Framing.SSE, partial(same.request, client), same.reply)
+    for client in ("completions", "text")
+}
 
 
 def converter(client: str, upstream: str) -> Converter | None:

@@ -38,6 +38,7 @@ USAGES: dict[str, tuple[str, Callable[[object], UsageCounts | None]]] = {
     "responses": ("usage", responses_usage),
     "gemini": ("usageMetadata", gemini_usage),
     "converse": ("usage", converse_usage),
+    "text": ("usage", completions_usage),
     "embeddings": ("usage", completions_usage),
     "rerank": ("meta", rerank_usage),
 }

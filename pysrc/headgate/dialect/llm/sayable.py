@@ -193,7 +193,7 @@ def paths_of(client: str, upstream: str) -> dict[str, bool]:
 def plan_of(client: str, upstream: str) -> Plan | None:
     """Return what the table says of a pair; None if it says nothing, since the pair carries all."""
     told = _TABLES_OF.get(upstream, upstream)
-    if client not in _TABLE or told not in _FORMATS.values():
+    if client == upstream or client not in _TABLE or told not in _FORMATS.values():
         return None
     tree: dict[str, Any] = {}
     known = set()

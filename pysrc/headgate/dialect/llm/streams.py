@@ -14,6 +14,7 @@ from headgate_engine.llm.translate.google import GeminiWriter
 from headgate_engine.llm.translate.legacy import TextWriter
 from headgate_engine.llm.translate.readers import CompletionsReader, EventReader, MessagesReader
 from headgate_engine.llm.translate.responses_reader import ResponsesReader
+from headgate_engine.llm.translate.same import SameReader
 from headgate_engine.llm.translate.writers import CompletionsWriter, Writer
 
 READERS: dict[str, type[EventReader]] = {
@@ -51,4 +52,8 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
     writer.customs = asked.customs
     if isinstance(writer, ResponsesWriter) and asked.seals:
         writer.seal = wrapped
+    if client == upstream:
+        same = SameReader(writer)
+        same.include_usage = asked.include_usage
+        return StreamConverter(same, False)
     return StreamConverter(READERS[upstream](writer), FRAMINGS.get(upstream) == Framing.EVENT_STREAM)
