@@ -23,5 +23,13 @@ class LocalProtocolError(ProtocolError):
         super().__init__(reason, status)
 
 
+class NameResolutionError(OSError):
+    """A host name has no address, or nobody could be asked for one. `args`: the reason in words."""
+
+
+class DestinationRefusedError(OSError):
+    """No connection is made to the address: the rules of the backend forbid it. `args`: the reason in words."""
+
+
 class TlsError(ValueError):
     """Settings of TLS that the loaded library refuses: a certificate, a key, a name of a suite or a group."""

@@ -107,7 +107,7 @@ class Rig:
         self.segment = Segment.create()
         self.service = Standin()
         self.worker = Worker(loop, self.segment, 0, -1, lambda name, work: loop.create_task(work, name=name))
-        self._resolver = Resolver(ipv6=True)
+        self._resolver = Resolver()
 
     def client(self, endpoint: Endpoint, subtype: str = "Http") -> HttpClient:
         dialer = Dialer(endpoint, UpstreamSettings(), self._resolver)

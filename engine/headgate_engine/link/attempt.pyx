@@ -9,7 +9,8 @@ from headgate_engine.context.headers cimport (
     HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead, new_head)
 from headgate_engine.context.request cimport BODY_WHOLE, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream
+from headgate_engine.link.contract cimport (
+    CONNECT_FAILED, SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN, WRITE_FAILED, WRITE_QUEUED, ClientStream)
 from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.grpc_status cimport GRPC_LATER, grpc_status, is_grpc
@@ -143,18 +144,18 @@ cdef class UpstreamAttempt(ResponseSink):
         return 0 if request.request_done else request.client.resume_request()
 
     # -- what comes of it ----------------------------------------------------------------------------------------------
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
         cdef RequestCore request = self.request
         self.connecting = False
         if request is None:
             return 0
         self.report_failure()
-        return request.connect_failed(timed_out, detail)
+        return request.connect_failed(failure, detail)
 
     cdef int on_refused(self, str detail) except -1:
         cdef RequestCore request = self.request
         self.connecting = False
-        return 0 if request is None else request.connect_failed(False, detail)
+        return 0 if request is None else request.connect_failed(CONNECT_FAILED, detail)
 
     cdef int on_upstream_failed(self, bint bytes_seen, str detail) except -1:
         cdef RequestCore request = self.request

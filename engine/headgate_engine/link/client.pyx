@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead, new_head
-from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, ClientStream, ResponseSink
+from headgate_engine.link.contract cimport CONNECT_TIMED_OUT, SIZE_KNOWN, SIZE_NONE, ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.shared.histogram cimport Histogram
 
@@ -122,8 +122,8 @@ cdef class ClientCall(ResponseSink):
         stream.flush()
         return 0
 
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
-        return self._fail(CallError(detail, timed_out))
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
+        return self._fail(CallError(detail, failure == CONNECT_TIMED_OUT))
 
     cdef int on_informational(self, MessageHead head) except -1:
         return 0

@@ -18,6 +18,13 @@ cdef enum WriteResult:
     WRITE_QUEUED = 1      # some is queued; on_writable() follows
     WRITE_FAILED = 2      # the peer does not take bytes any more
 
+# Why there is no connection.
+cdef enum ConnectFailure:
+    CONNECT_FAILED = 0
+    CONNECT_TIMED_OUT = 1
+    CONNECT_UNRESOLVED = 2       # the name of the host has no address
+    CONNECT_FORBIDDEN = 3        # the rules of the backend forbid the address: another attempt would end the same way
+
 cdef class ServerStream:
     # One request/response pair of a client connection, as seen by whoever answers it.
     # `size` is a BodySize. Content that is sent behind SIZE_NONE is discarded.
@@ -82,7 +89,7 @@ cdef class RequestSink:
 cdef class ResponseSink:
     # Who makes a call: gets the response of a ClientStream.
     cdef int on_connected(self, ClientStream stream) except -1
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1
+    cdef int on_connect_failed(self, int failure, str detail) except -1
     # The pool has no connection for the call, and lets it not wait for one: a limit of ours, no fault of the endpoint.
     # By default, a failed connect.
     cdef int on_refused(self, str detail) except -1

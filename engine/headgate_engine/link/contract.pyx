@@ -130,11 +130,11 @@ cdef class ResponseSink:
     cdef int on_connected(self, ClientStream stream) except -1:
         raise NotImplementedError("ResponseSink.on_connected")
 
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
         raise NotImplementedError("ResponseSink.on_connect_failed")
 
     cdef int on_refused(self, str detail) except -1:
-        return self.on_connect_failed(False, detail)
+        return self.on_connect_failed(CONNECT_FAILED, detail)
 
     cdef int on_informational(self, MessageHead head) except -1:
         raise NotImplementedError("ResponseSink.on_informational")

@@ -86,7 +86,7 @@ cdef class RequestCore(RoutedRequest):
     cdef int body_came(self) except -1
     cdef int body_complete(self) except -1
     # -- events of the attempt ---------------------------------------------------------------------------------------
-    cdef int connect_failed(self, bint timed_out, str detail) except -1
+    cdef int connect_failed(self, int failure, str detail) except -1         # link.contract.ConnectFailure
     # `repeatable`: the backend has done nothing for it, and a new connection may carry it.
     cdef int attempt_failed(self, bint bytes_seen, bint repeatable, str detail) except -1
     # The head of a response: gives the attempt the pipe through which the rest goes, unless it is over by then.

@@ -82,7 +82,7 @@ cdef class RequestCore(RoutedRequest):
     cdef int body_complete(self) except -1:
         raise NotImplementedError("RequestCore.body_complete")
 
-    cdef int connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int connect_failed(self, int failure, str detail) except -1:
         raise NotImplementedError("RequestCore.connect_failed")
 
     cdef int attempt_failed(self, bint bytes_seen, bint repeatable, str detail) except -1:

@@ -7,7 +7,7 @@ from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KE
 from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
 from headgate_engine.link.connect cimport settled
-from headgate_engine.link.contract cimport ClientStream, ServerStream
+from headgate_engine.link.contract cimport CONNECT_FAILED, CONNECT_FORBIDDEN, CONNECT_TIMED_OUT, ClientStream, ServerStream
 from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.intake cimport body_ended, collect, collector_of
@@ -16,7 +16,7 @@ from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
-    REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
+    failure_reply, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
 from headgate_engine.link.response cimport head_of, run_response_steps, send_reply, send_whole, start_response, with_detail
@@ -223,16 +223,15 @@ cdef class Exchange(RequestCore):
         return attempt.report_failure()
 
     # -- events of the attempt -----------------------------------------------------------------------------------------
-    cdef int connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int connect_failed(self, int failure, str detail) except -1:
         self.ctx.error = detail
         if self.observer is not None:
             self.observer.attempt_ended(0, detail)
-        self.note_outcome("timeout" if timed_out else "failed")
-        if self._retry():
+        self.note_outcome("timeout" if failure == CONNECT_TIMED_OUT else "failed")
+        if failure != CONNECT_FORBIDDEN and self._retry():
             return 0
-        if timed_out:
-            return self.respond(self.worker.reply(REPLY_UPSTREAM_TIMEOUT))
-        return self.respond(with_detail(self.worker.reply(REPLY_UPSTREAM_FAILED), detail))
+        reply = self.worker.reply(failure_reply(failure))
+        return self.respond(with_detail(reply, detail) if failure == CONNECT_FAILED else reply)
 
     cdef int attempt_failed(self, bint bytes_seen, bint repeatable, str detail) except -1:
         cdef UpstreamAttempt attempt = self.attempt

@@ -1,8 +1,12 @@
 """Pools of connections to backends; see pool.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.link.contract cimport ClientConnection, ClientStream, ConnectionOwner, ResponseSink, UpstreamProtocol
+from headgate_engine.link.contract cimport (
+    CONNECT_FAILED, CONNECT_FORBIDDEN, CONNECT_TIMED_OUT, CONNECT_UNRESOLVED, ClientConnection, ClientStream, ConnectionOwner,
+    ResponseSink, UpstreamProtocol)
 from headgate_engine.link.worker cimport Worker
+
+from headgate_engine.errors import DestinationRefusedError, NameResolutionError
 
 import asyncio
 import collections
@@ -227,11 +231,15 @@ cdef class Pool(ConnectionOwner):
         try:
             await self._open(opening)
         except TimeoutError:
-            self._connect_failed(opening, True, "connect timeout", False)
+            self._connect_failed(opening, CONNECT_TIMED_OUT, "connect timeout", False)
+        except NameResolutionError as error:
+            self._connect_failed(opening, CONNECT_UNRESOLVED, str(error), False)
+        except DestinationRefusedError as error:
+            self._connect_failed(opening, CONNECT_FORBIDDEN, str(error), False)
         except OSError as error:
-            self._connect_failed(opening, False, describe(error), error.errno in OUT_OF_DESCRIPTORS)
+            self._connect_failed(opening, CONNECT_FAILED, describe(error), error.errno in OUT_OF_DESCRIPTORS)
         except BaseException as error:  # also a cancelled task: the call that waits must hear of it
-            self._connect_failed(opening, False, type(error).__name__, False)
+            self._connect_failed(opening, CONNECT_FAILED, type(error).__name__, False)
             raise
         else:
             if not opening.opened:
@@ -253,7 +261,7 @@ cdef class Pool(ConnectionOwner):
             await asyncio.sleep(0)      # until what made room for it is closed
             await self.connector(opening)
 
-    def _connect_failed(self, Opening opening, bint timed_out, str detail, bint ours):
+    def _connect_failed(self, Opening opening, int failure, str detail, bint ours):
         cdef ResponseSink sink
         if not opening.opened:
             self.worker.budget.give_back()
@@ -265,7 +273,7 @@ cdef class Pool(ConnectionOwner):
             if ours:
                 self._refuse(sink, detail)
             else:
-                sink.on_connect_failed(timed_out, detail)
+                sink.on_connect_failed(failure, detail)
         self._go_on()
 
     # -- ConnectionOwner ---------------------------------------------------------------------------------------------

@@ -18,5 +18,8 @@ REPLY_IDS = {
     "doubtful_path": REPLY_DOUBTFUL_PATH,
     "invalid_backend": REPLY_INVALID_BACKEND,
     "bind_not_found": REPLY_BIND_NOT_FOUND,
+    "unresolved": REPLY_UNRESOLVED,
+    "destination_refused": REPLY_DESTINATION_REFUSED,
+    "processing_failed": REPLY_PROCESSING_FAILED,
     "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

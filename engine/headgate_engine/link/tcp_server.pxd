@@ -31,7 +31,7 @@ cdef class TcpConnection(ClientFace):
     cdef int choose(self) except -1
     cdef int connect(self, EndpointState avoid) except -1
     cdef int connected(self, TcpUpstreamStream stream) except -1
-    cdef int connect_failed(self, EndpointState endpoint, bint timed_out, str detail) except -1
+    cdef int connect_failed(self, EndpointState endpoint, int failure, str detail) except -1
     cdef int to_client(self, const char* p, Py_ssize_t n) except -1
     cdef int to_upstream(self, const char* p, Py_ssize_t n) except -1
     cdef int backend_ended(self) except -1

@@ -5,7 +5,9 @@ from headgate_engine.context.headers cimport new_head
 from headgate_engine.context.request cimport RequestContext, new_context, release_context
 from headgate_engine.link.admission cimport permitted
 from headgate_engine.link.backend cimport Backend
-from headgate_engine.link.contract cimport WRITE_FAILED, WRITE_QUEUED, ClientStream, RequestFactory, ResponseSink
+from headgate_engine.link.contract cimport (
+    CONNECT_FORBIDDEN, CONNECT_TIMED_OUT, CONNECT_UNRESOLVED, WRITE_FAILED, WRITE_QUEUED, ClientStream, RequestFactory,
+    ResponseSink)
 from headgate_engine.link.endpoints cimport EndpointSet, EndpointState
 from headgate_engine.link.face cimport ClientFace
 from headgate_engine.link.pool cimport Pool
@@ -183,14 +185,18 @@ cdef class TcpConnection(ClientFace):
         call.pool.acquire(call, False, False)
         return 0
 
-    cdef int connect_failed(self, EndpointState endpoint, bint timed_out, str detail) except -1:
+    cdef int connect_failed(self, EndpointState endpoint, int failure, str detail) except -1:
         cdef BackendPlan backend = <BackendPlan>self.ctx.backend
         # Nothing has been sent: another endpoint may be had.
         if endpoint is not None and self.ctx.attempts < min(MOST_TRIES, len((<EndpointSet>backend.endpoints).endpoints)):
             self.call = None
             return self.connect(endpoint)
-        if timed_out:
+        if failure == CONNECT_TIMED_OUT:
             return self.break_off("upstream call timeout", "Timeout")
+        if failure == CONNECT_FORBIDDEN:
+            return self.break_off(f"destination not allowed: {detail}", "Authorization")
+        if failure == CONNECT_UNRESOLVED:
+            return self.break_off(f"backends required DNS resolution which failed: {detail}", "UpstreamFailure")
         return self.break_off(f"upstream call failed: {detail}", "UpstreamFailure")
 
     cdef int connected(self, TcpUpstreamStream stream) except -1:
@@ -290,7 +296,7 @@ cdef class TcpCall(ResponseSink):
             self.endpoint.succeeded((monotonic_ns() - self.started_ns) / 1e9)
         return connection.connected(self.stream)
 
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
         cdef TcpConnection connection = self.connection
         cdef EndpointState endpoint = self.endpoint
         self.connecting = False
@@ -299,7 +305,7 @@ cdef class TcpCall(ResponseSink):
         if endpoint is not None:
             (<EndpointSet>(<BackendPlan>connection.ctx.backend).endpoints).failed(endpoint, NO_HINT)
         self.end(True)
-        return connection.connect_failed(endpoint, timed_out, detail)
+        return connection.connect_failed(endpoint, failure, detail)
 
     cdef int on_refused(self, str detail) except -1:
         cdef TcpConnection connection = self.connection

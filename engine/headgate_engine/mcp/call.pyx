@@ -143,8 +143,8 @@ cdef class DirectCall(ClientCall):
         return self.pool.worker.timers.arm(self.timer, when)
 
     # -- ResponseSink --------------------------------------------------------------------------------------------------
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
-        ClientCall.on_connect_failed(self, timed_out, detail)
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
+        ClientCall.on_connect_failed(self, failure, detail)
         return self._hand_over()
 
     cdef int on_response_head(self, MessageHead head) except -1:

@@ -29,7 +29,7 @@ from headgate.ir.listener import Listener
 from headgate.ir.match import Match, PathMatch, ValueMatch
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
-from headgate.ir.process import ListenAddress, ProcessSettings
+from headgate.ir.process import DnsSettings, ListenAddress, ProcessSettings
 from headgate.ir.route import Route
 from headgate.ir.tcp_route import TcpRoute
 
@@ -359,6 +359,15 @@ def _address(address: ListenAddress) -> Any:
     return {"SocketAddr": f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}"}
 
 
+def _dns(settings: DnsSettings) -> Json:
+    found: Json = {"lookupFamily": settings.family}
+    if settings.edns0 is not None:
+        found["edns0"] = settings.edns0
+    if settings.servers:
+        found["servers"] = list(settings.servers)
+    return found
+
+
 def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
     upstream = process.upstream
     alive = upstream.keepalives
@@ -379,6 +388,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         "generation": runtime.generation,
         "digest": digest,
         "ipv6Enabled": process.ipv6,
+        "dns": _dns(process.dns),
         "terminationMaxDeadline": duration(process.max_termination_ms),
         "terminationMinDeadline": duration(process.min_termination_ms),
         "numWorkerThreads": runtime.workers,

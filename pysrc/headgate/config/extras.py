@@ -12,7 +12,9 @@ from headgate.errors import Problem
 from headgate.ir.policy.cloud_auth import AwsAuth, CloudAuth, GcpAuth
 
 # What each extra brings along, by the name under which it is imported.
-EXTRAS: Final = {"google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy"}
+EXTRAS: Final = {
+    "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy", "pycares": "dns",
+}  # fmt: skip
 
 
 @functools.cache

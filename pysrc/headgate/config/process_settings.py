@@ -11,6 +11,7 @@ from typing import Any, Final
 from headgate.config import model_catalog
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.dns_settings import dns_settings, flag
 from headgate.config.policy.expression import check_map
 from headgate.config.request_log import request_log
 from headgate.config.shape.process import SESSION_KEY
@@ -88,12 +89,6 @@ def log_level(text: str) -> str:
     if not clauses or not all(_DIRECTIVE.fullmatch(clause) for clause in clauses):
         raise ValueError(f"not a list of level or module=level with level one of {', '.join(LEVELS)}")
     return ",".join(clauses)
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
-        raise ValueError("not true or false")
-    return text.lower() in ("true", "1")
 
 
 def _format(text: str) -> str:
@@ -194,7 +189,7 @@ def _level(value: Any) -> str:
 def _storage_mode(reader: _SettingReader, record: Record) -> StorageMode:
     storage = record.get("storage")
     configured = storage is not None and storage.get("mode") == "readOnly"
-    return "readOnly" if configured or reader.variable("UI_READ_ONLY", _flag) else "file"
+    return "readOnly" if configured or reader.variable("UI_READ_ONLY", flag) else "file"
 
 
 def _session_key(reader: _SettingReader, record: Record) -> SecretRef | None:
@@ -241,7 +236,7 @@ def _mcp(context: Context, record: Record | None) -> dict[str, int]:
 def process_settings(context: Context, record: Record) -> ProcessSettings:
     """Return the settings of `config` (an empty record when the file has none)."""
     reader = _SettingReader(context, record)
-    ipv6 = reader.variable("IPV6_ENABLED", _flag)
+    ipv6 = reader.variable("IPV6_ENABLED", flag)
     if ipv6 is None:
         ipv6 = record.get("enableIpv6", True)
 
@@ -279,6 +274,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         log_level=log_reader.setting("RUST_LOG", "level", _level, "info"),
         log_format=log_reader.setting("LOG_FORMAT", "format", _format, "text"),
         upstream=_upstream(record.get("backend")),
+        dns=dns_settings(context, record, reader.variable, ipv6=ipv6),
         **_mcp(context, record.get("mcp")),
         session_key=_session_key(reader, record),
         forwarding=_forwarding(record.get("forwardingHeaders")),

@@ -151,9 +151,10 @@ class TargetedPolicies:
                 Problem.VALUE, policy, kinds[0], "this policy does not run in the gateway phase"
             )
             return
-        if not target.values:
+        # A kind may be written with null: it is as good as none.
+        kind = next((kind for kind, value in target.values.items() if value is not None), None)
+        if kind is None:
             return
-        kind = next(iter(target.values))
         if phase == "gateway" and kind != "gateway":
             self.context.fault(
                 Problem.VALUE, target, kind, "the gateway phase has no routes: target a gateway"

@@ -17,6 +17,7 @@ from headgate.document.secret import Secret
 
 MAX_CEL_CHARS: Final = 16_384
 MAX_PATTERN_CHARS: Final = 4_096
+DNS_PORT: Final = 53
 MAX_PORT: Final = 65_535
 
 _UNIT_NS: Final = {
@@ -197,6 +198,21 @@ def host_port(text: str) -> tuple[str, int]:
         return _host(host), port(int(digits))
     except ValueError as error:
         raise ValueError(f"not host:port: {error}") from None
+
+
+def name_server(text: str) -> str:
+    """Check the address of a name server, `ip` or `ip:port` with brackets around IPv6, and return it with its port
+    (53 unless given)."""
+    number = DNS_PORT
+    try:
+        address = ipaddress.ip_address(text.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        try:
+            host, number = host_port(text)
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            raise ValueError("a name server is ip or ip:port") from None
+    return f"[{address}]:{number}" if address.version == 6 else f"{address}:{number}"
 
 
 def target(text: str) -> ConnectTarget:

@@ -9,6 +9,8 @@ from headgate.ir.endpoint import Keepalives
 from headgate.ir.price_catalog import PriceCatalog
 from headgate.ir.secret import SecretRef
 
+# Which addresses of a name are used: of both families; IPv6 only where there is no IPv4; one family only.
+LookupFamily = Literal["All", "V4Preferred", "V4Only", "V6Only"]
 LogFormat = Literal["text", "json"]
 StorageMode = Literal["file", "readOnly"]
 PERCENT = 100
@@ -64,6 +66,19 @@ class ForwardingHeaders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DnsSettings:
+    """How host names are resolved.
+
+    `edns0` tells whether questions carry EDNS (RFC 6891); None means as in the system's `resolv.conf`. `servers` are
+    name servers as `ip:port`, asked instead of those of the system.
+    """
+
+    family: LookupFamily = "V4Preferred"
+    edns0: bool | None = None
+    servers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamSettings:
     """Defaults of connections to backends.
 
@@ -105,6 +120,7 @@ class ProcessSettings:
     log_level: str = "info"
     log_format: LogFormat = "text"
     upstream: UpstreamSettings = UpstreamSettings()
+    dns: DnsSettings = DnsSettings()
     mcp_session_ttl_ms: int = 1_800_000
     mcp_max_sessions: int = 10_000
     mcp_max_processes: int = 256

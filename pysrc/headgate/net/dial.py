@@ -10,10 +10,11 @@ from typing import Any, Final, Protocol
 from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
 from headgate.net.dns import Resolver
+from headgate.net.race import first_connected
 from headgate.net.sockets import set_keepalives
 from headgate.net.tls import ClientContext, approver, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
-from headgate_engine.link.handshake import HandshakeError, SecureClient
+from headgate_engine.link.handshake import SecureClient
 from headgate_engine.link.secure import SecureTransport
 from headgate_engine.tls.context import KeptSession, TlsContext
 
@@ -99,22 +100,20 @@ class Dialer:
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
                 return
-            addresses = await self._resolver.lookup(self._endpoint.host)
-            for last, address in zip(_last_flags(len(addresses)), addresses, strict=True):
-                try:
-                    await self._connect_tcp(factory, address)
-                except HandshakeError:
-                    raise
-                except OSError:
-                    if last:
-                        raise
-                else:
-                    return
+            await self._connect_tcp(factory, await self._resolver.lookup(self._endpoint.host))
 
-    async def _connect_tcp(self, factory: ProtocolFactory, address: str) -> None:
+    async def _connect_tcp(self, factory: ProtocolFactory, addresses: list[str]) -> None:
         loop = asyncio.get_running_loop()
         secure = self._secured(factory)
-        transport, _ = await loop.create_connection(secure or factory, address, self._endpoint.port)
+        if len(addresses) == 1:
+            transport, _ = await loop.create_connection(secure or factory, addresses[0], self._endpoint.port)
+        else:
+            connected = await first_connected(addresses, self._endpoint.port)
+            try:
+                transport, _ = await loop.create_connection(secure or factory, sock=connected)
+            except BaseException:
+                connected.close()
+                raise
         sock = transport.get_extra_info("socket")
         if sock is not None and self._keepalives.enabled:
             set_keepalives(sock, self._keepalives)

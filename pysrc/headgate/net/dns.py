@@ -1,4 +1,9 @@
-"""Name resolution for backends: results are cached, and the addresses of a name are used in turn."""
+"""Name resolution for backends: answers are kept for their TTL, and the addresses of a name are used in turn.
+
+Name servers are asked by c-ares (`headgate.net.cares`) where the extra `dns` is installed: getaddrinfo(3) tells no TTL,
+knows no time-out of its own, and holds a thread for each name. Without it the C library is asked, and each answer is
+kept for the shortest time.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +11,94 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from itertools import zip_longest
+from typing import Final, NamedTuple, Protocol
 
+from headgate.ir.process import DnsSettings, LookupFamily
 from headgate.net.tasks import spawn
+from headgate_engine.errors import NameResolutionError
 
-# getaddrinfo() does not return a TTL, so names are looked up again after this time.
-TTL_SECONDS = 5.0
+# An answer is kept for its TTL within these bounds. Some servers say 0 for all that they answer.
+LEAST_TTL_SECONDS: Final = 5.0
+MOST_TTL_SECONDS: Final = 86_400.0
 # A failed look-up is not repeated within this time, so that a burst of requests costs one look-up.
-FAILURE_TTL_SECONDS = 1.0
+FAILURE_TTL_SECONDS: Final = 1.0
+# Names that are kept, failures among them; the oldest go first.
 MAX_NAMES = 4096
+# Addresses that are kept of one name.
+MAX_ADDRESSES: Final = 32
 # Look-ups that run at a time: they go on without who asked, since others may ask for the same name.
 MAX_LOOKUPS = 1024
+
+FAMILIES: Final[dict[LookupFamily, socket.AddressFamily]] = {
+    "All": socket.AF_UNSPEC, "V4Preferred": socket.AF_UNSPEC, "V4Only": socket.AF_INET, "V6Only": socket.AF_INET6,
+}  # fmt: skip
+DEFAULTS: Final = DnsSettings()
+
+
+class Found(NamedTuple):
+    """One address of a name. `ttl`: seconds for which it may be kept."""
+
+    address: str
+    ttl: float
+
+
+class Lookup(Protocol):
+    """Asks for the addresses of names."""
+
+    async def ask(self, host: str, family: socket.AddressFamily) -> list[Found]:
+        """Return the addresses of `host`, the best first. Raises NameResolutionError."""
+
+
+class SystemLookup:
+    """Asks the C library, in threads of the loop."""
+
+    async def ask(self, host: str, family: socket.AddressFamily) -> list[Found]:
+        """Return the addresses of `host`. Raises NameResolutionError."""
+        loop = asyncio.get_running_loop()
+        try:
+            answer = await loop.getaddrinfo(host, None, family=family, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:  # a name that IDNA does not know is a UnicodeError
+            raise NameResolutionError(getattr(error, "strerror", None) or str(error)) from None
+        return [Found(str(entry[4][0]), 0.0) for entry in answer]
 
 
 class _Failure(NamedTuple):
     """A failed look-up. An exception that is raised again and again would hold the frames of all who have met it."""
 
-    kind: type[OSError]
-    args: tuple[object, ...]
+    reason: str
 
-    def error(self) -> OSError:
-        return self.kind(*self.args)
+    def error(self) -> NameResolutionError:
+        return NameResolutionError(self.reason)
 
 
 class Resolver:
-    """Resolves host names to addresses.
+    """Resolves host names to addresses. `clock` returns monotonic time in seconds.
 
-    With `ipv6` False only IPv4 addresses are looked up. `clock` returns monotonic time in seconds.
+    `lookup`: who is asked; None means c-ares, or the C library where that is not installed.
     """
 
-    def __init__(self, *, ipv6: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
-        self._family = socket.AF_UNSPEC if ipv6 else socket.AF_INET
+    def __init__(
+        self,
+        settings: DnsSettings = DEFAULTS,
+        *,
+        lookup: Lookup | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._family = FAMILIES[settings.family]
+        self._asked = lookup
         self._clock = clock
         self._known: dict[str, tuple[float, list[str] | _Failure]] = {}
         self._running: dict[str, asyncio.Future[list[str]]] = {}
         self._turn = 0
 
     async def lookup(self, host: str) -> list[str]:
-        """Return the addresses of `host`, rotated by one with each look-up. Raises OSError.
+        """Return the addresses of `host` in the order in which they are to be tried. Raises NameResolutionError.
 
-        If the name has IPv4 addresses, only those are returned. An IP address is returned as it is.
+        Those of each family are rotated by one with each look-up, and the families take turns (RFC 8305 section 4). An
+        IP address is returned as it is.
         """
         if is_address(host):
             return [host]
@@ -57,14 +109,15 @@ class Resolver:
             raise found[1].error()
         else:
             addresses = found[1]
+        if len(addresses) == 1:
+            return addresses.copy()
         self._turn += 1
-        start = self._turn % len(addresses)
-        return addresses[start:] + addresses[:start]
+        return interleaved(addresses, self._turn)
 
     async def _ask_once(self, host: str) -> list[str]:
         if host not in self._running:
             if len(self._running) >= MAX_LOOKUPS:
-                raise OSError("too many names are being looked up")
+                raise NameResolutionError("too many names are being looked up")
             self._running[host] = asyncio.get_running_loop().create_future()
             spawn(f"look up {host}", self._answer(host, self._running[host]))
         # In no variable: the frame is part of the error that the future holds.
@@ -73,8 +126,8 @@ class Resolver:
     async def _answer(self, host: str, running: asyncio.Future[list[str]]) -> None:
         try:
             running.set_result(await self._ask(host))
-        except OSError as error:
-            running.set_exception(_Failure(type(error), error.args).error())
+        except NameResolutionError as error:
+            running.set_exception(_Failure(str(error)).error())
             running.exception()  # marks the exception as retrieved: who waited for it may have left
         finally:
             del self._running[host]
@@ -82,19 +135,56 @@ class Resolver:
                 running.cancel()
 
     async def _ask(self, host: str) -> list[str]:
-        loop = asyncio.get_running_loop()
-        if len(self._known) >= MAX_NAMES:
-            self._known.clear()
+        if self._asked is None:
+            self._asked = _best_lookup(self._settings)
         try:
-            answer = await loop.getaddrinfo(host, None, family=self._family, type=socket.SOCK_STREAM)
-        except OSError as error:
-            self._known[host] = (self._clock() + FAILURE_TTL_SECONDS, _Failure(type(error), error.args))
+            answer = await self._asked.ask(host, self._family)
+            if not answer:
+                raise NameResolutionError("the name has no address")
+        except NameResolutionError as error:
+            self._keep(host, FAILURE_TTL_SECONDS, _Failure(str(error)))
             raise
-        ordered = sorted(answer, key=lambda entry: entry[0] != socket.AF_INET)
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in ordered))
-        v4 = [address for address in addresses if ":" not in address]
-        self._known[host] = (self._clock() + TTL_SECONDS, v4 or addresses)
-        return v4 or addresses
+        addresses = self._chosen(one.address for one in answer)
+        ttl = min(max(min(one.ttl for one in answer), LEAST_TTL_SECONDS), MOST_TTL_SECONDS)
+        self._keep(host, ttl, addresses)
+        return addresses
+
+    def _chosen(self, found: Iterable[str]) -> list[str]:
+        addresses = list(dict.fromkeys(found))
+        if self._settings.family == "V4Preferred":
+            addresses = [address for address in addresses if ":" not in address] or addresses
+        return addresses[:MAX_ADDRESSES]
+
+    def _keep(self, host: str, ttl: float, value: list[str] | _Failure) -> None:
+        self._known.pop(host, None)
+        if len(self._known) >= MAX_NAMES:
+            del self._known[next(iter(self._known))]
+        self._known[host] = (self._clock() + ttl, value)
+
+
+def _best_lookup(settings: DnsSettings) -> Lookup:
+    try:
+        from headgate.net.cares import CaresLookup  # c-ares: where a name is looked up first
+    except ImportError:  # the extra is not installed, and no setting asks for it (headgate.config.dns_settings)
+        return SystemLookup()
+    return CaresLookup(settings)
+
+
+def interleaved(addresses: list[str], turn: int = 0) -> list[str]:
+    """Return the addresses with their families in turns, beginning with that of the first one.
+
+    Each family is rotated by `turn`.
+    """
+    six = ":" in addresses[0]
+    first = [address for address in addresses if (":" in address) == six]
+    second = [address for address in addresses if (":" in address) != six]
+    pairs = zip_longest(_rotated(first, turn), _rotated(second, turn))
+    return [address for pair in pairs for address in pair if address is not None]
+
+
+def _rotated(addresses: list[str], turn: int) -> list[str]:
+    start = turn % len(addresses) if addresses else 0
+    return addresses[start:] + addresses[:start]
 
 
 def is_address(host: str) -> bool:

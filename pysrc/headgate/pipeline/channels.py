@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # h2: 3 MB
 class Channels:
     """Channels of one worker by endpoint key."""
 
-    def __init__(self, worker: Worker, gateway: Gateway, previous: Channels | None) -> None:
+    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, previous: Channels | None) -> None:
         self._worker = worker
         self._settings = gateway.process.upstream
-        self._resolver = Resolver(ipv6=gateway.process.ipv6)
+        self._resolver = resolver
         self._previous = {} if previous is None else previous.by_key
         self.by_key: dict[str, GrpcChannel] = {}
 

@@ -32,10 +32,10 @@ class PoolOpener:
     A pool may hold this for as long as it lives, which can be longer than its configuration: so it holds no pools.
     """
 
-    def __init__(self, worker: Worker, gateway: Gateway) -> None:
+    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver) -> None:
         self._worker = worker
         self._settings = gateway.process.upstream
-        self._resolver = Resolver(ipv6=gateway.process.ipv6)
+        self._resolver = resolver
 
     def open(self, endpoint: Endpoint, protocol: str) -> Pool:
         """Return a new pool of connections that speak a protocol (link.protocols)."""
@@ -64,9 +64,9 @@ class PoolOpener:
 class Pools:
     """Connection pools by endpoint key; those that a new configuration still names are taken over."""
 
-    def __init__(self, worker: Worker, gateway: Gateway, previous: Pools | None) -> None:
+    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, previous: Pools | None) -> None:
         self._worker = worker
-        self._opener = PoolOpener(worker, gateway)
+        self._opener = PoolOpener(worker, gateway, resolver)
         self._previous = {} if previous is None else previous.by_key
         self.by_key: dict[str, Pool] = {}
         self._calls: dict[tuple[str, str], Histogram] = {}

@@ -16,6 +16,7 @@ from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.route import Route
+from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
@@ -111,14 +112,19 @@ class RunningConfiguration:
         self.generation = generation
         self._previous = previous
         self.folder: str = relay.folder
-        self.pools: Pools = Pools(worker, gateway, None if previous is None else previous.pools)
+        # What it knows stays while its settings do, and with it the thread that asks name servers.
+        kept = previous is not None and previous.gateway.process.dns == gateway.process.dns
+        self.resolver: Resolver = previous.resolver if previous is not None and kept else Resolver(gateway.process.dns)
+        self.pools: Pools = Pools(worker, gateway, self.resolver, None if previous is None else previous.pools)
         self._relay = relay
         # Seals texts for clients with the key of this process. What is kept of it must not keep this configuration.
         self.sealer: Callable[[str], Sealer] = relay.ids.sealer
         # Made where a backend wants it: a gateway without MCP loads none of it.
         self._mcp: McpHandlers | None = None
         self.environment: Environment | None = None
-        self.channels: Channels = Channels(worker, gateway, None if previous is None else previous.channels)
+        self.channels: Channels = Channels(
+            worker, gateway, self.resolver, None if previous is None else previous.channels
+        )
         self.keys: KeyStores = KeyStores(worker, self.pools, None if previous is None else previous.keys)
         earlier = None if previous is None else previous.credentials
         self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)

@@ -46,6 +46,7 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "Hostname": ("a.test", "*.b.test"),
     "Regex": ("/a.*", "[a-z]+"),
     "HostPort": ("127.0.0.1:9000", "a.test:80"),
+    "NameServer": ("10.0.0.53", "[::1]:5353"),
     "HostUrl": ("http://a.test:90", "https://a.test/"),
     "GrpcMethod": ("/a.v1.B/C",),
     "Url": ("http://a.test/v1",),

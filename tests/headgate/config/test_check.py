@@ -104,7 +104,6 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
     ("text", "path"),
     [
         ("config: {histograms: native}", "config.histograms = native"),
-        ("config: {dns: {lookupFamily: auto}}", "config.dns"),
         ("routes: [{backends: [{dynamic: {}}]}]", "routes[0].backends[0].dynamic"),
         ("routes: [{policies: {a2a: {}}}]", "routes[0].policies.a2a"),
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),

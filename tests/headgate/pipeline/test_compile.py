@@ -27,6 +27,7 @@ from headgate.pipeline.slices import at_once
 from headgate.policy.cloud.refresher import CredentialError
 from headgate_engine.context.redact import HiddenParameter, redacted
 from headgate_engine.context.request import make_context
+from headgate_engine.errors import NameResolutionError
 from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
 from headgate_engine.steps.location import CredentialLocation
@@ -258,8 +259,11 @@ def test_all_of_a_configuration_goes_with_it(rig: Rig, monkeypatch: pytest.Monke
         raise CredentialError("there is none")
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", refused)
-    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", refused)
-    # It would ask in a thread, which nobody can wait for.
+    async def unknown(*_: object) -> None:
+        raise NameResolutionError("unknown")
+
+    # These would ask in threads, which nobody can wait for.
+    monkeypatch.setattr("headgate.net.cares.CaresLookup.ask", unknown)
     monkeypatch.setattr("headgate.policy.cloud.gcp.Google.__call__", without)
     empty, every = load(TextSource(PORT)).gateway, every_configuration()
     assert len(every) > 60

@@ -36,6 +36,7 @@ from headgate.config.shape.vocabulary import (
     optional,
     required,
 )
+from headgate.document import fields
 
 RATES: Final = Object(
     "Rates",
@@ -173,24 +174,21 @@ def _session_key(text: str) -> object:
 
 SESSION_KEY: Final = Scalar("SessionKey", (str,), _session_key, {"writeOnly": True}, secret=True)
 
+DNS_FAMILY: Final = WordChoice("DnsFamily", ("All", "Auto", "V4Preferred", "V4Only", "V6Only"))
+DNS: Final = Object(
+    "Dns",
+    {
+        "lookupFamily": maybe(DNS_FAMILY),
+        "edns0": maybe(BOOL),
+        "servers": maybe(ListOf(Scalar("NameServer", (str,), fields.name_server), most=8)),
+    },
+)
+
 PROCESS: Final = Object(
     "ProcessSettings",
     {
         "enableIpv6": maybe(BOOL),
-        "dns": later(
-            maybe(
-                Object(
-                    "Dns",
-                    {
-                        "lookupFamily": maybe(
-                            WordChoice("DnsFamily", ("All", "Auto", "V4Preferred", "V4Only", "V6Only"))
-                        ),
-                        "edns0": maybe(BOOL),
-                    },
-                )
-            ),
-            {},
-        ),
+        "dns": maybe(DNS),
         "localXdsPath": later(maybe(STRING)),
         "modelCatalog": maybe(ListOf(CATALOG_SOURCE)),
         "database": maybe(DATABASE),
