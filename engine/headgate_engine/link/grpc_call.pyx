@@ -141,7 +141,7 @@ cdef class GrpcCall(ResponseSink):
         stream.flush()
         return 0
 
-    cdef int on_connect_failed(self, bint timed_out, str detail) except -1:
+    cdef int on_connect_failed(self, int failure, str detail) except -1:
         return self.fail(UNAVAILABLE, detail, True)
 
     cdef int on_informational(self, MessageHead head) except -1:
