@@ -2,7 +2,8 @@
 
 A plain HTTP file (one route to one backend; --operator: with the servers for the operator) is started with each number of workers, pinned to
 one processor. Told are the time from the start to the first answer, CPU time of the tree until it is at rest, PSS of the
-tree (a page counts for each process by its share), and what each worker beyond the first adds.
+tree (a page counts for each process by its share), what each worker beyond the first adds, and what the tree takes where no other process
+has mapped the same files.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Start(NamedTuple):
     seconds: float
     cpu: float
     pss: float
+    alone: float
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
@@ -86,7 +88,8 @@ def start(workers: int, backend: int, folder: Path, operator: bool) -> Start:
                 time.sleep(0.001)
             seconds = time.monotonic() - began
             time.sleep(SETTLE_SECONDS)
-            return Start(seconds, procfs.cpu_us(process.pid) / 1e6, procfs.memory(process.pid).pss_kb / MB)
+            pss, alone = procfs.memory(process.pid).pss_kb / MB, procfs.memory_alone_kb(process.pid) / MB
+            return Start(seconds, procfs.cpu_us(process.pid) / 1e6, pss, alone)
         finally:
             process.terminate()
 
@@ -100,16 +103,19 @@ def main() -> None:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     counts = [int(word) for word in given.counts.split(",")]
-    print("| workers | start to first answer, s | CPU time of the start, s | PSS of the tree, MB | each further worker, MB |")
-    print("|---|---|---|---|---|")
+    print(
+        "| workers | start to first answer, s | CPU time of the start, s | PSS of the tree, MB | each further worker, MB "
+        "| where nobody else has mapped its files, MB |"
+    )
+    print("|---|---|---|---|---|---|")
     first: tuple[int, float] | None = None
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             found = [start(count, server.server_address[1], Path(folder), given.operator) for _ in range(given.rounds)]
-        seconds, cpu, pss = (statistics.median(one[index] for one in found) for index in range(3))
+        seconds, cpu, pss, alone = (statistics.median(one[index] for one in found) for index in range(4))
         further = "" if first is None else f"{(pss - first[1]) / (count - first[0]):.1f}"
         first = first or (count, pss)
-        print(f"| {count} | {seconds:.2f} | {cpu:.2f} | {pss:.1f} | {further} |")
+        print(f"| {count} | {seconds:.2f} | {cpu:.2f} | {pss:.1f} | {further} | {alone:.1f} |")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import trustme
 from tests.end_to_end.identity_rig import JWKS
 
 from headgate.pipeline.replies import POLICY_ROWS, REPLIES, ReplyRow
-from headgate.policy.identity import TOO_MANY_LOGINS
+from headgate.policy.refusals import TOO_MANY_LOGINS
 
 GRPC = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
 CONFIG = """

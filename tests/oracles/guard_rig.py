@@ -121,7 +121,7 @@ class Rig:
         credentials = CredentialStore(self.worker.spawn)
         credentials.calls.client = self.client
         return Environment(
-            self.segment, 1 << 20, no_keys, self.client, self.worker.spawn, credentials=credentials
+            self.segment, 1 << 20, no_keys, self.client, self.worker.spawn, credentials=lambda: credentials
         )
 
     def guards(self, text: str) -> Guards:

@@ -8,8 +8,6 @@ import json as _json
 import math
 import random as _random
 
-import re2
-
 from headgate_engine.expr.values cimport (
     Duration, OptionalValue, Redacted, Timestamp, TypeValue, Uint, checked_int, checked_uint, contains, type_of)
 
@@ -207,6 +205,8 @@ def pattern(text):
     """Return the compiled RE2 pattern, which is linear in time. Raises EvaluationError if `text` is not valid."""
     found = _patterns.get(text)
     if found is None:
+        import re2  # 2.5 MB: loaded with the first pattern
+
         options = re2.Options()
         options.log_errors = False
         options.max_mem = 1 << 20
@@ -262,7 +262,7 @@ def _expand(found, template):
             name, at = template[at:stop], stop
         try:
             parts.append(found.group(int(name) if name.isdigit() else name) or "")
-        except (IndexError, KeyError, re2.error):
+        except IndexError:
             continue          # a group that does not exist counts as empty
 
 

@@ -19,8 +19,6 @@ from headgate_engine.guard.watch cimport PatternWatch
 import time
 from itertools import pairwise
 
-import re2
-
 from headgate_engine.guard.edits import apply_edits, compose_edits
 from headgate_engine.guard.pattern_syntax import positions
 
@@ -103,6 +101,8 @@ cdef Py_ssize_t next_start(const uint8_t* p, Py_ssize_t at, Py_ssize_t n) noexce
 
 # -- rules ---------------------------------------------------------------------------------------------------------------
 def _compile(str text):
+    import re2  # 2.5 MB: loaded with the first pattern
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = PATTERN_MEMORY
@@ -113,6 +113,8 @@ def _compile(str text):
 
 
 def _set_of(list texts):
+    import re2  # as in _compile()
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = PATTERN_MEMORY

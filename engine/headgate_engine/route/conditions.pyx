@@ -15,7 +15,6 @@ from headgate_engine.context.headers cimport SPAN_DROPPED, HeaderSpan, MessageHe
 from headgate_engine.route.index cimport KeyIndex
 from headgate_engine.wire.scan cimport hex_value, lower
 
-import re2
 
 # Most bytes of a compiled pattern.
 PATTERN_MEMORY = 1 << 20
@@ -29,6 +28,8 @@ cdef enum Space:
 
 
 def compile_pattern(str text):
+    import re2  # 2.5 MB: loaded with the first pattern
+
     options = re2.Options()
     options.max_mem = PATTERN_MEMORY
     options.log_errors = False

@@ -26,7 +26,6 @@ from headgate_engine.route.conditions import compile_pattern
 
 import time
 
-import re2
 
 MAX_HOST = 255
 MAX_RULES = 1 << 20
@@ -78,6 +77,8 @@ cdef class RouteRule:
 
 cdef tuple bounds_of(RouteRule rule):
     """Return the least and greatest path that the rule's pattern can match, None if the engine cannot tell."""
+    import re2  # see conditions.compile_pattern
+
     try:
         # A valid pattern has the same meaning inside a group.
         anchored = re2.compile(b"\\A(?:" + rule.raw_path + b")\\z", options=rule.pattern.options)

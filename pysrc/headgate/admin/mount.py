@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from headgate.admin import origins
@@ -57,9 +58,9 @@ class MountServer(WebServer):
     """Serves the table for one kind of access. `rules` returns the origins that the section's `cors` admits."""
 
     def __init__(
-        self, rows: tuple[AdminRoute, ...], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]
+        self, table: Callable[[], tuple[AdminRoute, ...]], access: UiAccess, rules: Callable[[], tuple[OriginRule, ...]]
     ) -> None:
-        super().__init__(rows)
+        super().__init__(table)
         self._access = access
         self._rules = rules
         # Workers stream request bodies, so a request can take as long as its client.
@@ -92,7 +93,8 @@ class Mounts:
         """Start the servers that a configuration needs, before workers use it; raises OSError."""
         for *_, backend in mounts(gateway):
             if backend.access not in self._servers:
-                server = MountServer(mount_rows(self._running, backend.access), backend.access, self._rules)
+                table = partial(mount_rows, self._running, backend.access)
+                server = MountServer(table, backend.access, self._rules)
                 path = backend.socket_path(self._folder)
                 await server.listen_unix(path)
                 os.chmod(path, 0o600)

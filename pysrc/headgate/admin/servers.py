@@ -15,13 +15,22 @@ from headgate.ir.process import ListenAddress, ProcessSettings
 
 if TYPE_CHECKING:  # loaded only if a server is configured, and once traffic is served
     from headgate.admin.mount import Mounts
-    from headgate.admin.web import WebServer
+    from headgate.admin.web import AdminRoute, WebServer
 
 IPV6 = 6
 logger = logging.getLogger("headgate.admin")
 
 
 OPEN = "whoever reaches the admin server can write the configuration; config.storage.mode: readOnly forbids it"
+
+
+def preload(settings: ProcessSettings) -> None:
+    """Load what serves the configured ports.
+
+    A process that does so after it has forked writes to memory that it shares, of which 2 MB more are then its own.
+    """
+    if not (settings.admin.off and settings.stats.off and settings.readiness.off):
+        import headgate.admin.web  # noqa: F401 (it is loaded, not used)
 
 
 class AdminServers:
@@ -49,15 +58,13 @@ class AdminServers:
         self._running.pending.clear()
 
     async def _open(self, wanted: dict[str, ListenAddress]) -> None:
-        from headgate.admin.configuration import store_mode
-        from headgate.admin.routes import admin_rows, readiness_rows, stats_rows
         from headgate.admin.web import WebServer
 
         admin = wanted.get("admin")
         servers = {
-            "admin": WebServer(admin_rows(self._running), self._origins, _is_private(admin)),
-            "stats": WebServer(stats_rows(self._running), self._origins, _is_private(wanted.get("stats"))),
-            "readiness": WebServer(readiness_rows(self._running), proxy_protocol=True),
+            "admin": WebServer(self._admin_rows, self._origins, _is_private(admin)),
+            "stats": WebServer(self._stats_rows, self._origins, _is_private(wanted.get("stats"))),
+            "readiness": WebServer(self._readiness_rows, proxy_protocol=True),
         }
         for name, address in wanted.items():
             try:
@@ -65,8 +72,27 @@ class AdminServers:
             except OSError as error:
                 raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(servers[name])
-        if admin is not None and not _is_private(admin) and store_mode(self._running) == "file":
-            logger.warning(OPEN, extra={"address": admin.text})
+        if admin is not None and not _is_private(admin):
+            from headgate.admin.configuration import store_mode
+
+            if store_mode(self._running) == "file":
+                logger.warning(OPEN, extra={"address": admin.text})
+
+    # Each is loaded with the first request for it: what the admin server alone has takes 3 MB.
+    def _admin_rows(self) -> tuple[AdminRoute, ...]:
+        from headgate.admin.routes import admin_rows
+
+        return admin_rows(self._running)
+
+    def _stats_rows(self) -> tuple[AdminRoute, ...]:
+        from headgate.admin.stats import stats_rows
+
+        return stats_rows(self._running)
+
+    def _readiness_rows(self) -> tuple[AdminRoute, ...]:
+        from headgate.admin.readiness import readiness_rows
+
+        return readiness_rows(self._running)
 
     async def mount(self, gateway: Gateway) -> None:
         """Start the admin page for the listeners of a configuration; raises OSError."""

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
@@ -96,7 +97,7 @@ class AdminRoute(NamedTuple):
 
 
 class WebServer:
-    """Serves a table of endpoints.
+    """Serves a table of endpoints. `table` makes it, once, for the first request.
 
     `allowed` returns the origins whose pages may read; if it is given, requests of other foreign pages are refused
     (admin/origins).
@@ -106,12 +107,12 @@ class WebServer:
 
     def __init__(
         self,
-        rows: tuple[AdminRoute, ...],
+        table: Callable[[], tuple[AdminRoute, ...]],
         allowed: Callable[[], frozenset[str]] | None = None,
         check_host: bool = False,
         proxy_protocol: bool = False,
     ) -> None:
-        self._rows = rows
+        self._table = table
         self._proxy_protocol = proxy_protocol
         self._allowed = allowed
         self._check_host = check_host
@@ -241,6 +242,10 @@ class WebServer:
     def fitting(self, path: str) -> list[AdminRoute]:
         """Return the rows for a path; an exact match takes precedence over trees."""
         return [row for row in self._rows if row.path == path] or [row for row in self._rows if row.fits(path)]
+
+    @cached_property
+    def _rows(self) -> tuple[AdminRoute, ...]:
+        return self._table()
 
     async def _answer(self, request: AdminRequest) -> AdminResponse | AdminStream:
         rows = self.fitting(request.path)

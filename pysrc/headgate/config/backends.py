@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from headgate.config import ai_backends
+from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
-from headgate.config.mcp_targets import McpTargets, Named, of_whole
-from headgate.config.policy import grpc_options
-from headgate.config.policy.mcp_guardrails import Draft
-from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options
+from headgate.config.policy_values import NO_OPTIONS, BackendOptions, Named, backend_options, of_whole
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
 from headgate.config.tunnels import Tunnels
@@ -36,6 +33,9 @@ from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
 from headgate.ir.tls import BackendTls
 
+if TYPE_CHECKING:
+    from headgate.config.policy.mcp_guardrails import Draft
+
 # Whether a service whose port says this (`appProtocol` of Kubernetes, in any case) is spoken to in HTTP/2.
 APP_PROTOCOLS: Final = {
     "http": False, "http11": False, "http/1.1": False, "https": False,
@@ -52,7 +52,6 @@ class Backends:
         self.targeted = TargetedPolicies(context, [])
         self._named: dict[str, Named] = {}
         self.services = Services(context)
-        self.targets = McpTargets(context, self)
         self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
@@ -248,6 +247,8 @@ class Backends:
             return self.service(service["name"], service["port"], options)
         ai = record.get("ai")
         if ai is not None:
+            from headgate.config import ai_backends  # as other kinds of backends, with the first one
+
             return ai_backends.parse(self, ai, name or owner, options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
@@ -327,7 +328,10 @@ class Backends:
         for one in records:
             if names.count(one["name"]) > 1:
                 self.context.fault(Problem.CONFLICT, one, "name", f"target {one['name']!r} is there twice")
-        targets = [self.targets.target(one, options) for one in records]
+        from headgate.config.mcp_targets import McpTargets  # as other kinds of backends, with the first one
+
+        reader = McpTargets(self.context, self)
+        targets = [reader.target(one, options) for one in records]
         found = tuple(target for target in targets if target is not None)
         if not found or len(found) < len(targets):
             return None
@@ -380,8 +384,8 @@ class Backends:
             host, options = entry.record["host"], self.targeted.for_backend(plain).under(entry.options)
         options = options.under(backend_options(self.context, record.get("policies")))
         if grpc:
-            tls = grpc_options.tls_of(self.context, record, options.tls, host)
-            grpc_options.check(self.context, record, options, steps=steps)
+            tls = policy.grpc_options.tls_of(self.context, record, options.tls, host)
+            policy.grpc_options.check(self.context, record, options, steps=steps)
             options = replace(options, tls=tls, http2=True)
         if service is not None:
             found = self.service(service["name"], service["port"], options)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import authorization
 from headgate.config.policy.expression import check, check_map
 from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
@@ -33,7 +33,7 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         path_normalization=http.get("pathNormalization", "resolve"),
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
-        network_authorization=None if rules is None else authorization.parse(context, rules, "network"),
+        network_authorization=None if rules is None else policy.authorization.parse(context, rules, "network"),
         proxy_protocol=_proxy_protocol(record.get("proxyProtocol") or record.get("proxy")),
         connect="deny" if connect is None else connect.get("mode", "deny"),
         access_log=_access_log(context, record, logging),

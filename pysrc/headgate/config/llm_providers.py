@@ -16,8 +16,7 @@ from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import AzureResource, BedrockPlace, Family, LlmProvider, ProviderFormat, VertexPlace
 from headgate.ir.policy.backend_auth import BackendAuth
-from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, GcpAuth
-from headgate.policy.cloud.azure import FOUNDRY_SCOPE
+from headgate.ir.policy.cloud_auth import FOUNDRY_SCOPE, AwsAuth, AzureAuth, GcpAuth
 
 DEFAULT_PREFIX: Final = "/v1"
 OPENAI_FORMATS: Final = ("completions", "responses", "embeddings")

@@ -10,18 +10,14 @@ from typing import Final, Protocol
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import document_source
-from headgate.config.policy_values import BackendOptions, backend_options
-from headgate.dialect.openapi.document import OpenApiError
-from headgate.dialect.openapi.tools import read_tools
+from headgate.config.policy_values import BackendOptions, Named, backend_options
 from headgate.document import fields
 from headgate.document.fields import ConnectTarget
-from headgate.document.lazy_dataclass import dataclass
 from headgate.document.nodes import child
 from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
-from headgate.ir.policies import BackendPolicies
 from headgate.ir.policy.document_source import DocumentSource
 
 TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -29,28 +25,11 @@ DEFAULT_PATHS: Final = {"mcp": "/mcp", "sse": "/sse", "openapi": "/"}
 MAX_NAME: Final = 253
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A `backends[]` entry."""
-
-    record: Record
-    options: BackendOptions
-
-
 class AddressResolver(Protocol):
     """Where addresses become endpoints, and names addresses."""
 
     def named(self, name: str) -> Named | None: ...
     def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint: ...
-
-
-def of_whole(options: BackendOptions) -> BackendPolicies:
-    """Return the policies that concern what the client asks of the backend, not what its targets are asked."""
-    return BackendPolicies(
-        authorization=options.authorization,
-        redirect=options.redirect,
-        response_headers=options.response_headers,
-    )
 
 
 class McpTargets:
@@ -171,6 +150,9 @@ class McpTargets:
             found = document_source.parse(self._context, record, "schema")
         if found is None or found.document is None:
             return found
+        from headgate.dialect.openapi.document import OpenApiError  # loaded with the first document
+        from headgate.dialect.openapi.tools import read_tools
+
         try:
             api = read_tools(found.document, found.file or "the document")
         except OpenApiError as error:

@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Final
 
-from headgate.config import llm_edits
+from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import (
-    authorization,
-    backend_auth,
-    ext_authz,
-    headers,
-    health,
-    mcp_guardrails,
-    rewrite,
-    table,
-    transformation,
-)
+from headgate.config.policy import table
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import HTTP2, HTTP11, backend_tls
 from headgate.document.lazy_dataclass import dataclass
@@ -48,7 +38,7 @@ def header_modifier(
     """Return header changes, None when there are none."""
     if record is None:
         return None
-    return headers.parse_response(context, record) if response else headers.parse_request(context, record)
+    return policy.headers.parse_response(context, record) if response else policy.headers.parse_request(context, record)
 
 
 def route_policies(context: Context, record: Record | None, owner: str) -> RoutePolicies:
@@ -89,7 +79,7 @@ class BackendOptions:
     affinity: str | None = None
     mcp_rules: Authorization | None = None
     ai: BodyEdits | None = None
-    guardrails: tuple[mcp_guardrails.Draft, ...] | None = None
+    guardrails: tuple[policy.mcp_guardrails.Draft, ...] | None = None
 
     @property
     def needs_exchange(self) -> bool:
@@ -109,7 +99,11 @@ class BackendOptions:
         ):
             if mine is not None and other is not None:
                 found[name] = mine + other
-        found["ai"] = llm_edits.over(self.ai, stronger.ai)
+        found["ai"] = stronger.ai
+        if self.ai is not None and stronger.ai is not None:
+            from headgate.config import llm_edits  # see headgate.config.policy
+
+            found["ai"] = llm_edits.over(self.ai, stronger.ai)
         return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     def policies(self) -> BackendPolicies:
@@ -135,6 +129,23 @@ OF_BACKENDS: Final = frozenset((
 ))  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A `backends[]` entry."""
+
+    record: Record
+    options: BackendOptions
+
+
+def of_whole(options: BackendOptions) -> BackendPolicies:
+    """Return the policies that concern what the client asks of the backend, not what its targets are asked."""
+    return BackendPolicies(
+        authorization=options.authorization,
+        redirect=options.redirect,
+        response_headers=options.response_headers,
+    )
+
+
 def backend_options(context: Context, record: Record | None) -> BackendOptions:
     """Return the backend policies of one level, written as a `policies` map."""
     if record is None or not record.values:
@@ -146,12 +157,12 @@ def backend_options(context: Context, record: Record | None) -> BackendOptions:
 def _backend_options(context: Context, record: Record) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
-    ai, asked = record.get("ai"), record.get("extAuthz")
+    ai, asked, auth = record.get("ai"), record.get("extAuthz"), record.get("backendAuth")
     checks = record.get("mcpGuardrails")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
-        auth=backend_auth.parse(context, record.get("backendAuth")),
+        auth=policy.backend_auth.parse(context, auth) if auth is not None else None,
         request_headers=header_modifier(context, record.get("requestHeaderModifier")),
         response_headers=header_modifier(context, record.get("responseHeaderModifier"), response=True),
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,
@@ -159,16 +170,22 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
         tunnel=record.get("backendTunnel"),
-        authorization=authorization.parse(context, rules) if rules is not None else None,
-        ext_authz=ext_authz.parse(context, asked) if asked is not None else None,
-        transformations=transformation.parse(context, changes) if changes is not None else None,
-        redirect=rewrite.parse_redirect(context, redirect) if redirect is not None else None,
-        health=health.parse(context, sick) if sick is not None else None,
-        affinity=health.parse_affinity(context, sticky) if sticky is not None else None,
-        mcp_rules=authorization.parse(context, items, "mcp") if items is not None else None,
-        ai=llm_edits.of_policy(context, ai) if ai is not None else None,
-        guardrails=mcp_guardrails.parse(context, checks) if checks is not None else None,
+        authorization=policy.authorization.parse(context, rules) if rules is not None else None,
+        ext_authz=policy.ext_authz.parse(context, asked) if asked is not None else None,
+        transformations=policy.transformation.parse(context, changes) if changes is not None else None,
+        redirect=policy.rewrite.parse_redirect(context, redirect) if redirect is not None else None,
+        health=policy.health.parse(context, sick) if sick is not None else None,
+        affinity=policy.health.parse_affinity(context, sticky) if sticky is not None else None,
+        mcp_rules=policy.authorization.parse(context, items, "mcp") if items is not None else None,
+        ai=_ai(context, ai) if ai is not None else None,
+        guardrails=policy.mcp_guardrails.parse(context, checks) if checks is not None else None,
     )
+
+
+def _ai(context: Context, record: Record) -> BodyEdits:
+    from headgate.config import llm_edits  # see headgate.config.policy
+
+    return llm_edits.of_policy(context, record)
 
 
 def _http2(context: Context, http: Record | None, tls: Record | None) -> bool | None:

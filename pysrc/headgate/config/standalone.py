@@ -9,9 +9,7 @@ from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.frontend_settings import frontend
-from headgate.config.llm_models import Models
-from headgate.config.mcp_targets import of_whole
-from headgate.config.policy_values import BackendOptions, gateway_policies
+from headgate.config.policy_values import BackendOptions, gateway_policies, of_whole
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
@@ -203,6 +201,8 @@ class Standalone:
         record = self.root.get("llm")
         if record is None:
             return
+        from headgate.config.llm_models import Models  # as other kinds of backends, with the first one
+
         listeners, _ = self._section_listeners("llm", record, LLM_PORT, ("port", "tls"))
         models = Models(self.context, self.backends, record)
         spec = self.routes.make(record, ("llm:request", INTERNAL, None))

@@ -10,8 +10,6 @@ import re
 from typing import Final
 from urllib.parse import urlsplit
 
-import re2
-
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 
@@ -133,6 +131,8 @@ def hostname(text: str) -> str:
 
 def pattern(text: str) -> str:
     """Check a regular expression of RE2 (https://github.com/google/re2/wiki/Syntax) and return it."""
+    import re2  # 2.5 MB: loaded with the first pattern
+
     if len(text) > MAX_PATTERN_CHARS:
         raise ValueError(f"a pattern has at most {MAX_PATTERN_CHARS} characters")
     options = re2.Options()

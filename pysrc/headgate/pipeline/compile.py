@@ -16,8 +16,6 @@ from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from headgate.backend.llm import copilot
-from headgate.backend.mcp.relay import Relay
 from headgate.document.hunks import Hunk, hunks
 from headgate.ir.backend import (
     Backend,
@@ -58,7 +56,6 @@ from headgate.pipeline.steps import at_host, stands_alone
 from headgate.pipeline.tcp import connect_mode, gate, protocol_of, protocol_with, proxy_rules, tcp_table
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
-from headgate.policy.health import compile_health
 from headgate_engine.context.paths import MODES
 from headgate_engine.expr.program import Program
 from headgate_engine.http1.receiver import ReceiverLimits
@@ -74,6 +71,7 @@ from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, Rout
 from headgate_engine.route.table import HostTable, RouteTable
 
 if TYPE_CHECKING:
+    from headgate.backend.mcp.relay import Relay
     from headgate.expr.custom import CustomFunctions
     from headgate.pipeline.llm import LlmCompiler
 
@@ -119,21 +117,19 @@ class PlanCompiler:
         # Plans of other settings are not taken over, but the rules that lead to them are.
         self._settled = previous if same else None
         self._before: dict[str, CompiledListener] = {} if previous is None else previous.listeners
-        client = partial(client_of, running.pools)
         self._environment = Environment(
-            worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, client, worker.spawn,
-            partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials,
+            worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, running.client, worker.spawn,
+            partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials.store,
             max_answer=gateway.frontend.longest_model_response, programs=programs,
             grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call,
         )  # fmt: skip
-        running.credentials.calls.client = client
         running.environment = self._environment
         catalog = gateway.process.prices
         if previous is not None and catalog == previous.gateway.process.prices:
             running.prices = previous.prices
         else:
             running.prices = price_list(catalog, worker.segment)
-        self._tags = tags_of(catalog, copilot.PROVIDER)
+        self._tags: dict[str, list[str]] | None = None
         if self._settled is not None:
             running.claimed = ClaimCounts(self._settled.claimed)
             self._drop_listeners(self._settled)
@@ -370,7 +366,11 @@ class PlanCompiler:
         """Return the endpoints of a backend. The state of each is kept under `owner` and the key of the endpoint."""
         members = [self._member(owner, key, place, capacity) for key, place, capacity in places]
         policies = entry.policies
-        health = None if policies.health is None else compile_health(policies.health, retry, self._environment)
+        health = None
+        if policies.health is not None:
+            from headgate.policy.health import compile_health  # as every policy, with the first one
+
+            health = compile_health(policies.health, retry, self._environment)
         affinity = None if policies.affinity is None else self._environment.program(policies.affinity, "backend")
         return EndpointSet(members, health, affinity)
 
@@ -392,8 +392,11 @@ class PlanCompiler:
 
     def _llm(self) -> LlmCompiler:
         # Translation is not loaded where no LLM provider is configured.
+        from headgate.backend.llm import copilot
         from headgate.pipeline.llm import LlmCompiler
 
+        if self._tags is None:
+            self._tags = tags_of(self._gateway.process.prices, copilot.PROVIDER)
         log_payload = self._gateway.process.request_log is not None and self._gateway.frontend.access_log.database_full
         return LlmCompiler(
             self._running.pools.get, self._member, self._environment, self._running.prices, self._tags,

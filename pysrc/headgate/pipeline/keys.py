@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.pipeline.pools import Pools
-from headgate.policy.key_sets import KeyStore
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.worker import Worker
+
+if TYPE_CHECKING:
+    from headgate.policy.key_sets import KeyStore
 
 
 class KeyStores:
@@ -28,6 +32,8 @@ class KeyStores:
                 if source.endpoint is not None:
                     pool, calls = self._pools.get(source.endpoint), self._pools.calls("Policy", "Http")
                     client = HttpClient(pool, source.endpoint.authority or "", calls)
+                from headgate.policy.key_sets import KeyStore  # with the policies that want keys
+
                 found = KeyStore(source, client, self._worker.spawn)
                 found.start()
             self.by_source[source] = found

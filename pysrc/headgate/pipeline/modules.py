@@ -17,6 +17,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, OpenApiTarget, SseTarget
 from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import BackendPolicies, GatewayPolicies
+from headgate.ir.route import Route
 
 SEALS: Final = "cryptography.hazmat.primitives.ciphers.aead"
 # Fields of policies to what compiles them, and what that loads in turn.
@@ -38,6 +39,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "direct_response": ("headgate.policy.direct_response",),
     "mirror": ("headgate.policy.mirror",),
     "auth": ("headgate.policy.backend_auth",),
+    "health": ("headgate.policy.health",),
 }
 # How host names are written in a request.
 NAMES: Final = "encodings.idna"
@@ -60,8 +62,10 @@ OF_TARGET: Final[dict[type, str]] = {
     SseTarget: "headgate.backend.mcp.targets.sse",
 }
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
-# What a compiled expression is unpickled with.
-OF_EXPRESSIONS: Final = ("headgate.expr.transport",)
+# RE2, for patterns of matches and expressions.
+PATTERNS: Final = "re2"
+# What a compiled expression is unpickled with, and what its patterns are compiled with.
+OF_EXPRESSIONS: Final = ("headgate.expr.transport", PATTERNS)
 
 
 def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str, ...]:
@@ -70,12 +74,14 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     # Most routes share their policies, and many their backends: each is looked at once.
     backends: dict[int, Backend] = {}
     policies: dict[int, GatewayPolicies | BackendPolicies] = {}
+    patterns = False
     for bind in gateway.binds:
         for listener in bind.listeners:
             policies[id(listener.policies)] = listener.policies
             earlier = known.get(listener.key, ())
             changed = (listener.routes[hunk.j1 : hunk.j2] for hunk in hunks(earlier, listener.routes, is_))
             for route in chain.from_iterable(changed):
+                patterns = patterns or has_pattern(route)
                 policies[id(route.policies)] = route.policies
                 for choice in route.backends:
                     backends[id(choice.backend)] = choice.backend
@@ -89,6 +95,18 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
         if isinstance(backend, McpBackend):
             found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
             found.update((GUARDRAILS,) if backend.guardrails else ())
+    if patterns:
+        found.add(PATTERNS)
     if gateway.expressions:
         found.update(OF_EXPRESSIONS)
     return tuple(sorted(found))
+
+
+def has_pattern(route: Route) -> bool:
+    """Tell whether a match of a route is a regular expression."""
+    for match in route.matches:
+        if match.path.kind == "regex":
+            return True
+        if (match.headers or match.query) and any(one.kind == "regex" for one in (*match.headers, *match.query)):
+            return True
+    return False

@@ -8,11 +8,13 @@ from typing import Final
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
+from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
 from headgate.pipeline.proxies import proxy_selector
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
+from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, TCP
@@ -136,3 +138,8 @@ class Endpoints:
     def forget_previous(self) -> None:
         """Release the states of endpoints that no backend names any more."""
         self._previous = {}
+
+
+def client_of(pools: Pools, endpoint: Endpoint, kind: str = "Policy", subtype: str = "Http") -> HttpClient:
+    """Return a client that calls an endpoint through its pool. kind, subtype: labels of its calls in metrics."""
+    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype))

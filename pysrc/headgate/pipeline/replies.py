@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from headgate.policy import identity
+from headgate.policy import refusals
 from headgate_engine.context.request import Reply
 
 
@@ -71,9 +71,9 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
     ("directResponse", NO_BODY, "`bodyExpression` has no value"),
-    ("jwtAuth", ReplyRow(401, identity.UNAUTHORIZED.decode(), identity.REASON), "no token, or one that does not count"),
-    ("apiKey", ReplyRow(401, identity.NO_API_KEY, "APIKeyAuth"), "no key"),
-    ("apiKey", ReplyRow(401, identity.BAD_API_KEY, "APIKeyAuth"), "an unknown key, or several"),
+    ("jwtAuth", ReplyRow(401, refusals.UNAUTHORIZED.decode(), refusals.REASON), "no token, or one that does not count"),
+    ("apiKey", ReplyRow(401, refusals.NO_API_KEY, "APIKeyAuth"), "no key"),
+    ("apiKey", ReplyRow(401, refusals.BAD_API_KEY, "APIKeyAuth"), "an unknown key, or several"),
     ("backendAuth", ReplyRow(500, "backend authentication failed", "Internal"), "a credential cannot be had"),
     (
         "backendAuth",
@@ -91,9 +91,9 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
         ReplyRow(500, "oidc failure: the token exchange failed", "Oidc"),
         "what the provider answers cannot be used",
     ),
-    ("basicAuth", ReplyRow(401, identity.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
-    ("basicAuth", ReplyRow(401, identity.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
-    ("basicAuth", ReplyRow(429, identity.TOO_MANY_LOGINS, "BasicAuth"), "too many passwords wait; with `retry-after`"),
+    ("basicAuth", ReplyRow(401, refusals.NO_BASIC, "BasicAuth"), "no credentials; 407 where they are for a proxy"),
+    ("basicAuth", ReplyRow(401, refusals.BAD_BASIC, "BasicAuth"), "credentials that do not count"),
+    ("basicAuth", ReplyRow(429, refusals.TOO_MANY_LOGINS, "BasicAuth"), "too many passwords wait; with `retry-after`"),
 )
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",

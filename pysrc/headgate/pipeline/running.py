@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from operator import is_
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headgate.backend.contract import BackendCall
-from headgate.backend.mcp.relay import Relay
 from headgate.document.hunks import hunks
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.bind import Bind
@@ -20,14 +20,15 @@ from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
+from headgate.pipeline.cloud import CloudCredentials
 from headgate.pipeline.keys import KeyStores
-from headgate.pipeline.pools import Endpoints, Pools
+from headgate.pipeline.pools import Endpoints, Pools, client_of
 from headgate.pipeline.replies import engine_replies
 from headgate.policy.claims import RouteClaims
-from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate_engine.context.headers import hide_headers
 from headgate_engine.expr.program import Program
+from headgate_engine.link.client import HttpClient
 from headgate_engine.link.worker import Worker
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.log.access import AccessLogFormat
@@ -36,6 +37,7 @@ from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
 
 if TYPE_CHECKING:
+    from headgate.backend.mcp.relay import Relay
     from headgate.crypto.sealed import Sealer
     from headgate.pipeline.mcp import McpHandlers
 
@@ -126,8 +128,10 @@ class RunningConfiguration:
             worker, gateway, self.resolver, None if previous is None else previous.channels
         )
         self.keys: KeyStores = KeyStores(worker, self.pools, None if previous is None else previous.keys)
-        earlier = None if previous is None else previous.credentials
-        self.credentials: CredentialStore = CredentialStore(worker.spawn, earlier)
+        self.client: Callable[..., HttpClient] = partial(client_of, self.pools)
+        self.credentials: CloudCredentials = CloudCredentials(
+            worker, self.client, None if previous is None else previous.credentials
+        )
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self.listeners: dict[str, CompiledListener] = {}

@@ -7,12 +7,10 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
-from headgate.crypto.sealed import Sealer
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.frontend import MAX_MODEL_RESPONSE_BYTES
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.policy.claims import RouteClaims
-from headgate.policy.key_sets import KeyStore
 from headgate.telemetry.metrics import series_key
 from headgate_engine.expr.program import Program
 from headgate_engine.link.client import HttpClient
@@ -21,9 +19,11 @@ from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
+    from headgate.crypto.sealed import Sealer
     from headgate.expr.custom import CustomFunctions
     from headgate.ir.policies import BackendPolicies
     from headgate.policy.cloud.store import CredentialStore
+    from headgate.policy.key_sets import KeyStore
     from headgate_engine.link.grpc_call import GrpcCaller
     from headgate_engine.plan.step import Step
 
@@ -40,10 +40,10 @@ class Environment:
     the same for a model's answer. `keys`: returns the keys of a source, which survive reloads. `client(endpoint,
     kind="Policy", subtype="Http")`: returns the HTTP client for an endpoint, whose calls are counted under these
     labels. `spawn(name, coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all
-    workers and replicas share. `credentials`: the cloud credentials. `wanted`: the parts of LLM requests and responses
-    that expressions compiled so far read. `claims`: the resources of the plan that is being compiled. `programs`:
-    precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC calls to an
-    endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
+    workers and replicas share. `credentials`: returns the cloud credentials. `wanted`: the parts of LLM requests and
+    responses that expressions compiled so far read. `claims`: the resources of the plan that is being compiled.
+    `programs`: precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC calls
+    to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
     `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
     policies that are being compiled.
     """
@@ -55,7 +55,7 @@ class Environment:
     spawn: Callable[..., asyncio.Task[None]]
     functions: Callable[[], CustomFunctions] = dict
     sealer: Callable[[str], Sealer] | None = None
-    credentials: CredentialStore | None = None
+    credentials: Callable[[], CredentialStore] | None = None
     wanted: CaptureOptions = field(default_factory=CaptureOptions)
     claims: RouteClaims = field(default_factory=RouteClaims)
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)

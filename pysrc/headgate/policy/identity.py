@@ -17,19 +17,21 @@ from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
 from headgate.policy.location import compile_location
+from headgate.policy.refusals import (
+    BAD_API_KEY,
+    BAD_BASIC,
+    NO_API_KEY,
+    NO_BASIC,
+    REASON,
+    TOO_MANY_LOGINS,
+    UNAUTHORIZED,
+)
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.steps.identity import ApiKeyStep, BasicStep, ChallengeStep, IdentityStep, JwtStep
 
-UNAUTHORIZED = b'{"error":"unauthorized","error_description":"JWT token required"}'
 JSON = (b"content-type", b"application/json")
 TEXT = (b"content-type", b"text/plain")
-REASON = "JwtAuth"
-NO_API_KEY = "api key authentication failure: no API Key found"
-BAD_API_KEY = "api key authentication failure: invalid credentials"
-NO_BASIC = "basic authentication failure: no basic authentication credentials found"
-BAD_BASIC = "basic authentication failure: invalid credentials"
-TOO_MANY_LOGINS = "basic authentication failure: too many logins under way"
 # A verified password is accepted for this long without another hash computation.
 REMEMBER_SECONDS = 60.0
 MAX_PASSWORD = 1024

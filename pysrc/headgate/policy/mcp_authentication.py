@@ -15,8 +15,9 @@ from headgate.dialect.oauth_answers import RequestError, server_metadata
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.policy.environment import Environment
-from headgate.policy.identity import JSON, REASON, UNAUTHORIZED, JwtPolicy
+from headgate.policy.identity import JSON, JwtPolicy
 from headgate.policy.mcp_answers import CALLBACK_PATH, Answers, Seals
+from headgate.policy.refusals import REASON, UNAUTHORIZED
 from headgate_engine.context.field_names import X_FORWARDED_PROTO
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.client import CallError

@@ -10,6 +10,7 @@ import signal
 import sys
 from typing import Final
 
+from headgate.admin.servers import preload
 from headgate.config.load import Loaded, Source
 from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
@@ -55,6 +56,7 @@ def serve(source: Source) -> int | Life:
     workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
     template = TemplateHandle(segment, folder, wake_descriptors(workers))
     template.modules = needed_modules(loaded.gateway)
+    preload(loaded.gateway.process)
     import_all(template.modules)
     worker = template.fork()
     if worker is not None:

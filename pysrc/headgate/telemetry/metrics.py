@@ -6,7 +6,6 @@ Source: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 
 from headgate.telemetry.families import FAMILIES, Family
 from headgate_engine.shared.histogram import HistogramValue, Sample
@@ -69,6 +68,8 @@ def _number(value: object) -> str:
 
 def _digits(value: object) -> str:
     """Return a number with all its digits and without an exponent."""
+    from decimal import Decimal  # loaded by who shows metrics
+
     text = f"{Decimal(repr(value)):f}"
     return text.removesuffix(".0")
 

@@ -41,7 +41,7 @@ def test_a_server_passes_it_over() -> None:
         return AdminResponse(200, b"ready\n")
 
     async def main() -> None:
-        server = WebServer((AdminRoute("GET", "/r", ready),), proxy_protocol=True)
+        server = WebServer(lambda: (AdminRoute("GET", "/r", ready),), proxy_protocol=True)
         await server.listen(("127.0.0.1",), 0)
 
         async def ask(*pieces: bytes) -> bytes:

@@ -34,7 +34,7 @@ def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path
         address = ListenAddress(text=f"unix:{path}", unix_path=str(path))
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(path))
-        server = WebServer(())
+        server = WebServer(tuple)
         await _listen(server, address)
         reader, writer = await asyncio.open_unix_connection(str(path))
         writer.write(b"GET /none HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
@@ -44,7 +44,7 @@ def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path
         path.unlink(missing_ok=True)
         path.write_text("somebody's")
         with pytest.raises(FileExistsError, match="is no socket"):
-            await _listen(WebServer(()), address)
+            await _listen(WebServer(tuple), address)
         assert path.read_text() == "somebody's"
 
     asyncio.run(main())
@@ -54,7 +54,7 @@ def test_a_head_must_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "HEAD_SECONDS", 0.05)
 
     async def main() -> None:
-        server = WebServer(())
+        server = WebServer(tuple)
         await server.listen(("127.0.0.1",), 0)
         reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
         writer.write(b"GET /none HTTP/1.1\r\nhost:")

@@ -62,7 +62,7 @@ def serve(test: Callable[[int], Awaitable[None]], *rows: AdminRoute) -> None:
             AdminRoute("POST", "/query", query),
             AdminRoute("GET", "/debug/query", query),
         )
-        server = WebServer((*rows, *usual), allowed=lambda: frozenset(("http://localhost:3000",)), check_host=True)
+        server = WebServer(lambda: (*rows, *usual), allowed=lambda: frozenset(("http://localhost:3000",)), check_host=True)
         await server.listen(("127.0.0.1",), 0)
         port = server._servers[0].sockets[0].getsockname()[1]
         async with asyncio.timeout(PATIENCE):
@@ -147,7 +147,7 @@ def test_a_stream_is_closed_when_its_client_has_gone() -> None:
         async def handler(_request: AdminRequest) -> AdminStream:
             return AdminStream(endless.run(), "text/plain", (), b".")
 
-        server = WebServer((AdminRoute("GET", "/endless", handler),))
+        server = WebServer(lambda: (AdminRoute("GET", "/endless", handler),))
         await server.listen(("127.0.0.1",), 0)
         reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
         writer.write(b"GET /endless HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -173,7 +173,7 @@ def test_a_client_that_closes_its_own_side_only_gets_the_rest() -> None:
 
             return AdminStream(pieces(), "text/plain", (), b".")
 
-        server = WebServer((AdminRoute("GET", "/s", handler),))
+        server = WebServer(lambda: (AdminRoute("GET", "/s", handler),))
         await server.listen(("127.0.0.1",), 0)
         reader, writer = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
         writer.write(b"GET /s HTTP/1.1\r\nhost: localhost\r\n\r\n")

@@ -14,7 +14,7 @@ import pytest
 
 from headgate.config.load import FileSource, TextSource, load
 from headgate.ir.gateway import Gateway
-from headgate.pipeline.modules import CREDENTIALS, needed_modules
+from headgate.pipeline.modules import CREDENTIALS, PATTERNS, needed_modules
 from headgate.server.transfer import store
 
 ROOT = Path(__file__).parents[3]
@@ -25,13 +25,13 @@ FILES = [path for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/gold
 CODE = """
 import asyncio, json, sys
 from headgate.config.load import TextSource, load
-from headgate.pipeline.modules import CREDENTIALS, needed_modules
+from headgate.pipeline.modules import needed_modules
 from headgate.server import dry_run, worker
 gateway = load(TextSource(sys.argv[1]), environ={}).gateway
 names = needed_modules(gateway)
 before = [name for name in names if name in sys.modules]
 errors = dry_run.dry_run(gateway)
-later = sorted(name for name in sys.modules if name.startswith(("headgate.policy.", "headgate.pipeline.")))
+later = sorted(name for name in sys.modules if name.startswith(("headgate.policy.", "headgate.pipeline.", "re2")))
 print(json.dumps([names, before, errors, later]))
 """
 HEAD = "gateways: {default: {port: 1}}\nroutes:\n- name: a\n  "
@@ -45,6 +45,14 @@ CASES = {
         PLAIN + "\nfrontendPolicies: {networkAuthorization: {rules: ['true']}}", ("headgate.policy.authorization",),
     ),
     "rules": (PLAIN + "\n  policies: {authorization: {rules: ['true']}}", ("headgate.policy.authorization",)),
+    "patterns": (HEAD + "matches: [{path: {regex: '/a+'}}]\n  backends: [{host: 'h:1'}]", ("re2",)),
+    "patterns of headers": (
+        HEAD + "matches: [{headers: [{name: a, value: {regex: 'a+'}}]}]\n  backends: [{host: 'h:1'}]", ("re2",),
+    ),
+    "health": (HEAD + "backends: [{host: 'h:1', policies: {health: {}}}]", ("headgate.policy.health",)),
+    "clouds": (
+        HEAD + "backends: [{host: 'h:1', policies: {backendAuth: {azure: {developerImplicit: {}}}}}]", ("headgate.policy.backend_auth",),
+    ),
     "mcp": (HEAD + "backends: [{mcp: {targets: [{name: t, stdio: {cmd: 'true'}}]}}]", ("headgate.pipeline.mcp",)),
     "llm": (HEAD + "backends: [{ai: {name: m, provider: {openAI: {}}}}]", ("headgate.pipeline.llm",)),
 }
@@ -57,8 +65,8 @@ def test_each_module_is_told_and_loaded_for_the_configuration_alone(name: str) -
     names, before, errors, later = json.loads(done.stdout)
     assert errors == []
     assert set(expected) <= set(names)
-    # Expressions are loaded by who checks them.
-    assert [one for one in before if "expr" not in one] == [], "nothing of it is loaded with the worker itself"
+    # Expressions and patterns are loaded by who checks them.
+    assert [one for one in before if "expr" not in one and one != PATTERNS] == [], "nothing of it is loaded with the worker itself"
     assert set(expected) <= set(later)
     # Targets and models may have credentials.
     assert {one for one in names if one.startswith("headgate.p")} - {CREDENTIALS} <= set(later)

@@ -16,7 +16,6 @@ from headgate.document.secret import REDACTED, Secret
 from headgate.errors import Problem
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.oidc import Oidc, ProviderEndpoints
-from headgate.policy.oidc_provider import parse_metadata
 
 COOKIE_SECRET: Final = "OIDC_COOKIE_SECRET"  # noqa: S105 (the name of the variable)
 KEY_DIGITS: Final = 64
@@ -112,6 +111,8 @@ def _discovery(context: Context, record: Record) -> DocumentSource | None:
         source = document_source.parse(context, record, "discovery")
         try:
             if source is not None and source.document is not None:
+                from headgate.policy.oidc_provider import parse_metadata  # loaded with the first document
+
                 parse_metadata(source.document, record["issuer"])
         except ValueError as error:
             context.fault(Problem.VALUE, record, "discovery", f"not a discovery document: {error}")

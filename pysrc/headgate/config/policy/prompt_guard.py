@@ -34,7 +34,6 @@ from headgate.ir.policy.prompt_guard import (
     Rejection,
     WebhookGuard,
 )
-from headgate_engine.guard.scan import Scanner
 
 Phase = Literal["request", "response"]
 KINDS: Final = (
@@ -166,6 +165,8 @@ def _regex(context: Context, record: Record) -> RegexGuard | None:
 
 def _check_pattern(context: Context, record: Record, rule: GuardRule) -> None:
     if rule.kind == "pattern":
+        from headgate_engine.guard.scan import Scanner  # loaded with the first pattern of a guard
+
         try:
             Scanner([("pattern", rule.text)])
         except ValueError as error:

@@ -9,27 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.policy import (
-    authorization,
-    buffer,
-    cors,
-    csrf,
-    delay,
-    direct_response,
-    ext_authz,
-    headers,
-    identity,
-    local_rate_limit,
-    mcp_authentication,
-    mirror,
-    oidc,
-    retry,
-    rewrite,
-    timeout,
-    transformation,
-)
 
 Parse = Callable[[Context, Record, str, str], Any]
 
@@ -48,46 +30,47 @@ class PolicyKind(NamedTuple):
     accumulate: bool = False
 
 
-def _record(parse: Callable[[Context, Record], Any]) -> Parse:
-    """Return the reader of a policy that is one map."""
+def _map(module: str, parse: str = "parse", dump: str = "dump") -> tuple[Parse, Callable[[Any], Any]]:
+    """Return how a policy that is one map is read and shown. Its module is loaded for the first one."""
 
     def read(context: Context, holder: Record, key: str, owner: str) -> Any:
         record = holder.get(key)
-        return None if record is None else parse(context, record)
+        return None if record is None else getattr(getattr(policy, module), parse)(context, record)
 
-    return read
+    return read, _shown(module, dump)
+
+
+def _shown(module: str, dump: str = "dump") -> Callable[[Any], Any]:
+    return lambda value: getattr(getattr(policy, module), dump)(value)
+
+
+def _rate_limits(context: Context, holder: Record, key: str, owner: str) -> Any:
+    return policy.local_rate_limit.parse(context, holder, key, owner)
 
 
 # In the order in which they run; the dump prints them so.
 KINDS: Final[tuple[PolicyKind, ...]] = (
-    PolicyKind("timeout", "timeout", _record(timeout.parse), timeout.dump),
-    PolicyKind("cors", "cors", _record(cors.parse), cors.dump, gateway=True),
-    PolicyKind("oidc", "oidc", _record(oidc.parse), oidc.dump, gateway=True),
-    PolicyKind("jwtAuth", "jwt", _record(identity.parse_jwt), identity.dump_jwt, gateway=True),
-    PolicyKind("mcpAuthentication", "mcp_auth", _record(mcp_authentication.parse), mcp_authentication.dump),
-    PolicyKind("basicAuth", "basic", _record(identity.parse_basic), identity.dump_basic, gateway=True),
-    PolicyKind("apiKey", "api_key", _record(identity.parse_api_key), identity.dump_api_key, gateway=True),
-    PolicyKind("extAuthz", "ext_authz", _record(ext_authz.parse), ext_authz.dump, gateway=True),
-    PolicyKind(
-        "authorization",
-        "authorization",
-        _record(authorization.parse),
-        authorization.dump,
-        gateway=True,
-        accumulate=True,
-    ),
-    PolicyKind("localRateLimit", "local_rate_limits", local_rate_limit.parse, local_rate_limit.dump),
-    PolicyKind("buffer", "buffer", _record(buffer.parse), buffer.dump),
-    PolicyKind("transformations", "transformations", _record(transformation.parse), transformation.dump, gateway=True),
-    PolicyKind("csrf", "csrf", _record(csrf.parse), csrf.dump),
-    PolicyKind("requestHeaderModifier", "request_headers", _record(headers.parse_request), headers.dump),
-    PolicyKind("urlRewrite", "rewrite", _record(rewrite.parse_rewrite), rewrite.dump),
-    PolicyKind("requestRedirect", "redirect", _record(rewrite.parse_redirect), rewrite.dump),
-    PolicyKind("delay", "delay", _record(delay.parse), delay.dump),
-    PolicyKind("requestMirror", "mirror", _record(mirror.parse), mirror.dump),
-    PolicyKind("directResponse", "direct_response", _record(direct_response.parse), direct_response.dump),
-    PolicyKind("retry", "retry", _record(retry.parse), retry.dump),
-    PolicyKind("responseHeaderModifier", "response_headers", _record(headers.parse_response), headers.dump),
+    PolicyKind("timeout", "timeout", *_map("timeout")),
+    PolicyKind("cors", "cors", *_map("cors"), gateway=True),
+    PolicyKind("oidc", "oidc", *_map("oidc"), gateway=True),
+    PolicyKind("jwtAuth", "jwt", *_map("identity", "parse_jwt", "dump_jwt"), gateway=True),
+    PolicyKind("mcpAuthentication", "mcp_auth", *_map("mcp_authentication")),
+    PolicyKind("basicAuth", "basic", *_map("identity", "parse_basic", "dump_basic"), gateway=True),
+    PolicyKind("apiKey", "api_key", *_map("identity", "parse_api_key", "dump_api_key"), gateway=True),
+    PolicyKind("extAuthz", "ext_authz", *_map("ext_authz"), gateway=True),
+    PolicyKind("authorization", "authorization", *_map("authorization"), gateway=True, accumulate=True),
+    PolicyKind("localRateLimit", "local_rate_limits", _rate_limits, _shown("local_rate_limit")),
+    PolicyKind("buffer", "buffer", *_map("buffer")),
+    PolicyKind("transformations", "transformations", *_map("transformation"), gateway=True),
+    PolicyKind("csrf", "csrf", *_map("csrf")),
+    PolicyKind("requestHeaderModifier", "request_headers", *_map("headers", "parse_request")),
+    PolicyKind("urlRewrite", "rewrite", *_map("rewrite", "parse_rewrite")),
+    PolicyKind("requestRedirect", "redirect", *_map("rewrite", "parse_redirect")),
+    PolicyKind("delay", "delay", *_map("delay")),
+    PolicyKind("requestMirror", "mirror", *_map("mirror")),
+    PolicyKind("directResponse", "direct_response", *_map("direct_response")),
+    PolicyKind("retry", "retry", *_map("retry")),
+    PolicyKind("responseHeaderModifier", "response_headers", *_map("headers", "parse_response")),
 )
 GATEWAY_KINDS: Final = tuple(kind for kind in KINDS if kind.gateway)
 BY_FIELD: Final = {kind.field: kind for kind in KINDS}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 from headgate.ir.policy.location import Location
 from headgate.ir.secret import SecretRef
+
+# The scope of tokens for Azure AI Foundry.
+FOUNDRY_SCOPE: Final = "https://ai.azure.com/.default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

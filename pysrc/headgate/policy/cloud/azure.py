@@ -21,7 +21,6 @@ from headgate.policy.cloud.calls import FORM, Calls
 from headgate.policy.cloud.refresher import CredentialError, Fetched
 
 OPENAI_SCOPE: Final = "https://cognitiveservices.azure.com/.default"
-FOUNDRY_SCOPE: Final = "https://ai.azure.com/.default"
 AUTHORITY: Final = "https://login.microsoftonline.com"
 IMDS: Final = "http://169.254.169.254"
 IMDS_VERSION: Final = "2018-02-01"

@@ -81,7 +81,7 @@ def compile_signature(auth: CloudAuth, env: Environment) -> Step | None:
 
 def _store(env: Environment) -> CredentialStore:
     assert env.credentials is not None
-    return env.credentials
+    return env.credentials()
 
 
 def _obtain(refresher: CredentialRefresher, location: CredentialLocation | None) -> Obtain:

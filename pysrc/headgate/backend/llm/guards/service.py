@@ -133,7 +133,7 @@ def _refresher(service: GuardService, env: Environment) -> CredentialRefresher |
     assert env.credentials is not None
     if isinstance(cloud, GcpAuth) and cloud.kind == "idToken" and cloud.audience is None:
         cloud = replace(cloud, audience=f"https://{service.places[0][0].host}")
-    return env.credentials.refresher(cloud)
+    return env.credentials().refresher(cloud)
 
 
 def encoded(payload: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Endpoints of the three servers that need no running gateway."""
+"""The readiness endpoint before the gateway is ready."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from headgate.admin.routes import readiness_rows
+from headgate.admin.readiness import readiness_rows
 from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse
 

@@ -1,0 +1,78 @@
+"""A plain HTTP file loads nothing of what only other configurations use, in any of the processes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tests.end_to_end.running import Gateway
+
+PLAIN = """
+gateways: {default: {port: {port}}}
+routes: [{name: all, backends: [{host: "127.0.0.1:{port}"}]}]
+"""
+LIMITED = """
+gateways: {default: {port: {port}}}
+routes: [{name: all, policies: {cors: {allowOrigins: ['*']}}, backends: [{host: "127.0.0.1:{port}"}]}]
+"""
+# What `python -v` writes of each module.
+IMPORTED = re.compile(r"^import '([^']+)' # ", re.MULTILINE)
+# Of packages that are for policies, providers, MCP, the operator or files of a kind: what a plain file needs all the same.
+# Whatever else is added to one of them must not be loaded by others.
+NEEDED = {
+    # The servers themselves. What they answer with is loaded for the first request, here for the one whether it is ready.
+    "headgate.admin": {
+        "expression_process", "mount_points", "origins", "proxy_protocol", "readiness", "running", "servers", "web",
+    },
+    # Workers relay calls of sessions to one another, whatever configuration each of them has.
+    "headgate.backend": {
+        "caller", "contract", "mcp", "mcp.failure", "mcp.relay", "mcp.replay", "mcp.resuming", "mcp.session",
+    },
+    "headgate.config": {
+        "backends", "check", "context", "frontend_settings", "known_routes", "load", "model_catalog", "pieces", "policy",
+        "policy.expression", "policy.table", "policy_values", "ports", "process_settings", "request_log", "rest", "routes",
+        "services", "source_reader", "standalone", "targeted", "tcp_routes", "tls_material", "tunnels", "ui_route",
+    },
+    "headgate.crypto": {"sealed"},
+    "headgate.dialect": {"llm", "llm.catalog", "mcp", "mcp.jsonrpc", "mcp.methods", "mcp.versions"},
+    "headgate.expr": {"faults"},
+    "headgate.pipeline": {
+        "channels", "claim_counts", "cloud", "compile", "http2_limits", "keys", "modules", "phases", "pools", "prices", "proxies",
+        "replies", "route_rules", "running", "slices", "steps", "tcp",
+    },
+    "headgate.policy": {"claims", "environment", "refusals", "retry"},
+    "headgate.trace": {"offer"},
+    "headgate_engine.guard": set(),
+    # What the log and the prices of tokens know of a request to a model.
+    "headgate_engine.llm": {"attempt", "content_capture", "estimate", "log_payload", "prices"},
+    "headgate_engine.mcp": {"sessions"},
+    "headgate_engine.profile": set(),
+    "headgate_engine.steps": {"authorization", "buffer", "conditional", "headers", "local_rate_limit"},
+    "headgate_engine.websocket": set(),
+}  # fmt: skip
+# Libraries, and large parts of Python's own, that only some configurations use.
+ABSENT = {
+    "boto3", "botocore", "celpy", "concurrent.futures.process", "cryptography", "decimal", "email", "google", "h2", "http.client",
+    "jwt", "multiprocessing", "orjson", "re2", "tempfile", "tokenizers", "urllib.request", "wsproto", "xml",
+}  # fmt: skip
+
+
+def loaded(running: Gateway) -> set[str]:
+    """Return the modules that the processes of a gateway have imported so far."""
+    return set(IMPORTED.findall(running.log()))
+
+
+def test_a_plain_file_loads_what_it_uses(gateway: Callable[..., Gateway]) -> None:
+    running = gateway(PLAIN, environment={"PYTHONVERBOSE": "1"})
+    found = loaded(running)
+    assert "headgate.pipeline.compile" in found
+    assert {one for one in found if one.split(".")[0] in ABSENT or one in ABSENT} == set()
+    for package, needed in NEEDED.items():
+        inside = {one.removeprefix(f"{package}.") for one in found if one.startswith(f"{package}.")}
+        # `shape` has the fields that there are: every file is checked against all of them.
+        more = {one for one in inside - needed if one.split(".")[0] != "shape"}
+        assert more == set(), f"{package}: a plain file loads more than it needs"
+        assert needed - inside == set(), f"{package}: these are no longer needed"
+    # The test would see it.
+    running.reload(LIMITED)
+    assert {"headgate.config.policy.cors", "headgate.policy.cors"} <= loaded(running)
