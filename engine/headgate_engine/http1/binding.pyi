@@ -26,12 +26,6 @@ class PythonCodec(Http1Codec):
     @property
     def unread(self) -> int:
         """Received bytes that no event has returned yet."""
-    @property
-    def held_memory(self) -> int:
-        """Bytes of memory that buffer input; 0 when idle."""
-    @property
-    def waits_for_continue(self) -> bool:
-        """True while the client waits for a 100 response before it sends its body."""
 
 def bench_parse(data: bytes, times: int) -> None:
     """Parse a request head `times` times, for bench/micro: without the cost of Python calls."""

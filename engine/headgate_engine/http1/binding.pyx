@@ -108,16 +108,6 @@ cdef class PythonCodec(Http1Codec):
         """Received bytes that no event has returned yet."""
         return self.buffered()
 
-    @property
-    def held_memory(self):
-        """Bytes of memory that buffer input; 0 when idle."""
-        return self.pending.capacity
-
-    @property
-    def waits_for_continue(self):
-        """True while the client waits for a 100 response before it sends its body."""
-        return self.continue_due
-
 
 def bench_parse(bytes data, int times):
     """Parse a request head `times` times, for bench/micro: without the cost of Python calls."""

@@ -22,7 +22,7 @@ cdef class PythonStream(ClientStream):
     cdef ResponseSink sink
     cdef MessageHead request
     cdef ByteBuffer body
-    cdef bint kept, refused, answered, paused
+    cdef bint kept, refused, answered
 
     cdef ResponseSink _leave(self)
 

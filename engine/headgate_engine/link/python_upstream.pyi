@@ -31,9 +31,6 @@ class PythonStream(ClientStream):
         """The body of the request."""
     @property
     def over(self) -> bool: ...
-    @property
-    def held_back(self) -> bool:
-        """The caller takes no more of the answer for now."""
     def respond(self, status: int, body: bytes = b"") -> None:
         """Answer the call; does nothing when it was given up."""
     def refuse(self) -> None:

@@ -114,11 +114,6 @@ cdef class PythonStream(ClientStream):
     def over(self):
         return self.connection is None
 
-    @property
-    def held_back(self):
-        """Whether the caller has paused the answer."""
-        return self.paused
-
     def respond(self, int status, bytes body=b""):
         """Answers the call. Does nothing if the caller has aborted it."""
         cdef MessageHead head
@@ -178,12 +173,11 @@ cdef class PythonStream(ClientStream):
     cdef bint unprocessed(self) noexcept:
         return self.refused
 
+    # respond() sends an answer at once and whole: there is no more to hold back.
     cdef int pause_response(self) except -1:
-        self.paused = True
         return 0
 
     cdef int resume_response(self) except -1:
-        self.paused = False
         return 0
 
     cdef int cancel(self) except -1:

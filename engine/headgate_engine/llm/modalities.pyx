@@ -29,9 +29,3 @@ cdef int take_gemini_parts(TokenUsage usage, UsagePeek peek) except -1:
         if parts is not None:
             take_parts(usage, parts)
     return 0
-
-
-def with_parts(TokenUsage usage not None, tuple parts not None):
-    """Python face of take_parts()."""
-    take_parts(usage, parts)
-    return usage

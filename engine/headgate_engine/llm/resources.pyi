@@ -46,6 +46,3 @@ class Resources:
     def default_provider(self) -> bytes | None: ...
     @property
     def shared_lists(self) -> bool: ...
-
-def session_renamed(body: bytes, model: str) -> bytes:
-    """Return the body of a realtime request (JSON or a form) with another model in its session."""

@@ -201,8 +201,3 @@ cdef bytes renamed(bytes body, str model):
         return body
     found["model"] = model
     return body[:start] + json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode() + body[stop:]
-
-
-def session_renamed(bytes body not None, str model not None):
-    """Python face of renamed()."""
-    return renamed(body, model)
