@@ -20,6 +20,10 @@ cdef class SecureTransport(Readable):
     cdef bint own_reads          # the worker reads the socket, the loop's transport does not
     cdef bint buffered           # the protocol is a BufferedProtocol
     cdef bint queued             # the loop's transport holds unsent bytes
+    cdef list unencrypted        # [bytes] that wait for later turns of the loop, and the end behind them; None: nothing does
+    cdef Py_ssize_t unencrypted_at, unencrypted_size       # how far the first one is done; bytes that are left of all
+    cdef bint turn_wanted        # the loop will call _go_on()
+    cdef bint output_ended       # by end_output()
     cdef Py_ssize_t answered     # bytes that the library has said by itself since then
     cdef bint closing, lost, ended
     cdef object high             # of write buffer limits
@@ -40,6 +44,9 @@ cdef class SecureTransport(Readable):
     cdef int _deliver(self, char* p, Py_ssize_t n) except -1
     cdef int _answer(self) except -1
     cdef int _encrypt(self, const char* p, Py_ssize_t n) except -1
+    cdef int _encrypt_now(self, const char* p, Py_ssize_t n) except -1
+    cdef int _go_on_later(self) except -1
+    cdef int _close_now(self) except -1
     cdef int _flush(self) except -1
     cdef int _send(self) except -1
     cdef int _peer_ended(self, int error) except -1

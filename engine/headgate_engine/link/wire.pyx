@@ -169,7 +169,7 @@ cdef class Wire(Readable):
                 return WRITE_FAILED
         if self.tls is not None:
             result = self.tls.write_out(out, tail, tail_len)
-            self.queued = self.tls.queued
+            self.queued = result == WRITE_QUEUED
             self.write_broken = result == WRITE_FAILED
             return result
         rest = _rest(out.data, out.length, tail, tail_len, sent)

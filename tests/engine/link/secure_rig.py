@@ -106,3 +106,63 @@ class Collected(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost.append(exc)
+
+
+class OwnBytes(asyncio.BufferedProtocol):
+    """A TLS transport over a connection that takes all that it is given, and counts it per turn of the loop.
+
+    `held`: bytes that the connection says it still holds.
+    """
+
+    def __init__(self, secure: SecureClient) -> None:
+        self.secure = secure
+        self.turns: list[int] = [0]
+        self.held = 0
+        self.paused = False
+        self.ends: list[str] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: Any = transport
+        self.secure.connection_made(self)
+        self._turn()
+
+    def _turn(self) -> None:
+        if not self.transport.is_closing():
+            self.turns.append(0)
+            asyncio.get_running_loop().call_soon(self._turn)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self.secure.get_buffer(sizehint)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.secure.buffer_updated(nbytes)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.secure.connection_lost(exc)
+
+    # What the secure transport calls.
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+    def write(self, data: bytes) -> None:
+        self.turns[-1] += len(data)
+        self.transport.write(data)
+        if self.held and not self.paused:
+            self.paused = True
+            self.secure.pause_writing()  # as loops do, within the call
+
+    def write_eof(self) -> None:
+        self.ends.append("half")
+
+    def get_write_buffer_size(self) -> int:
+        return self.held
+
+    def close(self) -> None:
+        self.ends.append("all")
+        self.transport.close()
+
+    def abort(self) -> None:
+        self.transport.abort()

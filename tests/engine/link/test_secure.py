@@ -9,7 +9,7 @@ import ssl
 
 import pytest
 from rig import GET, Rig, on_rig
-from tests.engine.link.secure_rig import Collected, Echo, SecureFront
+from tests.engine.link.secure_rig import Collected, Echo, OwnBytes, SecureFront
 from tests.engine.tls.tls_rig import OddClient, client, python_client
 
 from headgate_engine.link.handshake import SecureClient
@@ -143,6 +143,97 @@ async def test_a_client_that_does_not_read(rig: Rig) -> None:
     await rig.wait(lambda: "resumed" in states, "the queue is empty")
     assert states == ["paused", "queued", "resumed"]
     writer.close()
+
+
+class Told(Collected):
+    """Keeps what is said of the queue."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def pause_writing(self) -> None:
+        self.said.append("paused")
+
+    def resume_writing(self) -> None:
+        self.said.append("resumed")
+
+
+class Kept(Echo):
+    """Keeps what comes at the server."""
+
+    data = b""
+
+    def data_received(self, data: bytes) -> None:
+        Kept.data += data
+
+
+SLICE = 1 << 20
+
+
+async def own_bytes(rig: Rig) -> tuple[OwnBytes, Told]:
+    """A connection to a server that keeps what it gets."""
+    Kept.data = b""
+    front = await SecureFront(rig, Kept).start()
+    found = Told()
+    secure = SecureClient(client(), lambda: found, "a.test")
+    own = OwnBytes(secure)
+    await rig.loop.create_connection(lambda: own, "127.0.0.1", front.port)
+    await secure.opened()
+    return own, found
+
+
+@on_rig()
+async def test_a_long_write_is_encrypted_over_several_turns_of_the_loop(rig: Rig) -> None:
+    own, found = await own_bytes(rig)
+    own.turns = [0]
+    own.secure.write(BIG * 8 + b"end")
+    own.secure.write(b"behind it")
+    assert found.said == ["paused"]
+    assert own.secure.get_write_buffer_size() == 7 * SLICE + len(b"endbehind it")
+    await rig.wait(lambda: found.said == ["paused", "resumed"], "all of it is encrypted")
+    assert own.secure.get_write_buffer_size() == 0
+    assert sum(1 for size in own.turns if size > SLICE // 2) == 8
+    assert max(own.turns) < SLICE * 1.01
+    await rig.wait(lambda: Kept.data.endswith(b"behind it"), "it has come")
+    assert Kept.data == BIG * 8 + b"endbehind it"
+    own.secure.abort()
+
+
+@on_rig()
+async def test_a_long_write_waits_for_what_the_loop_has_not_sent(rig: Rig) -> None:
+    own, found = await own_bytes(rig)
+    own.held = 1
+    own.secure.write(BIG * 3)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert own.secure.get_write_buffer_size() == 2 * SLICE + 1
+    own.held = 0
+    own.secure.resume_writing()
+    await rig.wait(lambda: len(Kept.data) == 3 * SLICE, "the rest has come")
+    assert found.said == ["paused", "resumed"]
+    own.secure.abort()
+
+
+@on_rig()
+async def test_the_end_comes_behind_a_long_write(rig: Rig) -> None:
+    own, _ = await own_bytes(rig)
+    own.secure.write(BIG * 3)
+    own.secure.close()
+    own.secure.write(b"too late")
+    assert own.ends == []
+    await rig.wait(lambda: len(Kept.data) == 3 * SLICE, "all of it has come")
+    assert own.ends == ["all"]
+
+
+@on_rig()
+async def test_a_connection_that_is_lost_within_a_long_write(rig: Rig) -> None:
+    own, found = await own_bytes(rig)
+    own.secure.write(BIG * 3)
+    own.secure.abort()
+    assert own.secure.get_write_buffer_size() == 0
+    await rig.wait(lambda: found.lost, "it is over")
+    assert len(Kept.data) <= SLICE
 
 
 @on_rig()
