@@ -147,6 +147,8 @@ cdef class GeminiReader(EventReader):
             kind = text_or_none(shown, "mimeType")
             if kind.startswith("image/"):
                 out.image(f"data:{kind};base64,{text_or_none(shown, 'data')}")
+            elif kind.startswith("audio/"):
+                out.sound(kind, text_or_none(shown, "data"))
             else:
                 out.untold = True
         if "executableCode" in part:

@@ -139,6 +139,9 @@ cdef class GeminiWriter(Writer):
             return self._part(dumps({"inlineData": {"mimeType": head[5:], "data": data}}))
         return self._part(dumps({"fileData": {"mimeType": "image/png", "fileUri": url}}))
 
+    cdef int _sound(self, str media_type, str data) except -1:
+        return self._part(dumps({"inlineData": {"mimeType": media_type, "data": data}}))
+
     cdef int _cite(self, Citation citation) except -1:
         return self._cited(citation)
 

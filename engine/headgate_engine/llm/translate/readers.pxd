@@ -43,6 +43,7 @@ cdef str error_text(object error, str other)
 
 cdef class CompletionsReader(EventReader):
     cdef dict keys                       # index -> (id, key) of the tool call that writes there now
+    cdef dict signatures                 # id of a tool call that is to come -> signature of its thought
     cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
     cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
     cdef int _details(self, list details, bint texts) except -1

@@ -23,6 +23,8 @@ from headgate_engine.llm.translate.probs import chat_probs
 
 cdef object fast_loads = orjson.loads
 cdef object slow_loads = json.loads
+# Streamed sound of chat completions, which is `pcm16`, as Google names it: 16 bits, one channel.
+cdef str PCM16 = "audio/L16;codec=pcm;rate=24000"
 
 PROVIDER_ERROR = "the provider reports an error"
 CUT = "the provider's stream ended before its reply was complete"
@@ -241,6 +243,7 @@ cdef class CompletionsReader(EventReader):
     def __cinit__(self):
         self.keys = {}
         self.unnamed = {}
+        self.signatures = {}
         self.peek = delta_peek("completions")
 
     cdef bint _first(self, const char* data) noexcept:
@@ -314,8 +317,12 @@ cdef class CompletionsReader(EventReader):
         return 0
 
     cdef int _beside(self, dict delta) except -1:
-        """What stands beside the text: pictures and citations."""
+        """What stands beside the text: pictures, sound and citations."""
         cdef Writer out = self.writer
+        if "audio" in delta:
+            audio = an_object(delta, "audio")
+            out.sound(PCM16, text_or_none(audio, "data"))
+            out.text(text_or_none(audio, "transcript"))
         if "images" in delta:
             for image in a_list(delta, "images") or ():
                 out.image(text_or_none(image.get("image_url") if isinstance(image, dict) else None, "url"))
@@ -350,6 +357,9 @@ cdef class CompletionsReader(EventReader):
                 if form == "openai-responses-v1":
                     # headgate.dialect.llm.idents.sealed()
                     out.redacted(f"headgate_sealed:{text_or_none(one, 'id')}:{text_or_none(one, 'data')}")
+                elif form == "google-gemini-v1":
+                    # Of the thought that led to the call with this id.
+                    self.signatures[text_or_none(one, "id")] = text_or_none(one, "data")
                 elif (not form or form == "anthropic-claude-v1") and text_or_none(one, "data"):
                     out.redacted(text_or_none(one, "data"))
                 continue
@@ -386,7 +396,9 @@ cdef class CompletionsReader(EventReader):
                 name, arguments = a_text(custom, "name"), a_text(custom, "input")
         if type(index) is not int:
             index = position
-        if "extra_content" in call:
+        if id and id in self.signatures:
+            id = f"{id}__thought__{self.signatures[id]}"
+        elif "extra_content" in call:
             id = signed_id(call, id or f"call_{self.writer.ident}_{index}")
         known = self.keys.get(index)
         if known is not None and name and id and known[0] != id:

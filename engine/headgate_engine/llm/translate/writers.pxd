@@ -47,7 +47,7 @@ cdef class Writer:
     cdef bint refused                    # a refusal was written
     cdef bint ending                     # what is open ends because the reply does
     cdef bint signed                     # the thought being written has its signature: the next one is another
-    cdef public bint untold              # a picture was left out: the client's format has no place for one
+    cdef public bint untold              # something was left out: the client's format has no place for it
     cdef public object customs           # names of the client's custom tools; None: it has none
     cdef bint tells_customs              # the client's format has calls of custom tools
     cdef public bint probs_wanted        # the client wants log probabilities: events are looked at for them
@@ -69,6 +69,7 @@ cdef class Writer:
     cdef int ran(self, RanTool tool) except -1         # the vendor has run it; None: nothing
     cdef int probs(self, list tokens) except -1         # log probabilities of text that was written (probs.pyi)
     cdef int image(self, str url) except -1             # url: a data URL, as a rule
+    cdef int sound(self, str media_type, str data) except -1    # data: Base64 of a piece that can be played
     # key: whatever the provider tells its tool calls apart by. False: that key is open already.
     cdef bint tool(self, object key, str id, str name) except -1
     # The same for a call of a custom tool. Its arguments are free text.
@@ -91,6 +92,7 @@ cdef class Writer:
     cdef int _ran(self, RanTool tool) except -1
     cdef int _probs(self, list tokens) except -1
     cdef int _image(self, str url) except -1
+    cdef int _sound(self, str media_type, str data) except -1
     cdef int _close_block(self) except -1                          # the one being written, if any
     cdef int _end_block(self) except -1                            # the provider has ended it
     cdef int _open_tool(self, OpenTool tool) except -1
@@ -115,6 +117,7 @@ cdef class CompletionsWriter(Writer):
     cdef bint one_signed                 # `reasoning_signature` was told
     cdef ByteBuffer call                 # a piece of a tool call, for the time of writing it
     cdef Py_ssize_t images               # that were told
+    cdef object sound_of                 # sound_of(media_type, data): as the client wants it, None: it cannot be
     cdef list thoughts                   # pieces of the thought being told, for its block when the signature comes
     cdef bytes head
     cdef int _delta(self, bytes member, const char* p, Py_ssize_t n) except -1

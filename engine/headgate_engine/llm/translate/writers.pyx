@@ -19,6 +19,8 @@ from headgate_engine.llm.translate.evidence import chat_annotation
 
 cdef object fast_dumps = orjson.dumps
 cdef object slow_dumps = json.dumps
+# Names of tools of vendors that run code.
+cdef frozenset CODE = frozenset(("code_execution", "bash_code_execution"))
 cdef str LATE = "arguments of a tool call that had ended"
 
 
@@ -224,6 +226,13 @@ cdef class Writer:
         self.spoke = True
         return self._image(url)
 
+    cdef int sound(self, str media_type, str data) except -1:
+        if not data:
+            return 0
+        self._ensure_started()
+        self.spoke = True
+        return self._sound(media_type, data)
+
     cdef bint tool(self, object key, str id, str name) except -1:
         return self._tool(key, id, name, False)
 
@@ -354,12 +363,19 @@ cdef class Writer:
         return 0
 
     cdef int _ran(self, RanTool tool) except -1:
+        # Of a search the citations are told.
+        if tool.name in CODE:
+            self.untold = True
         return 0
 
     cdef int _probs(self, list tokens) except -1:
         return 0
 
     cdef int _image(self, str url) except -1:
+        self.untold = True
+        return 0
+
+    cdef int _sound(self, str media_type, str data) except -1:
         self.untold = True
         return 0
 
@@ -397,6 +413,7 @@ cdef class CompletionsWriter(Writer):
 
     cdef int configure(self, dict extra) except -1:
         self.include_usage = bool(extra.get("include_usage"))
+        self.sound_of = extra.get("sound_of")
         self.thoughts = []
         self.call = ByteBuffer()
         return 0
@@ -461,6 +478,15 @@ cdef class CompletionsWriter(Writer):
         cdef bytes told = dumps([{"type": "image_url", "image_url": {"url": url}, "index": self.images}])
         self.images += 1
         return self._delta(b'"images":', told, len(told))
+
+    cdef int _sound(self, str media_type, str data) except -1:
+        cdef bytes told
+        made = None if self.sound_of is None else self.sound_of(media_type, data)
+        if made is None:
+            self.untold = True
+            return 0
+        told = dumps({"id": "audio_" + self.ident, "data": made})
+        return self._delta(b'"audio":', told, len(told))
 
     cdef int _open_tool(self, OpenTool tool) except -1:
         cdef str kind = "custom" if tool.custom else "function"

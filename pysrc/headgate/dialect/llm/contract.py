@@ -129,9 +129,9 @@ class TranslatedRequest:
     stream wants the usage chunk. `echo` has the parts of the request that a reply repeats. `choices` tells how often
     the request has to be sent, each time for one choice of the answer. `others` are the bodies of further requests to
     the same path, for what the provider does not take at once: the client's reply is made of all. `probs` means that
-    the client wants log probabilities, `customs` are the names of its custom tools, `seals` means that one of Responses
-    wants the encrypted content of thoughts. `untold` is set by a reply that says something for which the client's
-    format has no place. `created` (Unix time) and `ident`
+    the client wants log probabilities, `customs` are the names of its custom tools, `sound` is the format in which it
+    wants sound ("": none), `seals` means that one of Responses wants the encrypted content of thoughts. `untold`
+    is set by a reply that says something for which the client's format has no place. `created` (Unix time) and `ident`
     (hex digits) are used in replies for which the provider gives neither. The caller sets `response_headers` before
     reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
     """
@@ -148,6 +148,7 @@ class TranslatedRequest:
     choices: int = 1
     probs: bool = False
     customs: frozenset[str] = frozenset()
+    sound: str = ""
     seals: bool = False
     untold: bool = False
     created: int = field(default_factory=lambda: int(time.time()))

@@ -61,7 +61,8 @@ What holds for all pairs:
   in messages, parts and tools of chat completions reach Messages and Converse.
 - What OpenAI has encrypted of its thoughts (`encrypted_content`) reaches clients of other formats as redacted thinking,
   and goes back to OpenAI only. Clients of Responses that include `reasoning.encrypted_content` get Claude's signatures
-  as such content, and Claude gets them back. `reasoning_details` of OpenRouter are read, in answers and in histories.
+  as such content, and Claude gets them back. `reasoning_details` of OpenRouter are read, in answers and in histories,
+  and written for clients of Gemini: signatures go back to OpenRouter's models of the vendor that made them.
 - The signature of a Gemini thought travels behind `__thought__` in the id of the tool call that it led to. Only Gemini
   gets it back.
 - Tools that the vendor ran itself (web search, code execution) are not calls for the client to make. What they did and
@@ -81,8 +82,9 @@ What holds for all pairs:
   a message of the user behind the results. Errors of tools are told to Messages, Converse, Gemini and Responses.
 - Log probabilities of tokens are told where both formats have a place for them, and the client wants them.
 - Pictures that a model makes are `images` of a message in chat completions (as OpenRouter and LiteLLM have them), parts
-  in Gemini and `image_generation_call` in Responses. What an answer says and the client's format cannot is told as
-  `answer`, in the header of whole answers and in the metric.
+  in Gemini and `image_generation_call` in Responses. Sound is `audio` of a message or a delta in chat completions, and
+  parts of PCM in Gemini; chat clients get it from Gemini as `pcm16` or `wav`, other formats are refused. What an answer
+  says and the client's format cannot is told as `answer`, in the header of whole answers and in the metric.
 - Several choices of an answer (`n`, `candidateCount`) are asked for in one request where the provider can make them.
   Where it cannot, and for streams, the request is sent once for each, 8 times at most and all at once: tokens of all
   calls are added up, streams come as one with the index of each choice, and one failure is the answer. So are requests

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from headgate.dialect.llm import choices, custom_tools, faults, replies, sayable
+from headgate.dialect.llm import choices, custom_tools, faults, replies, sayable, sound
 from headgate.dialect.llm.contract import (
     Format,
     Framing,
@@ -123,6 +123,7 @@ class Converter:
             asked.choices = choices.asked_for(self.client, self.upstream, body, asked, options.vendor)
             asked.probs = wants_probs(self.client, body)
             asked.customs = custom_tools.named(self.client, body)
+            asked.sound = sound.wanted(self.client, self.upstream, body)
             lost = sayable.lost(self.client, self.upstream, body, asked.model)
             if lost:
                 asked.dropped = tuple(dict.fromkeys((*lost, *asked.dropped)))

@@ -10,6 +10,9 @@ from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.evidence import Citation, RanTool
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
+# Names of tools of vendors that run code.
+CODE = frozenset({"code_execution", "bash_code_execution"})
+
 
 class Text(NamedTuple):
     """Text of the reply, with citations by the places of their characters in all of its texts."""
@@ -55,7 +58,14 @@ class Image(NamedTuple):
     url: str
 
 
-Part = Text | Image | Refusal | Thinking | RedactedThinking | ToolCall | RanTool
+class Sound(NamedTuple):
+    """Sound that the model has made, in Base64."""
+
+    media_type: str
+    data: str
+
+
+Part = Text | Image | Sound | Refusal | Thinking | RedactedThinking | ToolCall | RanTool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,6 +112,14 @@ class Said:
     def images(self) -> list[Image]:
         """Return the pictures."""
         return [part for part in self.parts if isinstance(part, Image)]
+
+    def sounds(self) -> list[Sound]:
+        """Return the sounds."""
+        return [part for part in self.parts if isinstance(part, Sound)]
+
+    def ran_code(self) -> bool:
+        """Return whether the vendor has run code."""
+        return any(isinstance(part, RanTool) and part.name in CODE for part in self.parts)
 
     def calls(self) -> list[ToolCall]:
         """Return the tool calls."""

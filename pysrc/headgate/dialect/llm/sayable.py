@@ -27,12 +27,12 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("mgv", "stop top_k"),
         ("mr", "parallel_tool_calls user"),
         ("g", "presence_penalty frequency_penalty seed thinking_config cachedContent cached_content safetySettings "
-              "labels"),
+              "labels modalities audio"),
         ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
               "messages[].content[].image_url.detail tools[].function.strict"),
         ("gr", "logprobs top_logprobs"),
         ("mgr", "web_search_options"),
-        ("", "logit_bias modalities audio prediction moderation prompt_cache_options "
+        ("", "logit_bias prediction moderation prompt_cache_options "
              "messages[].name messages[].audio"),
         ("mv", "messages[].cache_control messages[].content[].cache_control tools[].cache_control "
                "tools[].function.cache_control"),
@@ -69,8 +69,9 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("c", "generationConfig.presencePenalty generationConfig.frequencyPenalty generationConfig.seed"),
         ("cmv", "generationConfig.stopSequences"),
         ("cr", "generationConfig.responseLogprobs generationConfig.logprobs"),
-        ("", "generationConfig.responseModalities generationConfig.speechConfig generationConfig.mediaResolution "
-             "generationConfig.audioTimestamp generationConfig.imageConfig generationConfig.routingConfig"),
+        ("c", "generationConfig.responseModalities generationConfig.speechConfig"),
+        ("", "generationConfig.mediaResolution generationConfig.audioTimestamp generationConfig.imageConfig "
+             "generationConfig.routingConfig"),
     ),
     "text": (
         ("cmrgv", "model prompt max_tokens temperature top_p stream stream_options echo n"),
@@ -125,7 +126,8 @@ _FOUND: Final = frozenset((
     "messages[].reasoning_content", "messages[].thinking_blocks", "messages[].reasoning_details",
     "messages[].annotations", "messages[].images", "messages[].content[].citations", "input[].content[].annotations",
     "contents[].parts[]", "contents[].thinking_blocks", "generationConfig.thinkingConfig",
-    "generationConfig.temperature", "generationConfig.topP", "toolConfig", "answer", "tools[].custom.format",
+    "generationConfig.temperature", "generationConfig.topP", "generationConfig.speechConfig.voiceConfig", "audio.voice",
+    "toolConfig", "answer", "tools[].custom.format",
     "tools[].format", "tools[].container", "tools[].user_location", "tools[].search_context_size", "tools[].max_uses",
     "tools[].allowed_domains", "tools[].blocked_domains", "web_search_options.search_context_size",
     "web_search_options.user_location", "tools[].googleSearch",

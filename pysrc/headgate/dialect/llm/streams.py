@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from headgate.dialect.llm.contract import Framing, Json, TranslatedRequest
 from headgate.dialect.llm.idents import wrapped
+from headgate.dialect.llm.sound import piece_for_chat
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
 from headgate_engine.llm.translate.converter import StreamConverter
@@ -39,7 +40,7 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
     model = asked.requested or asked.model
     extra: Json = {}
     if client == "completions":
-        extra = {"include_usage": asked.include_usage}
+        extra = {"include_usage": asked.include_usage, "sound_of": piece_for_chat if asked.sound == "pcm16" else None}
     elif client == "text":
         extra = {"include_usage": asked.include_usage, **asked.echo}
     elif client == "gemini":

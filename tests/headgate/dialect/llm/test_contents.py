@@ -345,13 +345,15 @@ SAID = {
     "response thoughts": Said("responses", *response_answer(
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": MARK}),
         carried="cmg", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
+    "chat sound": Said("completions", *chat_answer(audio={"id": "audio_1", "data": RAW, "transcript": "", "expires_at": 1}),
+                       carried="g", untold=True),
     "gemini image": Said("gemini", *gemini_answer(INLINE), carried="cr", untold=True),
     "gemini sound": Said(
         "gemini", *gemini_answer({"inlineData": {"mimeType": "audio/L16", "data": RAW}}), carried="", untold=True),
     "gemini probabilities": Said("gemini", *gemini_answer(logprobsResult=GOOGLE_PROBS), carried="crt"),
     "gemini code": Said("gemini", *gemini_answer(
         {"executableCode": {"language": "PYTHON", "code": MARK}},
-        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}), carried="mr"),
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}), carried="mr", untold=True),
     "response image": Said("responses", *response_answer(DRAWN), carried="cg", untold=True),
     "response probabilities": Said("responses", *response_answer(probs=[PROB]), carried="cgt"),
 }  # fmt: skip

@@ -79,6 +79,7 @@ VALUES: dict[str, Any] = {
     "normalize": True, "truncate": "START", "auto_truncate": False, "task_type": "CLASSIFICATION", "title": "t",
     "return_documents": True, "top_n": 1, "max_tokens_per_doc": 9, "query": "p", "documents": ["c"],
     "tool_choice.disable_parallel_tool_use": True, "messages[].content[].is_error": True,
+    "modalities": ["text", "audio"], "audio": {"voice": "Kore", "format": "pcm16"},
     "prompt": "ho", "prompt_cache_retention": "24h", "verbosity": "low", "store": True, "tools[].strict": True, "tools[].function.strict": True, "text.verbosity": "low",
     "input[].content[].detail": "high", "messages[].content[].image_url.detail": "high",
 }  # fmt: skip
@@ -95,6 +96,8 @@ GIVEN = {
     ("gemini", "generationConfig.presencePenalty"): 0.5, ("gemini", "generationConfig.frequencyPenalty"): 0.5,
     ("gemini", "generationConfig.seed"): 3, ("gemini", "generationConfig.candidateCount"): 2,
     ("gemini", "generationConfig.responseLogprobs"): True, ("gemini", "generationConfig.logprobs"): 2, ("gemini", "generationConfig.stopSequences"): ["x"],
+    ("gemini", "generationConfig.responseModalities"): ["AUDIO"],
+    ("gemini", "generationConfig.speechConfig"): {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Kore"}}},
     ("text", "best_of"): 3, ("text", "logprobs"): 2, ("text", "logit_bias"): {"1": 2},
     ("responses", "input"): "ho", ("embeddings", "input"): "ho",
 }  # fmt: skip

@@ -7,12 +7,14 @@ from typing import Any
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.idents import THOUGHT, sealed, signature_in
+from headgate.dialect.llm.reasoning_details import signatures_in
 from headgate.dialect.llm.said import (
     Image,
     Part,
     RedactedThinking,
     Refusal,
     Said,
+    Sound,
     Text,
     Thinking,
     ToolCall,
@@ -22,6 +24,7 @@ from headgate.dialect.llm.said import (
     garbage,
     told,
 )
+from headgate.dialect.llm.sound import PCM16, for_chat
 from headgate_engine.llm.translate.counts import completions_usage
 from headgate_engine.llm.translate.evidence import chat_annotation, url_annotation
 from headgate_engine.llm.translate.free_input import free_text
@@ -51,13 +54,18 @@ def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
     message = {} if cut else a_dict(choice.get("message"), f"choices[{at}].message")
     said = Said(stop=read_stop("completions", choice.get("finish_reason")))
     thinking = message.get("reasoning_content") or message.get("reasoning")
+    details = a_list(message.get("reasoning_details"), "message.reasoning_details")
     if blocks := a_list(message.get("thinking_blocks"), "message.thinking_blocks"):
         said.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]
-    elif details := a_list(message.get("reasoning_details"), "message.reasoning_details"):
+    elif details:
         said.parts += [part for one in details if (part := _detail(a_dict(one, "a reasoning detail"))) is not None]
     elif isinstance(thinking, str) and thinking:
         said.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
-    if text := _text(message.get("content")):
+    heard: Json = message["audio"] if isinstance(message.get("audio"), dict) else {}
+    if told(heard.get("data")):
+        # The gateway asks for `pcm16` alone.
+        said.parts.append(Sound(PCM16, heard["data"]))
+    if text := _text(message.get("content")) or told(heard.get("transcript")):
         noted = a_list(message.get("annotations"), "message.annotations")
         found = [one for one in (url_annotation(note, 0) for note in noted) if one is not None]
         said.parts.append(Text(text, tuple(found)))
@@ -67,10 +75,15 @@ def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
         url = shown.get("image_url") if isinstance(shown, dict) else None
         if isinstance(url, dict) and told(url.get("url")):
             said.parts.append(Image(url["url"]))
+    signatures = signatures_in([one for one in details if isinstance(one, dict)])
     probs = choice.get("logprobs")
     said.probs = chat_probs(probs.get("content")) if isinstance(probs, dict) else []
     for position, call in enumerate(a_list(message.get("tool_calls"), "message.tool_calls")):
-        said.parts.append(_call(a_dict(call, f"tool_calls[{position}]"), position, asked))
+        made = _call(a_dict(call, f"tool_calls[{position}]"), position, asked)
+        if made.id in signatures:
+            # The client sends the id back, and with it what the vendor wants to see again.
+            made = made._replace(id=f"{made.id}{THOUGHT}{signatures[made.id]}")
+        said.parts.append(made)
     return said
 
 
@@ -130,9 +143,9 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "object": "chat.completion",
         "created": said.created or asked.created,
         "model": said.model or asked.model,
-        "choices": [_choice(one, index, asked.customs) for index, one in enumerate((said, *said.others))],
+        "choices": [_choice(one, index, asked) for index, one in enumerate((said, *said.others))],
     }
-    asked.untold = said.untold
+    asked.untold = any(one.untold for one in (said, *said.others))
     if said.usage is not None:
         out["usage"] = completions_usage_of(said.usage)
     if said.service_tier is not None:
@@ -140,7 +153,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
     return out
 
 
-def _choice(said: Said, index: int, customs: frozenset[str]) -> Json:
+def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
     text, calls = said.text(), said.calls()
     refusal = "".join(part.text for part in said.parts if isinstance(part, Refusal))
     message: Json = {"role": "assistant", "content": text or (None if calls or refusal else "")}
@@ -160,13 +173,26 @@ def _choice(said: Said, index: int, customs: frozenset[str]) -> Json:
         message["images"] = [
             {"type": "image_url", "image_url": {"url": one.url}, "index": at} for at, one in enumerate(shown)
         ]
+    if said.sounds():
+        _speak(message, said, asked)
+    said.untold = said.untold or said.ran_code()
     if calls:
-        message["tool_calls"] = [_tool_call(call, customs) for call in calls]
+        message["tool_calls"] = [_tool_call(call, asked.customs) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
     if said.probs:
         choice["logprobs"] = {"content": said.probs, "refusal": None}
     choice["finish_reason"] = write_stop("completions", said.ended())
     return choice
+
+
+def _speak(message: Json, said: Said, asked: TranslatedRequest) -> None:
+    """Set `audio` of a message. Nothing is kept of it, so that it has expired for other turns."""
+    data = for_chat(said.sounds(), asked.sound)
+    if data is None:
+        said.untold = True
+        return
+    message["content"] = message["content"] or None
+    message["audio"] = {"id": f"audio_{asked.ident}", "data": data, "expires_at": asked.created, "transcript": ""}
 
 
 def _thinking_block(part: Part) -> list[Json]:

@@ -10,6 +10,7 @@ from headgate.dialect.llm.said import (
     RedactedThinking,
     Refusal,
     Said,
+    Sound,
     Text,
     Thinking,
     ToolCall,
@@ -71,6 +72,8 @@ def _answer(said: Said, index: int) -> Json:
             parts += ran_parts(part)
         elif isinstance(part, Image):
             parts.append(_shown(part))
+        elif isinstance(part, Sound):
+            parts.append({"inlineData": {"mimeType": part.media_type, "data": part.data}})
         elif isinstance(part, RedactedThinking):
             parts.append({"text": "", "thought": True, "thoughtSignature": wrapped(part.data, redacted=True)})
         elif isinstance(part, Thinking):
@@ -131,6 +134,8 @@ def _candidate(said: Said, candidate: Json, names: _Names) -> None:
             shown = part["inlineData"]
             if told(shown.get("mimeType")).startswith("image/"):
                 said.parts.append(Image(f"data:{shown['mimeType']};base64,{told(shown.get('data'))}"))
+            elif told(shown.get("mimeType")).startswith("audio/"):
+                said.parts.append(Sound(shown["mimeType"], told(shown.get("data"))))
             else:
                 said.untold = True
         if isinstance(part.get("executableCode"), dict):

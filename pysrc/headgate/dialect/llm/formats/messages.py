@@ -10,6 +10,7 @@ from headgate.dialect.llm.said import (
     RedactedThinking,
     Refusal,
     Said,
+    Sound,
     Text,
     Thinking,
     ToolCall,
@@ -89,7 +90,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
             content.append({"type": "redacted_thinking", "data": part.data})
         elif isinstance(part, RanTool):
             content += messages_blocks(part, f"{asked.ident}_{len(content)}")
-        elif isinstance(part, Image):
+        elif isinstance(part, Image | Sound):
             said.untold = True
         elif isinstance(part, Text) and part.citations:
             cited = [messages_citation_of(one) for one in part.citations]

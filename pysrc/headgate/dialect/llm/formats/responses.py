@@ -11,6 +11,7 @@ from headgate.dialect.llm.said import (
     RedactedThinking,
     Refusal,
     Said,
+    Sound,
     Text,
     Thinking,
     ToolCall,
@@ -179,6 +180,8 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
                     "id": f"ig_{asked.ident}_{at}", "type": "image_generation_call", "status": "completed",
                     "result": data.data, "output_format": data.media_type.partition("/")[2],
                 })  # fmt: skip
+        elif isinstance(part, Sound):
+            said.untold = True
         elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}", asked.customs))
         elif isinstance(part, RanTool) and (item := responses_item(part, f"{asked.ident}_{at}")) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, vendor_tools
+from headgate.dialect.llm import content, custom_tools, efforts, fields, sound, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.sayable import Past
@@ -59,6 +59,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["toolConfig"] = {"functionCallingConfig": _choice(choice)}
     stream = bool(fields.flag(body, "stream"))
     config = _config(body, model)
+    sound.to_gemini(body, config, dropped)
     if config:
         out["generationConfig"] = config
     fields.copy(body, out, {"safetySettings": "safetySettings", "labels": "labels"})

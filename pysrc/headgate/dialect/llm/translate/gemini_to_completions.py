@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.dialect.llm import content, efforts, fields, idents, vendor_tools
+from headgate.dialect.llm import content, efforts, fields, history, idents, reasoning_details, sound, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.schemas import lower_types
@@ -18,7 +18,7 @@ DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
     "tools other than functions, except for `googleSearch` and `codeExecution` where the vendor has them, and what "
     "they did in earlier turns",
-    "`responseModalities`, `speechConfig`, `mediaResolution`",
+    "`responseModalities` and `speechConfig`, except to chat completions; `mediaResolution`",
     "thoughts of earlier turns without a signature that this gateway has told",
     "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
 )
@@ -50,6 +50,11 @@ def plain(holder: Json) -> Json:
     return {camel(name): value for name, value in holder.items()}
 
 
+def _plain_within(value: Any) -> Any:
+    """Return a value with the names of all of its objects in camelCase."""
+    return {camel(name): _plain_within(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
 def plainly(body: Json) -> Json:
     """Return a request with the names that the table knows in camelCase."""
     out = plain(body)
@@ -64,8 +69,9 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         raise Untranslatable("cachedContent", "is not known to the provider of this model")
     model = content.model_of(body, options.model)
     dropped: list[str] = []
+    routed = model if options.vendor == reasoning_details.OPENROUTER and not options.whole_ids else ""
     turns = _Contents(dropped, idents.WHOLE if options.whole_ids else idents.of_completions(options.vendor),
-                      rich=options.whole_ids)  # fmt: skip
+                      rich=options.whole_ids, routed=routed)  # fmt: skip
     config = fields.obj(body, "generationConfig") or {}
     out: Json = {"model": model, "messages": turns.messages}
     turns.system(body)
@@ -74,6 +80,8 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if not any(message["role"] != "system" for message in turns.messages):
         raise Untranslatable("contents", "must not be empty")
     _configure(config, out, options)
+    if not options.whole_ids:
+        sound.of_gemini(_plain_within(config), out, options.vendor not in history.STRICT, dropped)
     tools = _tools(body, dropped)
     if tools:
         out["tools"] = tools
@@ -102,7 +110,8 @@ class _Contents:
     """Collects messages.
 
     `rich`: on the way to a format whose results of tools have pictures and files. `waiting`: (name, id) of calls that
-    have no result yet, in order. `shown`: what results of this turn show, where they can only be text.
+    have no result yet, in order. `shown`: what results of this turn show, where they can only be text. `signatures`: of
+    thoughts that led to the calls of this turn, by their ids. `routed`: OpenRouter's model, "" for other vendors.
     """
 
     dropped: list[str]
@@ -112,6 +121,8 @@ class _Contents:
     waiting: list[tuple[str, str]] = field(default_factory=list)
     shown: list[Json] = field(default_factory=list)
     calls: int = 0
+    signatures: list[tuple[str, str]] = field(default_factory=list)
+    routed: str = ""
 
     def system(self, body: Json) -> None:
         for turn in _listed(body, "systemInstruction"):
@@ -164,6 +175,7 @@ class _Contents:
         thoughts: list[Json] = []
         calls: list[Json] = []
         thinking = ""
+        self.signatures.clear()
         for here, part in self.parts(turn, at):
             text = fields.text(part, "text", here)
             signature = fields.text(part, "thoughtSignature", here) or ""
@@ -188,7 +200,12 @@ class _Contents:
         if not said and not calls and not thoughts:
             return
         message: Json = {"role": "assistant", "content": said or None}
-        if thoughts:
+        details = reasoning_details.of_turn(self.routed, thoughts, self.signatures) if self.routed else []
+        if details:
+            message["reasoning_details"] = details
+            if len(reasoning_details.of_turn(self.routed, thoughts, [])) < len(thoughts):
+                self.dropped.append(Past(f"{at}.parts[]"))
+        elif thoughts:
             message["thinking_blocks"] = thoughts
         if calls:
             message["tool_calls"] = calls
@@ -201,6 +218,7 @@ class _Contents:
         self.calls += 1
         self.waiting.append((name, ident))
         if signature:
+            self.signatures.append((self.ids.fit(ident), signature))
             ident = f"{ident}{idents.THOUGHT}{signature}"
         arguments = content.dump_text(fields.obj(call, "args", at) or {})
         return {"id": self.ids.fit(ident), "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -240,8 +258,10 @@ def _inline(data: Json, at: str) -> Json:
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     if kind == "audio":
+        if (made := sound.as_wav(media_type, raw)) is not None:
+            return {"type": "input_audio", "input_audio": {"data": made, "format": "wav"}}
         if subtype not in AUDIO:
-            raise Untranslatable(f"{at}.mimeType", "audio must be wav or mp3")
+            raise Untranslatable(f"{at}.mimeType", "audio must be wav, mp3 or PCM")
         return {"type": "input_audio", "input_audio": {"data": raw, "format": AUDIO[subtype]}}
     if kind == "video":
         raise Untranslatable(f"{at}.mimeType", "the provider of this model takes no videos")
