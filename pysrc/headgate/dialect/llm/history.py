@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from headgate.dialect.llm import idents
+from headgate.dialect.llm import idents, ran_code
 from headgate.dialect.llm.contract import Json
 from headgate.dialect.llm.idents import Idents
 
@@ -38,7 +38,7 @@ def messages(body: Json, vendor: str) -> Json:
     for turn in given:
         found = turn.get("content") if isinstance(turn, dict) else None
         if isinstance(found, list):
-            blocks = [_block(block) for block in found if not _is_refused(block)]
+            blocks = [_block(block) for block in _with_code_as_text(found) if not _is_refused(block)]
             if found and not blocks:
                 continue
             turn = {**turn, "content": blocks}
@@ -47,6 +47,19 @@ def messages(body: Json, vendor: str) -> Json:
     thinking = body.get("thinking")
     if isinstance(thinking, dict) and thinking.get("type") == "enabled" and in_tool_loop(turns):
         out["thinking"] = {"type": "disabled"}
+    return out
+
+
+def _with_code_as_text(blocks: list[Any]) -> list[Any]:
+    """Return blocks with the code that another vendor has run as text."""
+    told = [block for block in blocks if isinstance(block, dict)]
+    runs = {ident: ran for ident, ran in ran_code.of_blocks(told).items() if _is_made(ident)}
+    if not runs:
+        return blocks
+    out: list[Any] = []
+    for block in blocks:
+        ran = ran_code.of_block(block, runs) if isinstance(block, dict) else None
+        out += [block] if ran is None else [{"type": "text", "text": ran_code.text(one)} for one in ran]
     return out
 
 
@@ -120,11 +133,23 @@ def _chat(turn: Any, ids: Idents, strict: bool) -> Any:
 
 
 def responses(body: Json, vendor: str) -> Json:
-    """Return a Responses request with ids that OpenAI takes, without items of what other vendors thought and ran."""
+    """Return a Responses request with ids that OpenAI takes, without items of what other vendors thought and ran.
+
+    Code that they have run is text.
+    """
     found = body.get("input")
     if not isinstance(found, list):
         return body
-    return {**body, "input": [_fitted(item, "call_id", idents.RESPONSES) for item in found if not _is_foreign(item)]}
+    items = [made for item in found for made in _items(item)]
+    return {**body, "input": [_fitted(item, "call_id", idents.RESPONSES) for item in items]}
+
+
+def _items(item: Any) -> list[Any]:
+    """Return an item as OpenAI takes it: code that another vendor has run as text, nothing for what else it did."""
+    if not _is_foreign(item):
+        return [item]
+    ran = ran_code.of_item(item)
+    return [] if ran is None else [{"type": "message", "role": "assistant", "content": ran_code.text(ran)}]
 
 
 def _is_foreign(item: Any) -> bool:

@@ -69,6 +69,8 @@ What holds for all pairs:
   found is told where the client's format has a place for it: `server_tool_use` and its result in Messages,
   `web_search_call`, `code_interpreter_call` and `mcp_call` in Responses. Citations of URLs become `url_citation`
   annotations and citations of text blocks; places in documents stay among Messages and Converse.
+  Code that a vendor ran in an earlier turn reaches Gemini as what it is, and other vendors as text with what it
+  printed; searches of earlier turns are left out, and told.
 - Searches of the web and code that the vendor runs are asked for where it has them: `web_search` of Responses and
   Messages, `googleSearch`, `web_search_options` of chat completions (OpenAI's models for searches, Perplexity, and
   OpenRouter with its plugin); `code_interpreter`, `code_execution` and `codeExecution`. Gemini has them only in

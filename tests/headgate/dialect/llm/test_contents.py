@@ -182,8 +182,12 @@ KINDS = {
     "response search": Kind("responses", response_said(
         {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": MARK}}), ""),
     "response code": Kind("responses", response_said(
-        {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": MARK, "outputs": []}), ""),
-    "gemini code": Kind("gemini", gemini_said({"executableCode": {"language": "PYTHON", "code": MARK}}), ""),
+        {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": MARK, "outputs": []}), "cmgv"),
+    "gemini code": Kind("gemini", gemini_said({"executableCode": {"language": "PYTHON", "code": MARK}}), "cmrv"),
+    "message code that ran": Kind("messages", message_said(
+        {"type": "server_tool_use", "id": "s1", "name": "code_execution", "input": {"code": "1"}},
+        {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": {
+            "type": "code_execution_result", "stdout": MARK, "stderr": "", "return_code": 0, "content": []}}), "crgv"),
     "gemini image of the model": Kind("gemini", gemini_said(INLINE), ""),
     "chat sealed thoughts": Kind("completions", chat_said(thinking_blocks=[
         {"type": "redacted_thinking", "data": sealed("rs_1", MARK)}]), "r"),

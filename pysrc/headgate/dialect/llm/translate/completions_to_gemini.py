@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, sound, vendor_tools
+from headgate.dialect.llm import content, custom_tools, efforts, fields, ran_code, sound, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.sayable import Past
@@ -122,6 +122,9 @@ class _Turns:
             return [{"text": found}]
         out: list[Json] = []
         for position, part in enumerate(fields.objects(message, "content", at)):
+            if part.get("type") == ran_code.KIND:
+                out += ran_code.for_gemini(part)
+                continue
             made = _part(part, f"{at}.content[{position}]")
             if made is None:
                 self.dropped.append(f"{at}.content[{position}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, vendor_tools
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, ran_code, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
@@ -153,6 +153,8 @@ def _user_block(part: Json, at: str, way: Way) -> Json | None:
             return block
     if kind == "refusal":
         return {"type": "text", "text": fields.needed_text(part, "refusal", at)}
+    if kind == ran_code.KIND:
+        return {"type": "text", "text": ran_code.text(part)}
     if kind == "input_audio" and way.strict:
         audio = fields.obj(part, "input_audio", at) or {}
         sound = fields.needed_text(audio, "data", f"{at}.input_audio")

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 
-from headgate.dialect.llm import content, fields, idents
+from headgate.dialect.llm import content, fields, idents, ran_code
 from headgate.dialect.llm.contract import Json, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import blocks_of
@@ -109,8 +109,12 @@ class Turns:
         if role not in ("user", "assistant"):
             raise Untranslatable(f"{at}.role", "must be user or assistant")
         blocks: list[Json] = []
+        runs = ran_code.of_blocks(blocks_of(message, at)) if role == "assistant" else {}
         for position, block in enumerate(blocks_of(message, at)):
             here = f"{at}.content[{position}]"
+            if runs and (ran := ran_code.of_block(block, runs)) is not None:
+                blocks += [{"text": ran_code.text(one)} for one in ran]
+                continue
             made = self.block(block, role, here)
             if made is None:
                 self.dropped.append(Past(here) if role == "assistant" else here)

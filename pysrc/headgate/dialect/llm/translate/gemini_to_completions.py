@@ -9,15 +9,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from headgate.dialect.llm import content, efforts, fields, history, idents, reasoning_details, sound, vendor_tools
+from headgate.dialect.llm import (
+    content,
+    efforts,
+    fields,
+    history,
+    idents,
+    ran_code,
+    reasoning_details,
+    sound,
+    vendor_tools,
+)
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.schemas import lower_types
 
 DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
-    "tools other than functions, except for `googleSearch` and `codeExecution` where the vendor has them, and what "
-    "they did in earlier turns",
+    "tools other than functions, except for `googleSearch` and `codeExecution` where the vendor has them; code "
+    "in earlier turns is text",
     "`responseModalities` and `speechConfig`, except to chat completions; `mediaResolution`",
     "thoughts of earlier turns without a signature that this gateway has told",
     "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
@@ -176,7 +186,8 @@ class _Contents:
         calls: list[Json] = []
         thinking = ""
         self.signatures.clear()
-        for here, part in self.parts(turn, at):
+        parts = list(self.parts(turn, at))
+        for index, (here, part) in enumerate(parts):
             text = fields.text(part, "text", here)
             signature = fields.text(part, "thoughtSignature", here) or ""
             if part.get("thought") is True:
@@ -192,6 +203,13 @@ class _Contents:
                 texts.append(text)
             elif (call := fields.obj(part, "functionCall", here)) is not None:
                 calls.append(self.call(plain(call), f"{here}.functionCall", signature))
+            elif (code := fields.obj(part, "executableCode", here)) is not None:
+                following = parts[index + 1][1] if index + 1 < len(parts) else {}
+                ran = ran_code.text(ran_code.of_parts(code, fields.obj(following, "codeExecutionResult", here)))
+                # It stands on lines of its own.
+                texts.append(f"\n{ran}" if texts and not texts[-1].endswith("\n") else ran)
+            elif index and "codeExecutionResult" in part and "executableCode" in parts[index - 1][1]:
+                continue
             else:
                 self.dropped.append(Past(here))
         if thinking:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, efforts, fields, idents, vendor_tools
+from headgate.dialect.llm import content, efforts, fields, idents, ran_code, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate_engine.llm.translate.counts import UsageCounts
@@ -14,7 +14,8 @@ from headgate_engine.llm.translate.plain import chat_request, chat_turns, messag
 DROPS = (
     "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
     "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
-    "server tools and their results, except for `web_search` at OpenAI's models for searches, OpenRouter, Perplexity",
+    "server tools and their results, except for `web_search` at OpenAI's models for searches, OpenRouter, Perplexity, "
+    "and for code in earlier turns, which is text",
     "`is_error` of tool results; their images and documents follow in a message of the user",
     "citations; search results are told as text",
     "refused instead of dropped: documents by URL or id, images by id",
@@ -257,6 +258,7 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
         return [{"role": "assistant", "content": message["content"]}]
     parts: list[Json] = []
     calls: list[Json] = []
+    runs = ran_code.of_blocks(blocks_of(message, at))
     for here, kind, block in _kinds(message, at):
         if kind == "text":
             if block.get("citations"):
@@ -266,6 +268,8 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
             calls.append(tool_call(block, here, way.ids))
             if way.signed:
                 idents.sign(calls[-1], block["id"], len(calls) == 1)
+        elif (ran := ran_code.of_block(block, runs)) is not None:
+            parts += ran if way.rich else [{"type": "text", "text": ran_code.text(one)} for one in ran]
         else:
             way.dropped.append(Past(here))
     if not parts and not calls:

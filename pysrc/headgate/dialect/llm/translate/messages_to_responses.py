@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, fields, history, idents, vendor_tools
+from headgate.dialect.llm import content, fields, history, idents, ran_code, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
@@ -13,8 +13,8 @@ from headgate_engine.llm.translate.evidence import is_ran, is_result, messages_c
 
 DROPS = (
     "`stop_sequences`, `top_k` and every other field that is not carried",
-    "server tools other than `web_search` (without `max_uses` and `blocked_domains`) and `code_execution`, their "
-    "results in earlier turns; citations of places in documents in earlier turns",
+    "server tools other than `web_search` (without `max_uses` and `blocked_domains`) and `code_execution`; their "
+    "results in earlier turns, except for code, which is text; citations of places in documents in earlier turns",
     "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
     "`cache_control` other than of `system` blocks",
     "thinking blocks of earlier turns that other vendors thought",
@@ -87,6 +87,7 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
     parts: list[Json] = []
     # The provider wants a thought in front of what it led to.
     thoughts: list[Json] = []
+    runs = ran_code.of_blocks(chat.blocks_of(message, at))
     for index, block in enumerate(chat.blocks_of(message, at)):
         here = f"{at}.content[{index}]"
         kind = fields.text(block, "type", here)
@@ -108,6 +109,8 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         elif kind in history.THINKING:
             # Another vendor thought it, who alone can read it.
             dropped.append(Past(here))
+        elif role == "assistant" and (ran := ran_code.of_block(block, runs)) is not None:
+            parts += [{"type": "output_text", "text": ran_code.text(one), "annotations": []} for one in ran]
         elif is_ran(kind) or is_result(kind):
             dropped.append(Past(here))
         else:

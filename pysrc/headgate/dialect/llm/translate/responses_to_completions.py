@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, vendor_tools
+from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, ran_code, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import SHOWN
@@ -20,8 +20,8 @@ DROPS = (
     "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` other than of log probabilities, and every other "
     "field that is not carried",
     "tools other than functions (`file_search`, `mcp`, ...) and their items, except for `web_search` where the vendor "
-    "has it, and `code_interpreter` at Messages and Gemini; custom tools are functions with one text, `input`, where "
-    "the vendor has no others, and their grammars only told",
+    "has it, and `code_interpreter` at Messages and Gemini (text in earlier turns); custom tools are functions with "
+    "one text, `input`, where the vendor has no others, and their grammars only told",
     "reasoning items of earlier turns, except for those that Claude thought and gets back",
     "`reasoning.summary`",
     "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
@@ -138,6 +138,8 @@ def _add_items(out: list[Json], items: list[Json], where: str, way: ItemContext)
             shown += media
         elif kind == "reasoning" and way.rich and (block := _thought(item)) is not None:
             out.append({"role": "assistant", "content": None, "thinking_blocks": [block]})
+        elif (ran := ran_code.of_item(item)) is not None:
+            out.append({"role": "assistant", "content": [ran] if way.rich else ran_code.text(ran)})
         elif kind == "item_reference":
             raise Untranslatable(at, "earlier items are not kept here: send the whole conversation")
         else:
