@@ -33,7 +33,7 @@ cdef enum Form:
 # Fields that hold a URL, in whose query there may be credentials.
 cdef frozenset URL_FIELDS = frozenset((b"location", b"content-location", b"referer"))
 
-BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static"}
+BACKEND_TYPES = {"llm": "ai", "mcp": "mcp", "http": "static", "a2a": "static"}
 
 
 cdef class HeaderFields:

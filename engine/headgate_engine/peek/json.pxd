@@ -10,6 +10,9 @@ cdef enum:
     FIELDS = 24                # largest number of watched members of one class, the top value included
     COUNT_FIELDS = 56          # the same inside a usage object
 
+# Writes a table of watched members (index, from 1 on -> path) into `fields`.
+cdef int fill_table(table, Field* fields, int most=*) except -1
+
 cdef class ObjectPeek:
     cdef const char* text      # of the last scan; the caller's buffer must outlive all reads of values
     cdef bytes kept            # the same text if the caller is Python

@@ -151,7 +151,7 @@ cdef Field rpc_fields[FIELDS]
 cdef list names = []           # references to the strings that Field points at
 
 
-cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
+cdef int fill_table(table, Field* fields, int most=FIELDS) except -1:
     """Write a table as C structs."""
     places = {(): 0}
     for index, path in table.items():
@@ -170,21 +170,21 @@ cdef int _fill(table, Field* fields, int most=FIELDS) except -1:
     return 0
 
 
-_fill(CHAT_FIELDS, chat_fields)
-_fill(ANSWERS, usage_fields[USAGE_AT_TOP])
-_fill(_answer_table("message"), usage_fields[USAGE_IN_MESSAGE])
-_fill(_answer_table("response"), usage_fields[USAGE_IN_RESPONSE])
-_fill(GEMINI_USAGE, usage_fields[USAGE_OF_GEMINI])
-_fill(_answer_table(outer=("meta",)), usage_fields[USAGE_OF_RERANK])
-_fill(ANSWERS | {
+fill_table(CHAT_FIELDS, chat_fields)
+fill_table(ANSWERS, usage_fields[USAGE_AT_TOP])
+fill_table(_answer_table("message"), usage_fields[USAGE_IN_MESSAGE])
+fill_table(_answer_table("response"), usage_fields[USAGE_IN_RESPONSE])
+fill_table(GEMINI_USAGE, usage_fields[USAGE_OF_GEMINI])
+fill_table(_answer_table(outer=("meta",)), usage_fields[USAGE_OF_RERANK])
+fill_table(ANSWERS | {
     U_GEMINI: ("usageMetadata",), U_RESPONSE_USAGE: ("response", "usage"),
     U_RESPONSE_GEMINI: ("response", "usageMetadata"), U_METADATA: ("metadata",),
     U_METADATA_USAGE: ("metadata", "usage")}, usage_fields[USAGE_ANYWHERE])
-_fill(COUNTS, counts_of[0], COUNT_FIELDS)
-_fill(GEMINI_COUNTS, counts_of[1], COUNT_FIELDS)
+fill_table(COUNTS, counts_of[0], COUNT_FIELDS)
+fill_table(GEMINI_COUNTS, counts_of[1], COUNT_FIELDS)
 if len(COUNTS) != T_ALL - 1:
     raise AssertionError("the positions of counts are those of their table")
-_fill(RPC_FIELDS, rpc_fields)
+fill_table(RPC_FIELDS, rpc_fields)
 cdef dict rpc_places = {path: index for index, path in RPC_FIELDS.items()}
 
 

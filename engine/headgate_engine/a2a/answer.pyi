@@ -1,0 +1,4 @@
+from headgate_engine.plan.tap import ResponseTap
+
+class AnswerTap(ResponseTap):
+    """A ResponseTap that says in the log what comes of a call; C face only."""
