@@ -9,16 +9,10 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.net.authority import own_authority
 from headgate.pipeline.pools import Pools
 from headgate.policy.environment import Environment
-from headgate_engine.link.client import HttpClient
 from headgate_engine.plan.step import Step
 
 if TYPE_CHECKING:
     from headgate_engine.link.grpc_call import GrpcCaller
-
-
-def client_of(pools: Pools, endpoint: Endpoint, kind: str = "Policy", subtype: str = "Http") -> HttpClient:
-    """Return a client that calls an endpoint through its pool. kind, subtype: labels of its calls in metrics."""
-    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype))
 
 
 def grpc_of(pools: Pools, endpoint: Endpoint, subtype: str) -> GrpcCaller:

@@ -37,7 +37,7 @@ from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.route import Route
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import phases
-from headgate.pipeline.callers import client_of, grpc_of, steps_of_call
+from headgate.pipeline.callers import grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.http2_limits import http2_limits
 from headgate.pipeline.prices import price_list, tags_of
