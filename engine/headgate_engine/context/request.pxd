@@ -92,6 +92,8 @@ cdef class RequestContext:
     cdef TokenUsage usage
     cdef public object llm               # llm.attempt.LlmCall, as soon as the model is known
     cdef tuple token_buckets             # limit.bucket.TokenBucket to charge with the usage
+    cdef public tuple remote_limits      # limits on tokens that a service counts (steps.remote_limit); None: there are none
+    cdef bint remote_limits_asked
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
     # -- trace recorder (/debug/trace); None: not traced ---------------------------------------------------------------

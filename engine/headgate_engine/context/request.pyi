@@ -1,4 +1,5 @@
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
+from typing import Protocol
 
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.llm.attempt import LlmCall
@@ -53,6 +54,14 @@ class TokenUsage:
         provider_input_tokens: int = -1,
     ) -> None: ...
 
+class RemoteTokenLimit(Protocol):
+    """A limit on the tokens of models that a service counts (steps.remote_limit)."""
+
+    def check(self, ctx: RequestContext, estimate: int, /) -> Awaitable[Reply | None]:
+        """Ask whether tokens are left, and count an estimate of the prompt; 0 without one."""
+    def settle(self, ctx: RequestContext, used: int, estimate: int, /) -> None:
+        """Count what a request has used. `estimate` of it is counted already."""
+
 class RequestContext:
     """State of one request, valid until the request ends.
 
@@ -77,6 +86,7 @@ class RequestContext:
     response_body: bytes | None
     response_cut: bool
     own_cookies: list[bytes] | None
+    remote_limits: tuple[RemoteTokenLimit, ...] | None
     origin: dict[str, object] | None
     @property
     def request(self) -> MessageHead: ...

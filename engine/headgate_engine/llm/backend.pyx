@@ -19,6 +19,7 @@ from headgate_engine.llm.target cimport FormatRoute, LlmGroup, LlmTarget, ModelE
 from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
+from headgate_engine.steps.remote_limit cimport settle_remote
 
 import asyncio
 import logging
@@ -236,6 +237,8 @@ cdef class LlmBackend(Backend):
             end_call(ctx)
             if ctx.token_buckets is not None:
                 settle_tokens(ctx)        # before the client can ask again
+            if ctx.remote_limits is not None:
+                settle_remote(ctx)
         return 0
 
 

@@ -13,7 +13,8 @@ from headgate.ir.policy.cloud_auth import AwsAuth, CloudAuth, GcpAuth
 
 # What each extra brings along, by the name under which it is imported.
 EXTRAS: Final = {
-    "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy", "pycares": "dns",
+    "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy",
+    "envoy.service.ratelimit": "envoy", "pycares": "dns",
 }  # fmt: skip
 
 

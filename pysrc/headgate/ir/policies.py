@@ -17,6 +17,7 @@ from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
+from headgate.ir.policy.remote_rate_limit import RemoteRateLimit
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
@@ -112,6 +113,7 @@ class RoutePolicies(GatewayPolicies):
     delay: Delay | None = None
     mirror: Mirror | None = None
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
+    remote_rate_limit: tuple[RemoteRateLimit, ...] | None = None
 
     @property
     def protects(self) -> bool:

@@ -29,6 +29,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "basic": ("headgate.policy.identity",),
     "api_key": ("headgate.policy.identity",),
     "ext_authz": ("headgate.policy.ext_authz.compile",),
+    "remote_rate_limit": ("headgate.policy.remote_rate_limit",),
     "authorization": ("headgate.policy.authorization",),
     "transformations": ("headgate.policy.transformation",),
     "buffer": ("headgate.policy.buffer",),

@@ -107,7 +107,7 @@ ROUTE: Final = Phase(
             "localRateLimit", "local_rate_limits", steps.local_rate_limit,
             why="only requests that may pass consume the limit",
         ),
-        PhaseEntry("remoteRateLimit"),
+        PhaseEntry("remoteRateLimit", "remote_rate_limit", steps.remote_rate_limit),
         PhaseEntry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
         PhaseEntry("extProc"),
         PhaseEntry("transformations", "transformations", steps.transformations),
@@ -155,6 +155,9 @@ PROVIDER: Final = Phase(
             why="they see the conversation in the client's format",
         ),
         PhaseEntry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
+        PhaseEntry(
+            "remoteRateLimit by tokens", steps=steps.remote_tokens, why="behind the limits of the gateway itself"
+        ),
         PhaseEntry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
         PhaseEntry("the backend phase, with the model's policies", steps=_backend_steps),
         PhaseEntry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),

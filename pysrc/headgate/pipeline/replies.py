@@ -67,6 +67,12 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ),
     ("csrf", CSRF_FAILED, "a request of a strange site"),
     ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
+    (
+        "remoteRateLimit",
+        ReplyRow(429, "", "RateLimit"),
+        "the service says so; its text and headers, and the three `x-ratelimit-` fields",
+    ),
+    ("remoteRateLimit", ReplyRow(500, "rate limit failed", "RateLimit"), "the service fails, and `failClosed`"),
     ("promptGuard", GUARD_REFUSED, "a guard refuses a prompt or a reply; status, text and headers can be configured"),
     ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),

@@ -33,6 +33,7 @@ from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
+from headgate.ir.policy.remote_rate_limit import RemoteRateLimit
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
@@ -55,6 +56,7 @@ from headgate_engine.steps.buffer import BufferStep, ReadBodyStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTokenStep, TokenLimitStep
+from headgate_engine.steps.remote_limit import RemoteTokensStep
 
 Found = Iterable[Step]
 NS_PER_MS = 1_000_000
@@ -67,7 +69,7 @@ def stands_alone(route: Route) -> bool:
     policies = route.policies
     if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
         return False
-    if policies.ext_authz is not None:
+    if policies.ext_authz is not None or policies.remote_rate_limit is not None:
         return False
     for entry in route.backends:
         auth = entry.policies.auth
@@ -127,6 +129,12 @@ def authorization(value: Authorization, env: Environment, phase: str) -> Found:
     from headgate.policy.authorization import compile_authorization
 
     return (compile_authorization(value, env, reply_of(FORBIDDEN), phase),)
+
+
+def remote_rate_limit(value: tuple[RemoteRateLimit, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.remote_rate_limit import compile_remote_rate_limit
+
+    return (compile_remote_rate_limit(value, env),)
 
 
 def buffer(value: Buffer, env: Environment, phase: str) -> Found:
@@ -224,6 +232,10 @@ def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
     from headgate.backend.llm.long_bodies import counting_step
 
     return (counting_step(), PromptTokenStep(TOKENS_LIMITED))
+
+
+def remote_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
+    return (RemoteTokensStep(),)
 
 
 def long_translation(model: LlmModel, env: Environment, phase: str) -> Found:

@@ -25,7 +25,6 @@ __all__ = ["rig"]
 # A policy of the table that a route may carry, with a value the schema admits.
 NOT_BUILT = {
     "extProc": "{host: 'a.test:1'}",
-    "remoteRateLimit": "{host: 'a.test:1', domain: d, descriptors: []}",
 }
 
 
@@ -35,12 +34,12 @@ ORDER = {
     "gateway": ["cors", "oidc", "jwtAuth", "basicAuth", "apiKey", "extAuthz", "authorization", "transformations"],
     "route": [
         "cors", "oidc", "jwtAuth", "mcpAuthentication", "basicAuth", "apiKey", "extAuthz", "authorization",
-        "localRateLimit", "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite", "requestRedirect", "delay",
+        "localRateLimit", "remoteRateLimit", "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite", "requestRedirect", "delay",
         "directResponse", "requestMirror",
     ],
     "backend": ["authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect"],
     "provider": [
-        "guardrails and prompt enrichment", "tokenize", "credential of the client",
+        "guardrails and prompt enrichment", "tokenize", "remoteRateLimit by tokens", "credential of the client",
         "the backend phase, with the model's policies", "key of the provider", "translation of a long body",
     ],
     "departure": ["signature"],

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         oidc as oidc,
         prompt_enrichment as prompt_enrichment,
         prompt_guard as prompt_guard,
+        remote_rate_limit as remote_rate_limit,
+        remote_service as remote_service,
         retry as retry,
         rewrite as rewrite,
         timeout as timeout,

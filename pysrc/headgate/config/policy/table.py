@@ -60,6 +60,7 @@ KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("extAuthz", "ext_authz", *_map("ext_authz"), gateway=True),
     PolicyKind("authorization", "authorization", *_map("authorization"), gateway=True, accumulate=True),
     PolicyKind("localRateLimit", "local_rate_limits", _rate_limits, _shown("local_rate_limit")),
+    PolicyKind("remoteRateLimit", "remote_rate_limit", *_map("remote_rate_limit")),
     PolicyKind("buffer", "buffer", *_map("buffer")),
     PolicyKind("transformations", "transformations", *_map("transformation"), gateway=True),
     PolicyKind("csrf", "csrf", *_map("csrf")),

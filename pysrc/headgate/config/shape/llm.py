@@ -171,7 +171,7 @@ LLM_POLICIES: Final = Object(
         "apiKey": maybe(API_KEY),
         "guardrails": maybe(GUARDRAILS),
         "localRateLimit": optional(RATE_LIMITS),
-        "remoteRateLimit": later(maybe(REMOTE_LIMIT)),
+        "remoteRateLimit": maybe(REMOTE_LIMIT),
     },
 )
 LLM_RESOURCES: Final = Object(

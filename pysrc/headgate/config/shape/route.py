@@ -85,7 +85,7 @@ ROUTE_POLICIES: Final = extend(
         "a2a": later(maybe(nothing("A2aRoute"))),
         "ai": maybe(AI_POLICY),
         "backendTunnel": maybe(TUNNEL),
-        "remoteRateLimit": later(maybe(REMOTE_LIMIT_POLICY)),
+        "remoteRateLimit": maybe(REMOTE_LIMIT_POLICY),
         "csrf": maybe(CSRF),
         "buffer": maybe(BUFFER),
         "retry": maybe(RETRY),

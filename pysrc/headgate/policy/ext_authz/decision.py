@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote_plus, unquote_plus
 
-from headgate_engine.context.field_names import HOP_BY_HOP
+from headgate.policy.header_values import ADD_IF_ABSENT, APPEND, REPLACE_IF_PRESENT, FieldEdit
 from headgate_engine.context.request import Reply, RequestContext
 
 logger = logging.getLogger("headgate.ext_authz")
@@ -15,25 +15,7 @@ logger = logging.getLogger("headgate.ext_authz")
 REASON: Final = "ExtAuth"
 TEXT: Final = "external authorization failed"
 PLAIN: Final = (b"content-type", b"text/plain")
-# envoy.config.core.v3.HeaderValueOption.HeaderAppendAction
-APPEND, ADD_IF_ABSENT, REPLACE_OR_ADD, REPLACE_IF_PRESENT = range(4)
-# How a message ends is the business of the connection.
-FRAMING: Final = HOP_BY_HOP | {"content-length"}
 VARIABLE: Final = "extauthz"
-
-
-@dataclass(frozen=True, slots=True)
-class FieldEdit:
-    """Something to be done to a field: `action` is a HeaderAppendAction. Name in lower case."""
-
-    action: int
-    name: str
-    value: str
-
-    @property
-    def encoded(self) -> tuple[bytes, bytes]:
-        """The field as it is sent. Raises ValueError for a name that is not ASCII."""
-        return self.name.encode("ascii"), self.value.encode("utf-8", "surrogateescape")
 
 
 @dataclass(slots=True)
@@ -74,20 +56,6 @@ class AuthzDecision:
 def refusal(status: int) -> Reply:
     """Return the gateway's own refusal."""
     return Reply(status, TEXT.encode(), (PLAIN,), REASON)
-
-
-def usable_edit(edit: FieldEdit) -> bool:
-    """Return whether a service may do this to a field: names and values are valid, and framing is left alone."""
-    if edit.name in FRAMING:
-        logger.debug("the service may not set this field", extra={"field": edit.name})
-        return False
-    try:
-        # The engine's own check.
-        Reply(200, b"", (edit.encoded,), REASON)
-    except ValueError:
-        logger.debug("the service has set a field that is not valid", extra={"field": edit.name})
-        return False
-    return True
 
 
 def usable_pseudo(edit: FieldEdit) -> bool:

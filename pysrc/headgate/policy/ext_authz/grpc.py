@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
 from typing import Any, Final
 
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
@@ -13,20 +12,10 @@ from google.protobuf.message import DecodeError
 from headgate.dialect.protobuf import fill_struct, struct_values
 from headgate.ir.policy.ext_authz import AuthzGrpc, ExtAuthz
 from headgate.policy.environment import Environment
-from headgate.policy.ext_authz.decision import (
-    APPEND,
-    FRAMING,
-    PLAIN,
-    REASON,
-    REPLACE_OR_ADD,
-    AuthzDecision,
-    FieldEdit,
-    refusal,
-    usable_edit,
-    usable_pseudo,
-)
+from headgate.policy.ext_authz.decision import PLAIN, REASON, AuthzDecision, refusal, usable_pseudo
 from headgate.policy.ext_authz.failure import ServiceFailure
 from headgate.policy.ext_authz.seen import SeenRequest
+from headgate.policy.header_values import APPEND, FRAMING, REPLACE_OR_ADD, field_edits, usable_edit
 from headgate.policy.remote import GrpcPolicyService
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.functions import json_text
@@ -136,26 +125,17 @@ def decision_of(answer: Any) -> AuthzDecision:
         return AuthzDecision(metadata=metadata)
     fine = answer.ok_response
     return AuthzDecision(
-        edits=tuple(edit for edit in _edits(fine.headers, REPLACE_OR_ADD) if usable_pseudo(edit) or usable_edit(edit)),
+        edits=tuple(
+            edit for edit in field_edits(fine.headers, REPLACE_OR_ADD) if usable_pseudo(edit) or usable_edit(edit)
+        ),
         removed=tuple(
             name.lower() for name in fine.headers_to_remove if name.lower() not in FRAMING | {"host"} and name.isascii()
         ),
         query_set=tuple((one.key, one.value) for one in fine.query_parameters_to_set),
         query_removed=tuple(fine.query_parameters_to_remove),
-        answered=tuple(filter(usable_edit, _edits(fine.response_headers_to_add, APPEND))),
+        answered=tuple(filter(usable_edit, field_edits(fine.response_headers_to_add, APPEND))),
         metadata=metadata or struct_values(fine.dynamic_metadata),
     )
-
-
-def _edits(options: Iterable[Any], usual: int) -> Iterable[FieldEdit]:
-    """Yield what HeaderValueOptions want. `usual`: what is done where they do not say."""
-    for one in options:
-        if one.HasField("append"):
-            action = APPEND if one.append.value else REPLACE_OR_ADD
-        else:
-            action = one.append_action or usual
-        value = one.header.raw_value.decode("utf-8", "surrogateescape") or one.header.value
-        yield FieldEdit(action, one.header.key.lower(), value)
 
 
 def _denied(denied: Any) -> Reply:
@@ -163,7 +143,7 @@ def _denied(denied: Any) -> Reply:
         return refusal(DENIED)
     status = denied.status.code if 200 <= denied.status.code <= 599 else DENIED
     fields: list[tuple[bytes, bytes]] = []
-    for edit in filter(usable_edit, _edits(denied.headers, APPEND)):
+    for edit in filter(usable_edit, field_edits(denied.headers, APPEND)):
         name, value = edit.encoded
         if edit.action == REPLACE_OR_ADD:
             fields = [field for field in fields if field[0] != name]

@@ -8,17 +8,10 @@ from typing import Final
 
 from headgate.ir.policy.ext_authz import AuthzHttp, ExtAuthz
 from headgate.policy.environment import Environment
-from headgate.policy.ext_authz.decision import (
-    FRAMING,
-    REASON,
-    REPLACE_OR_ADD,
-    AuthzDecision,
-    FieldEdit,
-    refusal,
-    usable_edit,
-)
+from headgate.policy.ext_authz.decision import REASON, AuthzDecision, refusal
 from headgate.policy.ext_authz.failure import ServiceFailure
 from headgate.policy.ext_authz.seen import SeenRequest
+from headgate.policy.header_values import FRAMING, REPLACE_OR_ADD, FieldEdit, usable_edit
 from headgate.policy.remote import HttpPolicyService
 from headgate_engine.context.request import Reply, RequestContext, answered_context
 from headgate_engine.expr.functions import json_text

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.policy.ext_authz.decision import (
+from headgate.policy.ext_authz.decision import AuthzDecision, refusal, usable_pseudo, with_query
+from headgate.policy.header_values import (
     ADD_IF_ABSENT,
     APPEND,
     REPLACE_IF_PRESENT,
     REPLACE_OR_ADD,
-    AuthzDecision,
     FieldEdit,
-    refusal,
     usable_edit,
-    usable_pseudo,
-    with_query,
 )
 from headgate_engine.context.request import make_context
 
