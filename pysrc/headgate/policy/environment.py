@@ -42,8 +42,8 @@ class Environment:
     labels. `spawn(name, coroutine)`: starts a task of the worker. `sealer(purpose)`: returns a sealer whose key all
     workers and replicas share. `credentials`: returns the cloud credentials. `wanted`: the parts of LLM requests and
     responses that expressions compiled so far read. `claims`: the resources of the plan that is being compiled.
-    `programs`: precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC calls
-    to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
+    `programs`: precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC
+    calls to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
     `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
     policies that are being compiled.
     """

@@ -49,8 +49,8 @@ class Writer:
 class CompletionsWriter(Writer):
     """chat.completion.chunk events.
 
-    extra: `include_usage`, whether the client asked for the usage chunk; `sound_of(media_type, data)`, which returns sound
-    as the client wants it, or None where it cannot be made so.
+    extra: `include_usage`, whether the client asked for the usage chunk; `sound_of(media_type, data)`, which returns
+    sound as the client wants it, or None where it cannot be made so.
     """
 
 def responses_usage_of(usage: UsageCounts) -> dict[str, object]:
