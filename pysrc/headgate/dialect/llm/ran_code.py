@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.dialect.llm.contract import Json
-from headgate.dialect.llm.said import CODE
+from headgate.dialect.llm.said import CODE, told
 from headgate_engine.llm.translate.evidence import RanTool, is_ran, is_result, messages_ran, responses_ran
 
 KIND: Final = "ran_code"
@@ -21,14 +21,14 @@ DONE: Final = "OUTCOME_OK"
 
 def part_of(ran: RanTool) -> Json:
     """Return the part of chat completions for code that has run."""
-    code = ran.input.get("code") or ran.input.get("command")
-    return {"type": KIND, "code": code if isinstance(code, str) else "", "output": ran.output, "failed": ran.failed}
+    code = told(ran.input.get("code")) or told(ran.input.get("command"))
+    return {"type": KIND, "code": code, "output": ran.output, "failed": ran.failed}
 
 
 def of_blocks(blocks: list[Json]) -> dict[str, RanTool]:
     """Return the code that the blocks of a message of Anthropic's tell of, by the ids of their `server_tool_use`."""
-    results = {block.get("tool_use_id"): block for block in blocks if is_result(block.get("type"))}
-    uses = [block for block in blocks if is_ran(block.get("type")) and block.get("name") in CODE]
+    results = {str(block.get("tool_use_id")): block for block in blocks if is_result(block.get("type"))}
+    uses = [block for block in blocks if is_ran(block.get("type")) and told(block.get("name")) in CODE]
     return {use["id"]: messages_ran(use, results.get(use["id"])) for use in uses if isinstance(use.get("id"), str)}
 
 
@@ -37,7 +37,7 @@ def of_block(block: Json, runs: dict[str, RanTool]) -> list[Json] | None:
     if is_ran(block.get("type")):
         ran = runs.get(str(block.get("id")))
         return None if ran is None else [part_of(ran)]
-    return [] if is_result(block.get("type")) and block.get("tool_use_id") in runs else None
+    return [] if is_result(block.get("type")) and told(block.get("tool_use_id")) in runs else None
 
 
 def of_item(item: Json) -> Json | None:
@@ -48,10 +48,9 @@ def of_item(item: Json) -> Json | None:
 
 def of_parts(code: Json | None, result: Json | None) -> Json:
     """Return the part for `executableCode` and `codeExecutionResult` of Gemini, None for a missing one."""
-    told, printed = (code or {}).get("code"), (result or {}).get("output")
-    output = printed if isinstance(printed, str) else ""
-    failed = (result or {}).get("outcome", DONE) != DONE
-    return {"type": KIND, "code": told if isinstance(told, str) else "", "output": output, "failed": failed}
+    found, printed = code or {}, result or {}
+    failed = printed.get("outcome", DONE) != DONE
+    return {"type": KIND, "code": told(found.get("code")), "output": told(printed.get("output")), "failed": failed}
 
 
 def text(part: Json) -> str:

@@ -134,7 +134,7 @@ Found = tuple[str, list[tuple[str, Any]]]
 def completions_of(provider: str) -> Found:
     client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
     text: list[str] = []
-    calls: dict[int, list[str]] = {}
+    calls: dict[int, list[Any]] = {}
     stops = []
     with client.chat.completions.create(
         model="m", messages=[{"role": "user", "content": "x"}], stream=True
@@ -144,14 +144,19 @@ def completions_of(provider: str) -> Found:
                 text.append(choice.delta.content or "")
                 stops += [choice.finish_reason] if choice.finish_reason else []
                 for call in choice.delta.tool_calls or []:
-                    assert call.function is not None
+                    # The library's types of chunks have no custom calls yet; it keeps what it does not know.
+                    custom = (call.model_extra or {}).get("custom")
+                    assert (call.function is None) == (call.type == "custom" or custom is not None)
+                    told = custom or {"name": call.function.name, "input": call.function.arguments}
                     if call.index not in calls:
                         assert call.id
-                        calls[call.index] = [call.function.name or "", ""]
-                    calls[call.index][1] += call.function.arguments or ""
+                        calls[call.index] = [told["name"] or "", "", custom is not None]
+                    calls[call.index][1] += told["input"] or ""
     assert len(stops) == 1
     assert list(calls) == list(range(len(calls)))
-    return "".join(text), [(name, json.loads(arguments)) for name, arguments in calls.values()]
+    return "".join(text), [
+        (name, {"input": given} if custom else json.loads(given)) for name, given, custom in calls.values()
+    ]
 
 
 def messages_of(provider: str) -> Found:

@@ -156,7 +156,8 @@ def said(client: str, out: bytes) -> str:
             for choice in data.get("choices", []):
                 delta = choice["delta"]
                 found.append(delta.get("content") or "")
-                found += [call["function"].get("arguments", "") for call in delta.get("tool_calls", [])]
+                found += [call["custom"].get("input", "") if "custom" in call else call["function"].get("arguments", "")
+                          for call in delta.get("tool_calls", [])]  # fmt: skip
         elif client == "text":
             found += [choice["text"] for choice in data.get("choices", [])]
         elif client == "gemini":
