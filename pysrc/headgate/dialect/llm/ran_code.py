@@ -15,6 +15,8 @@ from headgate.dialect.llm.said import CODE, told
 from headgate_engine.llm.translate.evidence import RanTool, is_ran, is_result, messages_ran, responses_ran
 
 KIND: Final = "ran_code"
+# Code that has run, by the ids of their `server_tool_use`.
+Runs = dict[str, RanTool]
 # Of Gemini's `outcome`.
 DONE: Final = "OUTCOME_OK"
 
@@ -25,14 +27,14 @@ def part_of(ran: RanTool) -> Json:
     return {"type": KIND, "code": code, "output": ran.output, "failed": ran.failed}
 
 
-def of_blocks(blocks: list[Json]) -> dict[str, RanTool]:
+def of_blocks(blocks: list[Json]) -> Runs:
     """Return the code that the blocks of a message of Anthropic's tell of, by the ids of their `server_tool_use`."""
     results = {str(block.get("tool_use_id")): block for block in blocks if is_result(block.get("type"))}
     uses = [block for block in blocks if is_ran(block.get("type")) and told(block.get("name")) in CODE]
     return {use["id"]: messages_ran(use, results.get(use["id"])) for use in uses if isinstance(use.get("id"), str)}
 
 
-def of_block(block: Json, runs: dict[str, RanTool]) -> list[Json] | None:
+def of_block(block: Json, runs: Runs) -> list[Json] | None:
     """Return what of_blocks() found for a block: its part, [] for a result, which its part tells; None for others."""
     if is_ran(block.get("type")):
         ran = runs.get(str(block.get("id")))

@@ -109,14 +109,17 @@ class Turns:
         if role not in ("user", "assistant"):
             raise Untranslatable(f"{at}.role", "must be user or assistant")
         blocks: list[Json] = []
-        runs = ran_code.of_blocks(blocks_of(message, at)) if role == "assistant" else {}
-        for position, block in enumerate(blocks_of(message, at)):
+        runs: ran_code.Runs | None = None
+        given = blocks_of(message, at)
+        for position, block in enumerate(given):
             here = f"{at}.content[{position}]"
-            if runs and (ran := ran_code.of_block(block, runs)) is not None:
-                blocks += [{"text": ran_code.text(one)} for one in ran]
-                continue
             made = self.block(block, role, here)
             if made is None:
+                runs = ran_code.of_blocks(given) if runs is None else runs
+                ran = ran_code.of_block(block, runs) if role == "assistant" else None
+                if ran is not None:
+                    blocks += [{"text": ran_code.text(one)} for one in ran]
+                    continue
                 self.dropped.append(Past(here) if role == "assistant" else here)
             elif made:
                 blocks.append(made)

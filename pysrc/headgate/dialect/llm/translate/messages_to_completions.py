@@ -258,7 +258,7 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
         return [{"role": "assistant", "content": message["content"]}]
     parts: list[Json] = []
     calls: list[Json] = []
-    runs = ran_code.of_blocks(blocks_of(message, at))
+    runs: ran_code.Runs | None = None
     for here, kind, block in _kinds(message, at):
         if kind == "text":
             if block.get("citations"):
@@ -268,10 +268,13 @@ def _assistant(message: Json, at: str, way: ChatContext) -> list[Json]:
             calls.append(tool_call(block, here, way.ids))
             if way.signed:
                 idents.sign(calls[-1], block["id"], len(calls) == 1)
-        elif (ran := ran_code.of_block(block, runs)) is not None:
-            parts += ran if way.rich else [{"type": "text", "text": ran_code.text(one)} for one in ran]
         else:
-            way.dropped.append(Past(here))
+            runs = ran_code.of_blocks(blocks_of(message, at)) if runs is None else runs
+            ran = ran_code.of_block(block, runs)
+            if ran is None:
+                way.dropped.append(Past(here))
+            else:
+                parts += ran if way.rich else [{"type": "text", "text": ran_code.text(one)} for one in ran]
     if not parts and not calls:
         return []
     out: Json = {"role": "assistant", "content": parts or None}

@@ -87,8 +87,9 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
     parts: list[Json] = []
     # The provider wants a thought in front of what it led to.
     thoughts: list[Json] = []
-    runs = ran_code.of_blocks(chat.blocks_of(message, at))
-    for index, block in enumerate(chat.blocks_of(message, at)):
+    runs: ran_code.Runs | None = None
+    blocks = chat.blocks_of(message, at)
+    for index, block in enumerate(blocks):
         here = f"{at}.content[{index}]"
         kind = fields.text(block, "type", here)
         if kind == "text":
@@ -109,10 +110,13 @@ def _items(message: Json, position: int, dropped: list[str]) -> list[Json]:
         elif kind in history.THINKING:
             # Another vendor thought it, who alone can read it.
             dropped.append(Past(here))
-        elif role == "assistant" and (ran := ran_code.of_block(block, runs)) is not None:
-            parts += [{"type": "output_text", "text": ran_code.text(one), "annotations": []} for one in ran]
         elif is_ran(kind) or is_result(kind):
-            dropped.append(Past(here))
+            runs = ran_code.of_blocks(blocks) if runs is None else runs
+            ran = ran_code.of_block(block, runs) if role == "assistant" else None
+            if ran is None:
+                dropped.append(Past(here))
+            else:
+                parts += [{"type": "output_text", "text": ran_code.text(one), "annotations": []} for one in ran]
         else:
             raise Untranslatable(here, f"{kind!r} cannot be carried")
     if not parts:
