@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from typing import Any
 
 import anthropic
@@ -97,7 +98,7 @@ policies:
     defaults: {temperature: 0.5, top_p: 0.9}
     overrides: {user: gateway, metadata: {a: [1]}}
     transformations: {seed: "llmRequest.messages.size() + 6", stop: "null", gone: "llmRequest.nothing"}
-    finalTransformations: {n: "1"}
+    finalTransformations: {n: "llmRequest.messages.size()"}
     modelAliases: {fast: gpt-mini, "fast*": gpt-other}
 """
 
@@ -118,7 +119,15 @@ def test_bodies_are_edited_in_order(serve) -> None:
     running.fetch(f"{running.url}/v1/chat/completions", "POST", data=json.dumps(body | {"messages": long}).encode())
     assert len(provider.last.body) > 131_072
     assert provider.last.json["messages"] == long
-    assert (provider.last.json["seed"], provider.last.json["model"], provider.last.json["n"]) == (6_006, "gpt-mini", 1)
+    assert (provider.last.json["seed"], provider.last.json["model"], provider.last.json["n"]) == (6_006, "gpt-mini", 6_000)
+    # So is one in a content coding, which it is taken out of beside the loop, too.
+    packed = gzip.compress(json.dumps(body | {"messages": long, "noise": random.Random(1).randbytes(20_000).hex()}).encode())
+    assert len(packed) > 16_384
+    headers = {"content-encoding": "gzip"}
+    running.fetch(f"{running.url}/v1/chat/completions", "POST", headers=headers, data=packed)
+    assert (provider.last.json["seed"], provider.last.json["messages"]) == (6_006, long)
+    for broken, status in ((packed[:-9], 400), (gzip.compress(b" " * (16 << 20)), 413)):
+        assert running.fetch(f"{running.url}/v1/chat/completions", "POST", headers=headers, data=broken)[0] == status
 
 
 def test_max_tokens_of_gpt_models_has_its_new_name(serve) -> None:

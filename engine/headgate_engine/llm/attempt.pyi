@@ -54,13 +54,15 @@ class LlmCall:
     """One LLM request over all of its attempts. `model` is the provider's name for the model, `translation_state`
     what a translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
     `dropped`: labels of parameters that the provider's format cannot say, `unsupported`: their names as the value of a
-    response header; None where there are none. `translated`: a body and what its translation came to,
-    `prompt_estimate`: its tokens, -1 for not known; both are made beside the loop, for long bodies.
+    response header; None where there are none. `translated`: a body and what its translation came to, `final_document`:
+    a body that goes to the provider and its JSON, `prompt_estimate`: the tokens of the body, -1 for not known; all of
+    them are made beside the loop, for long bodies.
     """
 
     dropped: tuple[str, ...] | None
     unsupported: bytes | None
     translated: tuple[bytes, Any] | None
+    final_document: tuple[bytes, Any] | None
     prompt_estimate: int
     @property
     def translation(self) -> Any | None:
@@ -68,6 +70,10 @@ class LlmCall:
     @property
     def history(self) -> ForeignHistory | None:
         """What makes turns of other vendors fit for a provider that speaks the client's format; None: nothing does."""
+
+    @property
+    def edits_final(self) -> bool:
+        """Whether expressions edit what goes to the provider, in its format."""
 
     streaming: bool
     model: str

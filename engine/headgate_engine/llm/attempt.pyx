@@ -47,6 +47,12 @@ cdef class LlmCall:
         """What makes turns of other vendors fit for a provider that speaks the client's format; None: nothing does."""
         return None if self.format_route is None else self.format_route.history
 
+    @property
+    def edits_final(self):
+        """Whether expressions edit what goes to the provider, in its format."""
+        edits = None if self.target is None else self.target.edits
+        return edits is not None and len(edits.final) > 0
+
     cdef int begin(self, RequestContext ctx) except -1:
         """An attempt starts; target, format_route and model are set."""
         cdef LlmAttempt attempt = LlmAttempt.__new__(LlmAttempt)
@@ -59,7 +65,7 @@ cdef class LlmCall:
         attempt.started_ns = monotonic_ns()
         self.attempt = attempt
         self.translation_state = None
-        self.translated = None
+        self.translated = self.final_document = None
         self.dropped = self.unsupported = None
         self.response_model = self.service_tier = None
         self.sent = self.answer = self.usage_parts = None

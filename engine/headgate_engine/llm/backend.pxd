@@ -1,5 +1,6 @@
 # The backend of model requests: link/backend for the providers of a model.
 
+from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.router cimport ModelRouter
@@ -13,7 +14,9 @@ cdef class LlmBackend(Backend):
     # The plan whose steps read a long body first, beside the loop, where that is asked for; None: nothing does.
     cdef public BackendPlan reading
     cdef public Py_ssize_t long_bytes
+    cdef public Py_ssize_t coded_bytes         # the same for bodies in a content coding, which are always read
     # Expressions ask what requests say before a provider is chosen, or for its edits.
     cdef readonly bint reads_request
+    cdef bint _is_long(self, RequestContext ctx) except -1
     cdef int _choose(self, RoutedRequest request) except -1
     cdef int _ask(self, RoutedRequest request, list sources) except -1

@@ -22,9 +22,11 @@ class LlmBackend(Backend):
     @property
     def router(self) -> ModelRouter: ...
 
-    # The plan whose steps read a body of more than `long_bytes` first, where `reads_request`, or where it is counted.
+    # The plan whose steps read a body of more than `long_bytes` first, where `reads_request`, or where it is counted;
+    # and one of more than `coded_bytes` in a content coding.
     reading: BackendPlan | None
     long_bytes: int
+    coded_bytes: int
     @property
     def reads_request(self) -> bool:
         """Whether expressions may ask what requests say before the steps of a provider."""

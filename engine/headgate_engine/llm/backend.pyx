@@ -1,6 +1,6 @@
 """Requests for models, as a backend; see backend.pxd."""
 
-from headgate_engine.context.headers cimport HEAD_UPGRADE, MessageHead
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, TAKEN, Backend, RoutedRequest
 from headgate_engine.link.attempt cimport UpstreamAttempt
@@ -103,11 +103,17 @@ cdef class LlmBackend(Backend):
         cdef RequestContext ctx = request.ctx
         if ctx.trace is not None:
             ctx.trace.llm_body(ctx.body)
-        if (self.reading is not None and ctx.llm is None and ctx.body is not None and len(ctx.body) > self.long_bytes
-                and (self.reads_request or counted_format(self.router, ctx) is not None)):
+        if self.reading is not None and ctx.llm is None and ctx.body is not None and self._is_long(ctx):
             request.backend = self.reading
             return RUN_STEPS
         return self._choose(request)
+
+    cdef bint _is_long(self, RequestContext ctx) except -1:
+        """Whether the body takes long to read, and it will be read."""
+        if len(ctx.body) > self.coded_bytes and ctx.head.find_id(H_CONTENT_ENCODING, 0) >= 0:
+            return True
+        return len(ctx.body) > self.long_bytes and (
+            self.reads_request or counted_format(self.router, ctx) is not None)
 
     cdef int _choose(self, RoutedRequest request) except -1:
         """Finds the provider, with the body read."""

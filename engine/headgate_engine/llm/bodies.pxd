@@ -13,7 +13,7 @@ cdef dict tell_request(RequestContext ctx, LlmCall call)
 # (members to set as raw JSON, names to remove, model) by the edits of a target.
 cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
 # The body after the last transformations, which see the provider's format.
-cdef bytes finally_edited(RequestContext ctx, LlmEdits edits)
+cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits)
 # Makes turns of other vendors in the body fit for the provider.
 cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1
 # (sets, removes) that give `max_tokens`, as the edits leave it, the name that these models know.
@@ -29,3 +29,6 @@ cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1
 cdef FormatRoute route_of(RequestContext ctx, LlmCall call)
 # The answer to a counting request that no provider can be asked. added: tokens of prompts that the gateway adds.
 cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added)
+# The body without its content coding, from what was made beside the loop if that was of this very body. Raises CodingError,
+# or its subclass DecodedTooLong beyond `most` bytes.
+cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most)

@@ -1,1 +1,2 @@
 DECODED: str
+UNPACKED: str

@@ -14,6 +14,7 @@ from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport FormatRoute, LlmEdits
 from headgate_engine.llm.translate.readers cimport loads
+from headgate_engine.wire.coding cimport decoded
 
 from libc.stdint cimport int64_t
 
@@ -24,12 +25,24 @@ from headgate_engine.expr.values import EvaluationError
 # What was made of a long body beside the loop: (body, JSON, tokens or -1) in `ctx.dynamic`, under a name that no
 # expression can write.
 DECODED = "decoded body"
+# The same of a body in a content coding: (body, what it is without the coding, or the CodingError that it came to).
+UNPACKED = "unpacked body"
 
 
 cdef tuple decoded_of(RequestContext ctx, bytes body):
     """What was made of this very body, None for any other."""
     cdef object found = None if ctx.dynamic is None else ctx.dynamic.get(DECODED)
     return <tuple>found if found is not None and found[0] is body else None
+
+
+cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most):
+    """The body without its content coding. Raises CodingError, or DecodedTooLong beyond `most` bytes."""
+    cdef object found = None if ctx.dynamic is None else ctx.dynamic.get(UNPACKED)
+    if found is None or found[0] is not ctx.body:
+        return decoded(coding, ctx.body, most)
+    if isinstance(found[1], Exception):
+        raise found[1]
+    return found[1]
 
 
 cdef object document_of(RequestContext ctx):
@@ -91,10 +104,14 @@ cdef bytes evaluated(RequestContext ctx, program):
         return None
 
 
-cdef bytes finally_edited(RequestContext ctx, LlmEdits edits):
+cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits):
     if ctx.dynamic is None:
         ctx.dynamic = {}
-    ctx.dynamic["llmRequest"] = loads(ctx.body)
+    if call.final_document is not None and call.final_document[0] is ctx.body:
+        ctx.dynamic["llmRequest"] = call.final_document[1]
+        call.final_document = None
+    else:
+        ctx.dynamic["llmRequest"] = loads(ctx.body)
     sets, removes = {}, set()
     for name, program in edits.final:
         value = evaluated(ctx, program)

@@ -11,7 +11,7 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
-    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, route_of, short_limits, tell_request,
+    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, route_of, short_limits, tell_request, unpacked_of,
     usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
@@ -27,7 +27,7 @@ from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelE
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
-from headgate_engine.wire.coding cimport coding_of, decoded
+from headgate_engine.wire.coding cimport coding_of
 
 from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.formats import DEFAULT_ROUTES
@@ -340,7 +340,7 @@ cdef class ModelRouter:
         if not coding:
             return UNKNOWN_ENCODING
         try:
-            body = decoded(coding, ctx.body, self.max_body)
+            body = unpacked_of(ctx, coding, self.max_body)
         except DecodedTooLong:
             return TOO_LONG
         except CodingError:
@@ -492,7 +492,7 @@ cdef Reply render(RequestContext ctx):
     if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
         ctx.replace_body(format_route.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
-        ctx.replace_body(finally_edited(ctx, edits))
+        ctx.replace_body(finally_edited(ctx, call, edits))
     if call.coded is not None and ctx.body is call.body:
         # Nobody has edited it: it goes on as it came.
         ctx.replace_body(call.coded)

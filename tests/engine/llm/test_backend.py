@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
+import random
 import threading
 from typing import Any
 from unittest import mock
@@ -13,7 +15,7 @@ from rig import Message, Rig, on_rig
 from headgate.backend.llm import long_bodies
 from headgate.backend.llm.format_routes import ProviderPath, native
 from headgate.backend.llm.long_bodies import reading_step
-from headgate.backend.llm.off_loop import LONG_BYTES
+from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES
 from headgate_engine.link.backend import HOST
 from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.estimate import tokens_of_prompt
@@ -31,9 +33,9 @@ def counting(rig: Rig) -> None:
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
     backend = LlmBackend(router)
     assert not backend.reads_request
-    backend.long_bytes = LONG_BYTES
+    backend.long_bytes, backend.coded_bytes = LONG_BYTES, CODED_BYTES
     backend.reading = BackendPlan("long body", "llm", HOST)
-    backend.reading.request_steps = (reading_step(router),)
+    backend.reading.request_steps = (reading_step(router, False),)
     rig.backend = BackendPlan("llm", "llm", backend)
     rig.backend.max_body = backend.reading.max_body = 4 << 20
     rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
@@ -44,8 +46,9 @@ def body_of(turns: int) -> bytes:
     return json.dumps({"model": "m", "messages": [{"role": "user", "content": "a few words of a turn"}] * turns}).encode()
 
 
-def asking(body: bytes) -> bytes:
-    return b"POST /v1/messages/count_tokens HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body)
+def asking(body: bytes, fields: bytes = b"") -> bytes:
+    head = b"POST /v1/messages/count_tokens HTTP/1.1\r\nhost: a.test\r\n%scontent-length: %d\r\n\r\n"
+    return head % (fields, len(body)) + body
 
 
 def counted(answer: Message) -> Any:
@@ -84,6 +87,34 @@ async def test_the_loop_goes_on_while_a_long_prompt_is_counted(rig: Rig) -> None
         go.set()
     assert [form for _, form in threads] == ["count_tokens"] * 2
     assert threading.main_thread() not in [thread for thread, _ in threads]
+
+
+@on_rig()
+async def test_the_loop_goes_on_while_a_body_is_taken_out_of_its_coding(rig: Rig) -> None:
+    counting(rig)
+    begun, go, threads = threading.Event(), threading.Event(), []
+    unpacked = long_bodies.unpacked
+
+    def slow(coding: str, body: bytes, most: int) -> Any:
+        threads.append(threading.current_thread())
+        begun.set()
+        assert go.wait(60)
+        return unpacked(coding, body, most)
+
+    short, long = body_of(1), body_of(10_000)
+    packed = gzip.compress(long[:-1] + b', "noise": "%s"}' % random.Random(1).randbytes(CODED_BYTES).hex().encode())
+    assert len(packed) > CODED_BYTES
+    with mock.patch.object(long_bodies, "unpacked", slow):
+        first, second = await rig.client(), await rig.client()
+        await first.send(asking(packed, b"content-encoding: gzip\r\n"))
+        assert await asyncio.to_thread(begun.wait, 60)
+        assert counted(await second.ask(asking(short))) == {"input_tokens": tokens_of_prompt("count_tokens", short)}
+        go.set()
+        assert counted(await first.answer()) == {"input_tokens": tokens_of_prompt("count_tokens", long)}
+        answer = await second.ask(asking(packed[:-9], b"content-encoding: gzip\r\n"))
+        assert answer.status == 400
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 @on_rig()

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
-from headgate_engine.context.request import RequestContext
+from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, off_loop
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.backend import counted_format
-from headgate_engine.llm.bodies import DECODED
+from headgate_engine.llm.bodies import DECODED, UNPACKED
 from headgate_engine.llm.estimate import tokens_of_document
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.translate.readers import Garbage
 from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.steps.long_body import LongBodyStep
+from headgate_engine.wire.coding import CodingError, decode, name_of
 
 
 def counting_step() -> LongBodyStep:
@@ -31,14 +32,43 @@ def translation_step() -> LongBodyStep:
     return LongBodyStep("translation", _translate, LONG_BYTES)
 
 
-def reading_step(router: ModelRouter) -> LongBodyStep:
-    """Return the step that reads a long body before a provider is chosen: for expressions, or for a count of tokens."""
+def reading_step(router: ModelRouter, asked: bool) -> LongBodyStep:
+    """Return the step that reads a long body before a provider is chosen: takes it out of its content coding, and reads
+    its JSON for a count of tokens, or for expressions if these ask.
+    """
 
     def read(ctx: RequestContext) -> Awaitable[None] | None:
         body = ctx.request_body
-        return None if body is None else _read(ctx, body, counted_format(router, ctx))
+        if body is None:
+            return None
+        coding = name_of(ctx.request.get("content-encoding"))
+        form = counted_format(router, ctx)
+        if coding:
+            return _unpack(ctx, body, coding, router.max_body, form, asked)
+        # The engine refuses a coding that it does not know.
+        return _read(ctx, body, form) if coding is None and is_read(body, form, asked) else None
 
-    return LongBodyStep("long body", read, LONG_BYTES)
+    return LongBodyStep("long body", read, CODED_BYTES)
+
+
+def is_read(body: bytes, form: str | None, asked: bool) -> bool:
+    """Return whether a body's JSON is wanted, and long."""
+    return len(body) > LONG_BYTES and (asked or form is not None)
+
+
+async def _unpack(ctx: RequestContext, body: bytes, coding: str, most: int, form: str | None, asked: bool) -> None:
+    found = await off_loop(unpacked, coding, body, most)
+    ctx.dynamic = {**(ctx.dynamic or {}), UNPACKED: (body, found)}
+    if isinstance(found, bytes) and is_read(found, form, asked):
+        await _read(ctx, found, form)
+
+
+def unpacked(coding: str, body: bytes, most: int) -> bytes | CodingError:
+    """Return a body without its content coding, or why that cannot be: also if it has more than `most` bytes."""
+    try:
+        return decode(coding, body, most)
+    except CodingError as error:
+        return error
 
 
 async def _read(ctx: RequestContext, body: bytes, form: str | None) -> None:
@@ -88,12 +118,25 @@ def _translate(ctx: RequestContext) -> Awaitable[None] | None:
         return _translated(ctx, call, body, call.translation)
     if call.history is not None and call.history.is_in(body):
         return _cleaned(call, body, call.history.clean)
-    return None
+    return _final(call, body) if call.edits_final else None
 
 
 async def _translated(ctx: RequestContext, call: LlmCall, body: bytes, translation: Any) -> None:
-    call.translated = (body, await off_loop(translation.request, body, call, ctx.request))
+    made = await off_loop(translation.request, body, call, ctx.request)
+    call.translated = (body, made)
+    if call.edits_final and not isinstance(made, Reply):
+        await _final(call, made[0])
 
 
 async def _cleaned(call: LlmCall, body: bytes, clean: Callable[[bytes], bytes]) -> None:
-    call.translated = (body, await off_loop(clean, body))
+    made = await off_loop(clean, body)
+    call.translated = (body, made)
+    if call.edits_final:
+        await _final(call, made)
+
+
+async def _final(call: LlmCall, body: bytes) -> None:
+    """Read what goes to the provider, for the expressions that edit it."""
+    found = await off_loop(read_document, body, None)
+    if found is not None:
+        call.final_document = (body, found[0])

@@ -30,6 +30,8 @@ class CallOf:
 
     format = "messages"
     history = None
+    edits_final = False
+    final_document: tuple[bytes, Any] | None = None
     requested = None
     model = "m"
 
@@ -79,6 +81,29 @@ def test_a_long_request_is_translated_in_another_thread_as_it_would_be_on_the_lo
     expected, expected_suffix = translation().request(body, inline, MessageHead())  # type: ignore[misc, arg-type]
     assert (json.loads(made), suffix) == (json.loads(expected), expected_suffix)
     assert len(json.loads(made)["messages"]) == 20_000
+
+
+def test_what_goes_to_the_provider_is_read_in_another_thread_for_expressions_that_edit_it() -> None:
+    body = json.dumps(LONG).encode()
+    call, native = CallOf(translation()), CallOf(None)
+    for one in (call, native):
+        one.edits_final = True
+        assert asyncio.run(settle(translation_step(), context_of(body, one))) is None
+        assert one.final_document is not None
+    assert call.translated is not None
+    assert native.final_document[0] is body
+    assert native.final_document[1] == LONG
+    made, _ = call.translated[1]
+    assert call.final_document[0] is made
+    assert call.final_document[1] == json.loads(made)
+
+
+@pytest.mark.parametrize("translated", [False, True])
+def test_what_is_no_json_is_left_to_the_engine(translated: bool) -> None:
+    call = CallOf(translation() if translated else None)
+    call.edits_final = True
+    assert asyncio.run(settle(translation_step(), context_of(b"[" * (LONG_BYTES + 1), call))) is None
+    assert call.final_document is None
 
 
 @pytest.mark.parametrize("body", [b"[" * (LONG_BYTES + 1), b'{"model":' + b" " * LONG_BYTES])
