@@ -20,9 +20,10 @@ IMPORTED = re.compile(r"^import '([^']+)' # ", re.MULTILINE)
 # Of packages that are for policies, providers, MCP, the operator or files of a kind: what a plain file needs all the same.
 # Whatever else is added to one of them must not be loaded by others.
 NEEDED = {
-    # The servers themselves. What they answer with is loaded for the first request, here for the one whether it is ready.
+    # The servers themselves, and what probes and scrapes of metrics ask for. The rest is loaded for the first request.
     "headgate.admin": {
-        "expression_process", "mount_points", "origins", "proxy_protocol", "readiness", "running", "servers", "web",
+        "expression_process", "memory", "meters", "metrics_protobuf", "mount_points", "origins", "proxy_protocol", "readiness",
+        "running", "servers", "stats", "web",
     },
     # Workers relay calls of sessions to one another, whatever configuration each of them has.
     "headgate.backend": {
@@ -34,7 +35,7 @@ NEEDED = {
         "services", "source_reader", "standalone", "targeted", "tcp_routes", "tls_material", "tunnels", "ui_route",
     },
     "headgate.crypto": {"sealed"},
-    "headgate.dialect": {"llm", "llm.catalog", "mcp", "mcp.jsonrpc", "mcp.methods", "mcp.versions"},
+    "headgate.dialect": {"llm", "llm.catalog", "mcp", "mcp.jsonrpc", "mcp.methods", "mcp.versions", "protobuf_wire"},
     "headgate.expr": {"faults"},
     "headgate.pipeline": {
         "channels", "claim_counts", "cloud", "compile", "http2_limits", "keys", "modules", "phases", "pools", "prices", "proxies",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
@@ -105,7 +104,7 @@ class Meters:
 def number(value: Any) -> float:
     """Return the value of a counter or gauge (a Decimal for money) or the sum of a histogram as a float."""
     found: float = value.sum if isinstance(value, HistogramValue) else value
-    return float(found) if isinstance(value, Decimal) else found
+    return found if isinstance(found, int | float) else float(found)
 
 
 def busiest(rows: Iterable[Json], key: str) -> list[Json]:
