@@ -12,8 +12,10 @@ cdef enum:
 
 cdef class IdScanner:
     # Reads JSON, or events of JSON, byte by byte as it comes. What is no id goes on unchanged.
-    cdef object ids                      # seal(value, place)
+    cdef object ids                      # seal(value, place, origin)
     cdef bytes place
+    cdef bytes origin                    # of the gateway, as the client knows it: `https://host`
+    cdef bint google                     # names and addresses are ids, too
     cdef bint quoted, escaped            # within a string; behind a backslash in it
     cdef bint keeps                      # this string may be an id: it is kept back
     cdef bint names_id, in_list          # the last name is that of an id; within an array of ids
@@ -32,5 +34,6 @@ cdef class IdTap(ResponseTap):
     cdef bytes place
     cdef int _mirror(self) except -1
     cdef int _location(self, MessageHead head) except -1
+    cdef int _uploads(self, MessageHead head, const char* name, Py_ssize_t n, bytes origin) except -1
 
 cdef IdTap id_tap(ResponseTap inner, object ids, bytes place)

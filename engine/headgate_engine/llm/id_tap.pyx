@@ -17,7 +17,12 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 # Where a new call of a browser is told (https://platform.openai.com/docs/guides/realtime-webrtc).
 cdef bytes location = b"location"
+# Where the pieces of a file go at Google (https://ai.google.dev/api/files).
+cdef bytes upload_url = b"x-goog-upload-url"
+cdef bytes control_url = b"x-goog-upload-control-url"
 SEGMENT = re.compile(rb"[^/?#]+")
+# Paths of Google's, whatever the version of its API.
+GOOGLE = re.compile(rb"(?:/upload)?/v1(?:beta|alpha)\d*/|/upload/v1/|/v1/(?:files|cachedContents)\b")
 
 
 cdef IdTap id_tap(ResponseTap inner, object ids, bytes place):
@@ -26,10 +31,25 @@ cdef IdTap id_tap(ResponseTap inner, object ids, bytes place):
     return tap
 
 
-cdef bint of_ids(const char* name, int n) noexcept nogil:
-    """Whether a name is that of an id, or of a list of ids: `id`, `..._id`, `..._ids`, `..._file`, `..._files`."""
+cdef bytes origin_of(RequestContext ctx):
+    """Scheme and authority of the gateway, as the client has them. A proxy in front may have ended TLS."""
+    cdef MessageHead head = ctx.head
+    secure = ctx.secure or head.get("x-forwarded-proto") == "https"
+    return (b"https://" if secure else b"http://") + head.data[ctx.host_off:ctx.host_off + ctx.host_len]
+
+
+cdef bint of_ids(const char* name, int n, bint google) noexcept nogil:
+    """Whether a name is that of an id, of a list of ids, or of an address with one: `id`, `..._id`, `..._ids`, `..._file`,
+    `..._files`, `results_url`; at Google `name`, `uri`, `...Uri`, `...File`, `fileName` and `cachedContent`."""
     if n == 2:
         return memcmp(name, b"id", 2) == 0
+    if google and (n == 4 and memcmp(name, b"name", 4) == 0 or n == 3 and memcmp(name, b"uri", 3) == 0
+                   or n > 3 and memcmp(name + n - 3, b"Uri", 3) == 0
+                   or n > 4 and memcmp(name + n - 4, b"File", 4) == 0 or n == 8 and memcmp(name, b"fileName", 8) == 0
+                   or n == 13 and memcmp(name, b"cachedContent", 13) == 0):
+        return True
+    if n == 11 and memcmp(name, b"results_url", 11) == 0:
+        return True
     return (n > 3 and memcmp(name + n - 3, b"_id", 3) == 0 or n > 4 and memcmp(name + n - 4, b"_ids", 4) == 0
             or n > 5 and memcmp(name + n - 5, b"_file", 5) == 0 or n > 6 and memcmp(name + n - 6, b"_files", 6) == 0)
 
@@ -80,7 +100,7 @@ cdef class IdScanner:
                     self.names_id = False
                 self.name_len = 0
             elif c == 58:
-                self.names_id = self.name_len > 0 and of_ids(self.name, self.name_len)
+                self.names_id = self.name_len > 0 and of_ids(self.name, self.name_len, self.google)
                 self.name_len = -1
             elif c == 91:
                 self.in_list = self.names_id
@@ -98,7 +118,7 @@ cdef class IdScanner:
     cdef int _value(self, ByteBuffer out) except -1:
         """Passes the string that was kept on, sealed if it is an id."""
         cdef bytes value = self.kept.data[:self.kept.length]
-        cdef bytes sealed = self.ids.seal(value, self.place)
+        cdef bytes sealed = self.ids.seal(value, self.place, self.origin)
         self.kept.clear()
         self.keeps = False
         if sealed is None:
@@ -118,10 +138,15 @@ cdef class IdTap(ResponseTap):
             self.inner = None
         if 200 <= head.status < 300:
             self._location(head)
+            origin = origin_of(ctx)
+            self._uploads(head, upload_url, len(upload_url), origin)
+            self._uploads(head, control_url, len(control_url), origin)
             if (media_type_is(head, b"application/json", 16) or media_type_is(head, b"text/event-stream", 17)) and (
                     head.find_id(H_CONTENT_ENCODING, 0) < 0):
                 self.scanner = IdScanner.__new__(IdScanner)
-                self.scanner.ids, self.scanner.place = self.ids, self.place
+                self.scanner.ids, self.scanner.place, self.scanner.origin = self.ids, self.place, origin
+                self.scanner.google = GOOGLE.match(
+                    ctx.head.data[ctx.target_off:ctx.target_off + ctx.target_len]) is not None
                 self.piece = ByteBuffer()
                 head.drop_id(H_CONTENT_LENGTH)
         self._mirror()
@@ -132,9 +157,19 @@ cdef class IdTap(ResponseTap):
         if head.find(location, len(location), 0) < 0:
             return 0
         found = head.get("location").encode("latin-1")
-        sealed = SEGMENT.sub(lambda one: self.ids.seal(one[0], self.place) or one[0], found)
+        sealed = SEGMENT.sub(lambda one: self.ids.seal(one[0], self.place, None) or one[0], found)
         head.drop_field(location, len(location))
         return head.add_field(location, len(location), sealed, len(sealed))
+
+    cdef int _uploads(self, MessageHead head, const char* name, Py_ssize_t n, bytes origin) except -1:
+        """Leads what a client uploads in pieces through the gateway, to the same account."""
+        cdef bytes found, sealed
+        if head.find(name, n, 0) < 0:
+            return 0
+        found = head.get(name[:n].decode()).encode("latin-1")
+        sealed = self.ids.upload(found, self.place, origin)
+        head.drop_field(name, n)
+        return head.add_field(name, n, sealed, len(sealed))
 
     cdef int _mirror(self) except -1:
         """Shows what the inner tap shows."""
@@ -203,12 +238,12 @@ cdef class IdTap(ResponseTap):
         return 0 if self.inner is None else self.inner.left()
 
 
-def sealed_text(pieces, object ids not None, bytes place not None):
+def sealed_text(pieces, object ids not None, bytes place not None, bytes origin=None, bint google=False):
     """What a client gets of the pieces of a body, for tests."""
     cdef IdScanner scanner = IdScanner.__new__(IdScanner)
     cdef ByteBuffer out = ByteBuffer()
     cdef bytes piece
-    scanner.ids, scanner.place = ids, place
+    scanner.ids, scanner.place, scanner.origin, scanner.google = ids, place, origin, google
     for piece in pieces:
         scanner.feed(piece, len(piece), out)
     scanner.end(out)

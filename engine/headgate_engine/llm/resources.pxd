@@ -26,7 +26,7 @@ cdef class Resources:
     # Whether the body may go on unread: an upload that the head says enough of.
     cdef bint passes_unread(self, RequestContext ctx, bytes path, Py_ssize_t most) except -1
     # What ids in the answer are sealed with; None: they stay.
-    cdef bytes place_of(self, RequestContext ctx, LlmTarget target)
+    cdef bytes place_of(self, RequestContext ctx, LlmCall call, LlmTarget target)
 
 # The entry without targets of other accounts, and with guarded 0 or 1 without those that are guarded or not; None: none is left.
 cdef ModelEntry bound_entry(ModelEntry entry, bytes account, int guarded)

@@ -6,6 +6,9 @@ from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.public import PublicModel
 
 MARK: bytes
+NAME_MARK: bytes
+STEM: bytes
+LOOSE: frozenset[str]
 SESSIONS: tuple[bytes, ...]
 MAX_SESSION: int
 SESSION_PART: re.Pattern[bytes]

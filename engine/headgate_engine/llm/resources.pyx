@@ -8,6 +8,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport MODEL_ASIDE, MODEL_IN_QUERY, MODEL_IN_SESSION, LlmCall
+from headgate_engine.llm.edit cimport members_of
 from headgate_engine.llm.public cimport PublicModel
 from headgate_engine.llm.replies cimport refusal
 from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
@@ -15,8 +16,11 @@ from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
 # Header fields in which requests name a model or a provider that their bodies do not.
 cdef bytes model_field = b"x-gw-model"
 cdef bytes provider_field = b"x-gw-provider"
-# Stands in every sealed id, behind the vendor's prefix.
+# Stands in every sealed id, behind the vendor's prefix. Names of Google have no underscore.
 MARK = b"gw1_"
+NAME_MARK = b"gw1"
+# What a request with a sealed id has in it.
+STEM = b"gw1"
 # Paths whose JSON has a model in `session`, and the longest body that is looked through for it
 # (https://platform.openai.com/docs/api-reference/realtime).
 SESSIONS = (b"/realtime/client_secrets", b"/realtime/calls", b"/realtime/transcription_sessions")
@@ -24,6 +28,10 @@ MAX_SESSION = 131072
 SESSION_PART = re.compile(rb'name="?session"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n(\{.*?\})\r\n--', re.S)
 # Paths that end so have uploads: too long to be kept, and without a model in them.
 UPLOADS = (b"/files", b"/parts")
+# A field of the head of Google's uploads, whose pieces have no media type.
+cdef bytes upload_command = b"x-goog-upload-command"
+# Formats that no suffix of a path names.
+LOOSE = frozenset(("detect", "passthrough", "realtime"))
 # Last segments of paths that list what an account has.
 LISTS = frozenset((b"files", b"batches", b"vector_stores", b"jobs", b"uploads", b"containers", b"conversations", b"assistants",
                    b"evals", b"skills", b"videos", b"cachedContents", b"responses", b"completions", b"input_items"))
@@ -64,7 +72,7 @@ cdef class Resources:
         if head.find(provider_field, len(provider_field), 0) >= 0:
             call.asked_provider = head.get(provider_field.decode()).encode()
         self.clear(ctx)
-        if MARK not in target:
+        if STEM not in target:
             return None
         found = self.ids.opened(target, ctx, False, call.bound)
         if isinstance(found, Reply):
@@ -76,7 +84,7 @@ cdef class Resources:
         return None
 
     cdef Reply open_body(self, RequestContext ctx, LlmCall call):
-        if MARK not in ctx.body:
+        if STEM not in ctx.body:
             return None
         found = self.ids.opened(ctx.body, ctx, True, call.bound)
         if isinstance(found, Reply):
@@ -142,17 +150,33 @@ cdef class Resources:
         cdef MessageHead head = ctx.head
         if 0 <= head.content_length <= most or not path.endswith(UPLOADS) or head.method not in ("POST", "PUT"):
             return False
-        if not (media_type_is(head, b"multipart/form-data", 19) or media_type_is(head, b"application/octet-stream", 24)):
+        if not (media_type_is(head, b"multipart/form-data", 19) or media_type_is(head, b"application/octet-stream", 24)
+                or head.find(upload_command, len(upload_command), 0) >= 0):
             return False
-        return (self.default_provider is not None or MARK in path or head.find(model_field, len(model_field), 0) >= 0
-                or head.find(provider_field, len(provider_field), 0) >= 0)
+        return (self.default_provider is not None or STEM in path or STEM in head.query.encode()
+                or head.find(model_field, len(model_field), 0) >= 0 or head.find(provider_field, len(provider_field), 0) >= 0)
 
-    cdef bytes place_of(self, RequestContext ctx, LlmTarget target):
+    cdef bytes place_of(self, RequestContext ctx, LlmCall call, LlmTarget target):
         cdef MessageHead head = ctx.head
+        if call.format == "completions":
+            if not stores(ctx.body):
+                return None
+        elif call.format != "responses" and call.format not in LOOSE:
+            return None
         cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
         if path.rstrip(b"/").rpartition(b"/")[2] in CONTENTS:
             return None
         return self.ids.place(ctx, target.account, target.guarded)
+
+
+cdef bint stores(bytes body) except -1:
+    """Whether a chat completion is to be kept by the provider."""
+    if b'"store"' not in body:
+        return False
+    for name, _, start, stop in members_of(body):
+        if name == "store" and body[start:stop] == b"true":
+            return True
+    return False
 
 
 cdef ModelEntry bound_entry(ModelEntry entry, bytes account, int guarded):

@@ -9,7 +9,7 @@ from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, M
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
-    MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
+    MODEL_ASIDE, MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
     asked_path, edited, estimated, finally_edited, make_fit, name_deployment, route_of, short_limits, tell_request, unpacked_of,
     usage_wanted)
@@ -196,9 +196,8 @@ cdef class ModelRouter:
             choice.tap = bedrock_tap(call, format_route)
         elif not call.opaque:
             choice.tap = native_tap(call, format_route)
-        if self.resources is not None and format_route.translation is None and (
-                call.format == "responses" or call.format in LOOSE and not call.opaque):
-            call.id_place = self.resources.place_of(ctx, target)
+        if self.resources is not None and format_route.translation is None and not call.opaque:
+            call.id_place = self.resources.place_of(ctx, call, target)
         self._point(ctx, call, target)
         if target.guarded and call.format in LOOSE and not self._stays_loose(ctx):
             choice.reply = UNKNOWN_PATH
@@ -319,6 +318,9 @@ cdef class ModelRouter:
         call.place = MODEL_IN_BODY
         call.model_start, call.model_stop = peek.model_start, peek.model_stop
         call.requested = peek.model_bytes()
+        if loose and call.requested.startswith(b"models/"):      # as Google has it, of a cache
+            call.requested = call.requested[7:]
+            call.place, call.object_end = MODEL_ASIDE, -1
         return None
 
     def _read_query(self, RequestContext ctx, LlmCall call, bytes path):
@@ -341,10 +343,8 @@ cdef class ModelRouter:
             return UNKNOWN_ENCODING
         try:
             body = unpacked_of(ctx, coding, self.max_body)
-        except DecodedTooLong:
-            return TOO_LONG
-        except CodingError:
-            return BAD_ENCODING
+        except CodingError as error:
+            return TOO_LONG if isinstance(error, DecodedTooLong) else BAD_ENCODING
         call.coded, call.coding = ctx.body, given.encode("latin-1")
         ctx.body = body
         ctx.head.drop_id(H_CONTENT_ENCODING)

@@ -12,8 +12,8 @@ class ProviderStep(Step):
 
     header: the field, None moves nothing. starting: move only values with this prefix. sparing: leave values with this
     prefix, and remove the client's field of that name. formats: only for requests to the provider in one of these
-    formats. missing: fields that are added if the request does not have them. pictured: the same, for requests with
-    pictures.
+    formats. spared_path: not for paths with this in them. missing: fields that are added if the request does not have
+    them. pictured: the same, for requests with pictures.
     """
 
     def __init__(
@@ -23,6 +23,7 @@ class ProviderStep(Step):
         starting: str = "",
         sparing: str = "",
         formats: Iterable[str] | None = None,
+        spared_path: str | None = None,
         missing: Iterable[tuple[str, str]] = (),
         pictured: Iterable[tuple[str, str]] = (),
     ) -> None: ...

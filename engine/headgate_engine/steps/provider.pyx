@@ -41,11 +41,12 @@ cdef tuple fields_of(pairs):
 
 
 cdef class ProviderStep(Step):
-    def __init__(self, header=None, *, starting="", sparing="", formats=None, missing=(), pictured=()):
+    def __init__(self, header=None, *, starting="", sparing="", formats=None, spared_path=None, missing=(), pictured=()):
         self.name = "providerAuth"
         self.header = None if header is None else header.lower().encode("ascii")
         self.starting, self.sparing = starting.encode(), sparing.encode()
         self.formats = None if formats is None else frozenset(formats)
+        self.spared_path = None if spared_path is None else spared_path.encode()
         self.missing, self.pictured = fields_of(missing), fields_of(pictured)
 
     cdef int run(self, RequestContext ctx) except -1:
@@ -53,7 +54,8 @@ cdef class ProviderStep(Step):
         cdef tuple fields = self.missing
         cdef bytes name, value
         if self.header is not None and (self.formats is None or ctx.llm is None
-                                        or (<LlmCall>ctx.llm).format_route.upstream in self.formats):
+                                        or (<LlmCall>ctx.llm).format_route.upstream in self.formats) and (
+                self.spared_path is None or self.spared_path not in head.data[head.target_off:head.target_off + head.path_len]):
             self._move(head)
         if self.pictured and ctx.body and shows_pictures(ctx.body):
             fields += self.pictured

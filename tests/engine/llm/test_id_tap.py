@@ -9,10 +9,20 @@ import pytest
 from headgate_engine.llm.id_tap import sealed_text
 
 
+def test_names_are_ids_at_google_only() -> None:
+    text = b'{"name":"file-a","uri":"file-b","downloadUri":"file-c","displayName":"file-d","cachedContent":"file-e","fileName":"file-f"}'
+    assert sealed_text([text], Marks(), b"!") == text
+    told = text
+    for letter in "abcef":
+        told = told.replace(f'"file-{letter}"'.encode(), f'"<file-{letter}!>"'.encode())
+    for size in (1, 7, len(text)):
+        assert sealed_text([text[at : at + size] for at in range(0, len(text), size)], Marks(), b"!", google=True) == told
+
+
 class Marks:
     """Seals what begins with `file-` or `resp_`."""
 
-    def seal(self, value: bytes, place: bytes) -> bytes | None:
+    def seal(self, value: bytes, place: bytes, origin: bytes | None) -> bytes | None:
         return b"<" + value + place + b">" if value.startswith((b"file-", b"resp_")) else None
 
 

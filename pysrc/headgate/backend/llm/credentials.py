@@ -22,6 +22,8 @@ COPILOT_FIELDS: Final = (
 )  # fmt: skip
 # Copilot refuses images without this field.
 COPILOT_PICTURES: Final = (("copilot-vision-request", "true"),)
+# Google takes keys as bearer tokens at its endpoints for OpenAI's clients only, not for files, say.
+GOOGLE_FORMATS: Final = ("gemini", "gemini_count_tokens", "passthrough", "detect")
 # Anthropic refuses requests with fields of browsers.
 BROWSER_FIELDS: Final = (
     "origin", "access-control-request-method", "access-control-request-headers",
@@ -52,7 +54,7 @@ def after_auth(provider: LlmProvider) -> list[Step]:
             ProviderStep("x-api-key", sparing="sk-ant-oat", missing=ANTHROPIC_VERSION),
         ]
     if provider.family == "gemini":
-        return [ProviderStep("x-goog-api-key", starting="AIza", formats=("gemini", "gemini_count_tokens"))]
+        return [ProviderStep("x-goog-api-key", starting="AIza", formats=GOOGLE_FORMATS, spared_path="/openai/")]
     if provider.family == "copilot":
         return [ProviderStep(missing=COPILOT_FIELDS, pictured=COPILOT_PICTURES)]
     if provider.azure is not None and provider.azure.kind == "foundry":

@@ -26,7 +26,7 @@ def sealed(raw: bytes, ctx: RequestContext, account: bytes = ACCOUNT, guarded: b
     return found
 
 
-@pytest.mark.parametrize("raw", [b"file-abc123", b"resp_0123", b"vs_a-b_c9", b"msgbatch_0123", b"ftjob-abcd", b"rtc_12345"])
+@pytest.mark.parametrize("raw", [b"file-abc123", b"resp_0123", b"vs_a-b_c9", b"msgbatch_0123", b"ftjob-abcd", b"rtc_12345", b"chatcmpl-1234"])
 def test_an_id_keeps_its_prefix_and_comes_back(raw: bytes) -> None:
     found = sealed(raw, caller("ann"))
     assert re.fullmatch(rb"[a-z]+[-_]gw1_[A-Za-z0-9_-]+", found)
@@ -40,9 +40,51 @@ def test_an_id_keeps_its_prefix_and_comes_back(raw: bytes) -> None:
     assert IDS.seal(found, IDS.place(caller("ann"), ACCOUNT, False)) is None
 
 
-@pytest.mark.parametrize("raw", [b"msg_123456", b"call_12345", b"chatcmpl-123", b"file", b"file-", b"file-a b", b"", b"file-" + b"x" * 300])
+@pytest.mark.parametrize("raw", [b"msg_123456", b"call_12345", b"file", b"file-", b"file-a b", b"", b"file-" + b"x" * 300])
 def test_other_strings_are_no_ids(raw: bytes) -> None:
     assert IDS.seal(raw, IDS.place(caller(), ACCOUNT, False)) is None
+
+
+GOOGLE = b"https://generativelanguage.googleapis.com/v1beta/"
+
+
+@pytest.mark.parametrize("raw", [b"files/abc-123", b"cachedContents/x1", b"batches/9"])
+def test_names_of_google_become_names_that_its_clients_take(raw: bytes) -> None:
+    found, ctx = sealed(raw, caller("ann")), caller("ann")
+    assert re.fullmatch(rb"[a-zA-Z]+/gw1[a-z2-7]+", found)
+    assert IDS.opened(b"/v1beta/" + found + b":download?alt=media", ctx, False, None) == (
+        b"/v1beta/" + raw + b":download?alt=media", False, ACCOUNT,
+    )  # fmt: skip
+    for text in (b'{"a":"%s"}', b'{"uri":"' + GOOGLE + b'%s"}'):
+        assert IDS.opened(text % found, ctx, True, None) == (text % raw, False, ACCOUNT)
+    assert IDS.seal(found, IDS.place(ctx, ACCOUNT, False)) is None
+    assert sealed(GOOGLE + raw + b":download?alt=media", ctx) == GOOGLE + found + b":download?alt=media"
+    assert isinstance(IDS.opened(b"/" + found, caller("bob"), False, None), Reply)
+    for other in (found[:-1] + b"1", found.upper(), found + b"a"):
+        assert IDS.opened(b"/" + other, ctx, False, None) == (b"/" + other, False, None)
+
+
+def test_addresses_to_read_next_lead_to_the_gateway() -> None:
+    place, results = IDS.place(caller(), ACCOUNT, False), b"https://api.anthropic.com/v1/messages/batches/msgbatch_0123/results"
+    found = IDS.seal(results, place, b"http://gw:1")
+    assert found is not None
+    assert found.startswith(b"http://gw:1/v1/messages/batches/msgbatch_gw1_")
+    assert IDS.opened(found[11:], caller(), False, None) == (results[25:], False, ACCOUNT)
+    for other in (b"https://x/y", b"https://x/msgbatch_0123/results?a", b"https://x/other/results", b"http", b"ftp://x/msgbatch_0123/results"):
+        assert IDS.seal(other, place, b"http://gw:1") is None
+
+
+def test_uploads_are_bound_by_their_address() -> None:
+    place = IDS.place(caller("ann"), ACCOUNT, False)
+    url = b"https://generativelanguage.googleapis.com/upload/v1beta/files?upload_id=A-b_C.d&upload_protocol=resumable"
+    found = IDS.upload(url, place, b"http://gw:1")
+    assert b"A-b" not in found
+    target = found.removeprefix(b"http://gw:1")
+    assert IDS.opened(target, caller("ann"), False, None) == (
+        b"/upload/v1beta/files?upload_id=A-b_C.d&upload_protocol=resumable", False, ACCOUNT,
+    )  # fmt: skip
+    assert isinstance(IDS.opened(target, caller("bob"), False, None), Reply)
+    assert IDS.upload(b"nowhere", place, b"http://gw:1") == b"nowhere"
 
 
 def test_ids_are_of_one_caller_or_of_nobody() -> None:
