@@ -184,6 +184,32 @@ def test_langchain_calls_tools_and_structures(rig: Rig, client: str, model: str)
     assert found == Weather(city="Oslo")
 
 
+# Where the formats of providers have the schema of an answer.
+SCHEMA_AT = {
+    "gpt-x": ("response_format", "json_schema", "schema"), "claude-x": ("output_config", "format", "schema"),
+    "gem-x": ("generationConfig",), "aws-x": ("outputConfig",), "resp-x": ("text", "format", "schema"),
+}  # fmt: skip
+
+
+@EVERY_LANGCHAIN
+@EVERY_PROVIDER
+def test_langchain_gets_answers_of_a_schema(rig: Rig, client: str, model: str) -> None:
+    wholes = {"gpt-x": CHAT, "claude-x": message(), "gem-x": GEMINI, "aws-x": CONVERSE, "resp-x": RESPONSE}
+
+    def answer(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        [form] = [form for part, form in FORMATS.items() if part in handler.path]
+        whole(json.dumps(wholes[form]).replace('"hello"', json.dumps(CALL)).encode())(stand_in, handler)
+
+    rig.answers(answer)
+    chat = langchain(rig, client, model)
+    assert chat.with_structured_output(Weather, method="json_schema").invoke("weather in Oslo?") == Weather(city="Oslo")
+    [form] = [form for part, form in FORMATS.items() if part in rig.provider.last.path]
+    found = rig.provider.last.json
+    for name in SCHEMA_AT[form]:
+        found = found[name]
+    assert "city" in json.dumps(found)
+
+
 @EVERY_LANGCHAIN
 @EVERY_PROVIDER
 def test_langchain_shows_pictures(rig: Rig, client: str, model: str) -> None:
