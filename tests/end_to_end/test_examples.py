@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import ssl
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,6 +97,22 @@ def test_an_egress_proxy_leads_to_listed_destinations_alone(start: Start, tmp_pa
     assert "basic chjvehk6ahvudgvymg==" in proxy.asked[0].lower()
     running.wait_log("destination=elsewhere.egress")
     proxy.stop()
+
+
+def test_agents_reach_the_internet_and_nothing_inside(start: Start, service: StandIn) -> None:
+    running = start("forward-proxy", INSIDE="127.0.0.1/32")
+    agent = f"http://agent:agent-password@127.0.0.1:{running.port}"
+    url = f"http://{place(service)}"
+    with httpx.Client(proxy=agent, timeout=60) as client:
+        assert client.get(f"{url}/a").status_code == 200
+        refused = client.get("http://169.254.169.254/latest/meta-data/")
+        assert (refused.status_code, refused.text) == (403, "destination not allowed")
+    assert "proxy-authorization" not in service.last.headers
+    with httpx.Client(proxy=agent.replace("agent-password", "guessed"), timeout=60) as client:
+        assert client.get(url).status_code == 407
+    tunnel = ["curl", "-s", "--max-time", "60", "--proxytunnel", "--proxy", agent, f"{url}/b"]
+    assert subprocess.run(tunnel, capture_output=True, text=True, check=True).stdout == '{"fine": true}'
+    running.wait_log("http.method=CONNECT")
 
 
 def test_services_get_tokens_that_the_gateway_signs(start: Start, service: StandIn, tmp_path: Path) -> None:

@@ -548,6 +548,8 @@ def _backend_type(RequestContext ctx):
         return ABSENT
     if (<BackendPlan>ctx.backend).name.startswith("service/"):
         return "service"
+    if (<BackendPlan>ctx.backend).name == "dynamic":
+        return "dynamic"
     return BACKEND_TYPES.get((<BackendPlan>ctx.backend).protocol, "unknown")
 
 

@@ -56,6 +56,7 @@ cdef class RoutedRequest(RequestSink):
 cdef class Backend(Destination):
     cdef readonly bint wants_body            # dispatch() finds the whole body in ctx.body
     cdef readonly bint serves_half_closed    # a client that stopped sending still gets its answer
+    cdef readonly bint opens_tunnels         # it serves CONNECT, without a pool or endpoints of the plan
     cdef readonly Reply failure              # the answer to every request; None: the backend works
     cdef readonly Reply too_long             # the answer to a body over BackendPlan.max_body; None: the general one
 
@@ -63,6 +64,9 @@ cdef class Backend(Destination):
     cdef int prepare(self, RoutedRequest request) except -1
     # Whether dispatch() waits for the body of this request (of those whose backend reads bodies).
     cdef bint reads_body(self, RoutedRequest request) except -1
+    # The pool of a connection that carries no HTTP, of a plan without one. `name`: that the client asks for in its TLS
+    # handshake, None without one. Raises ValueError or OSError, which say why there is none.
+    cdef Pool pool_of_name(self, str name, int port)
     # Says what becomes of the request (Dispatch). The head may be edited; `forwarded` fields are in it.
     cdef int dispatch(self, RoutedRequest request) except -1
     # Behind the steps of the plan that dispatch() chose (RUN_STEPS): FORWARD, REPLY or TAKEN.

@@ -56,6 +56,9 @@ cdef class Backend(Destination):
     cdef bint reads_body(self, RoutedRequest request) except -1:
         return True
 
+    cdef Pool pool_of_name(self, str name, int port):
+        raise ValueError("it carries no connections")
+
     cdef int dispatch(self, RoutedRequest request) except -1:
         raise NotImplementedError("Backend.dispatch")
 

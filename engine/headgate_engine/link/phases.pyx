@@ -184,7 +184,8 @@ cdef int pick_backend(RequestCore request) except -1:
     ctx.protocol = plan.protocol
     request.destination = <Backend>plan.destination
     failure = request.destination.failure
-    if failure is None and ctx.head.flags & HEAD_CONNECT and plan.tcp_pool is None and plan.endpoints is None:
+    if failure is None and ctx.head.flags & HEAD_CONNECT and plan.tcp_pool is None and plan.endpoints is None and (
+            not request.destination.opens_tunnels):
         failure = request.worker.reply(REPLY_INVALID_BACKEND)
     if request.observer is not None:
         request.observer.backend_chosen(request)

@@ -30,6 +30,7 @@ cdef class TcpConnection(ClientFace):
     # Chooses a backend. Its endpoint `avoid` has just failed.
     cdef int choose(self) except -1
     cdef int connect(self, EndpointState avoid) except -1
+    cdef int wanted_port(self) except -1
     cdef int connected(self, TcpUpstreamStream stream) except -1
     cdef int connect_failed(self, EndpointState endpoint, int failure, str detail) except -1
     cdef int to_client(self, const char* p, Py_ssize_t n) except -1

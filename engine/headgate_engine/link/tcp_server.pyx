@@ -1,7 +1,7 @@
 """Client connections whose bytes go to a backend as they come; see tcp_server.pxd."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport new_head
+from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext, new_context, release_context
 from headgate_engine.link.admission cimport permitted
 from headgate_engine.link.backend cimport Backend
@@ -22,6 +22,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.errors import DestinationRefusedError
 from headgate_engine.link.addresses import address_text
 
 import logging
@@ -169,14 +170,21 @@ cdef class TcpConnection(ClientFace):
         cdef BackendPlan backend = <BackendPlan>ctx.backend
         cdef TcpCall call = TcpCall.__new__(TcpCall)
         call.connection = self
-        if backend.endpoints is None:
-            call.pool = <Pool>backend.pool
-        else:
+        if backend.endpoints is not None:
             call.endpoint = (<EndpointSet>backend.endpoints).pick(ctx, avoid)
             if call.endpoint is None:
                 return self.break_off("no healthy backends", "NoHealthyBackend")
             call.pool = <Pool>call.endpoint.tcp_pool
             call.endpoint.begin()
+        elif backend.pool is not None:
+            call.pool = <Pool>backend.pool
+        else:
+            try:
+                call.pool = (<Backend>backend.destination).pool_of_name(self.server_name, self.wanted_port())
+            except DestinationRefusedError as error:
+                return self.break_off(f"destination not allowed: {error}", "Authorization")
+            except (OSError, ValueError) as error:
+                return self.break_off(f"no destination: {error}", "InvalidRequest")
         ctx.attempts += 1
         ctx.endpoint = call.pool.endpoint
         call.started_ns = ctx.upstream_started_ns = monotonic_ns()
@@ -184,6 +192,13 @@ cdef class TcpConnection(ClientFace):
         self.call = call
         call.pool.acquire(call, False, False)
         return 0
+
+    cdef int wanted_port(self) except -1:
+        """The port that the client wants to reach."""
+        cdef MessageHead tunnel = <MessageHead>self.connect_head
+        if tunnel is None:
+            return self.local[1]
+        return int((<bytes>tunnel.data[tunnel.authority_off:tunnel.authority_off + tunnel.authority_len]).rpartition(b":")[2])
 
     cdef int connect_failed(self, EndpointState endpoint, int failure, str detail) except -1:
         cdef BackendPlan backend = <BackendPlan>self.ctx.backend

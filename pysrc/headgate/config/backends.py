@@ -175,6 +175,7 @@ class Backends:
                 backend = self.reference(named, options)
             else:
                 options = inherited.around(self.service_options(record)).under(own)
+                options = dynamic_backends.own_credentials(self, record, options, own)
                 inline = self._of_record(record, "", options, f"{owner}/{index}")
                 if inline is None:
                     continue
@@ -245,6 +246,10 @@ class Backends:
         service = record.get("service")
         if service is not None:
             return self.service(service["name"], service["port"], options)
+        if record.get("dynamic") is not None:
+            from headgate.config import dynamic_backends
+
+            return dynamic_backends.parse(self, record, options)
         ai = record.get("ai")
         if ai is not None:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one

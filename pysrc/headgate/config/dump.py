@@ -15,6 +15,7 @@ from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import (
     Backend,
+    DynamicBackend,
     HostBackend,
     MissingBackend,
     NamedBackend,
@@ -85,16 +86,29 @@ def _reference(choice: RouteBackend) -> Json:
             found["invalid"] = None
         case ServiceBackend(name=name, port=port):
             found["service"] = {"name": name.removeprefix("service/").rpartition(":")[0], "port": port}
+        case DynamicBackend():
+            found["dynamic"] = _dynamic(choice.backend)
         case HostBackend(name=name) if not choice.named:
             found["inlineBackend"] = name
         case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name) | UiBackend(name=name):
             found["backend"] = name if name.startswith("/") else f"/{name}"
     policies = backend_policies(choice.policies)
-    if isinstance(choice.backend, HostBackend):
+    if isinstance(choice.backend, HostBackend | DynamicBackend):
         policies = endpoint(choice.backend.endpoint) + policies
     if policies:
         found["inlinePolicies"] = policies
     return found
+
+
+def _dynamic(backend: DynamicBackend) -> Json:
+    rules = backend.rules
+    shown = {
+        "target": backend.target,
+        "allowedHosts": None if rules.hosts is None else list(rules.hosts),
+        "allowedRanges": list(rules.ranges) or None,
+        "allowedPorts": list(rules.ports) or None,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
 
 
 def _route(route: Route) -> Json:
@@ -214,6 +228,8 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
             return {"llmRouter": {**common, "target": llm.router(backend)}}
         case AiBackend():
             return _providers(common, backend.groups, runtime)
+        case DynamicBackend():
+            return {"dynamic": {**common, **_dynamic(backend)}}
         case MissingBackend():
             return {"invalid": common}
         case UiBackend():

@@ -200,6 +200,27 @@ def host_port(text: str) -> tuple[str, int]:
         raise ValueError(f"not host:port: {error}") from None
 
 
+def destination_host(text: str) -> str:
+    """Return a host name pattern in lower case, an exact name or `*.suffix`, or an IP address without brackets."""
+    try:
+        address = ipaddress.ip_address(text.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        name = hostname(text)
+        if name == "*":
+            raise ValueError("not a host name such as api.example.com or *.example.com") from None
+        return name
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def network(text: str) -> str:
+    """Return a network such as `10.0.0.0/8`, or an address as a network of its own."""
+    try:
+        return str(ipaddress.ip_network(text))
+    except ValueError:
+        raise ValueError("not a network such as 10.0.0.0/8 or fd00::/8") from None
+
+
 def name_server(text: str) -> str:
     """Check the address of a name server, `ip` or `ip:port` with brackets around IPv6, and return it with its port
     (53 unless given)."""

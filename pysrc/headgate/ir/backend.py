@@ -55,6 +55,33 @@ class MissingBackend:
     reason: str = "backend does not exist"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationRules:
+    """Which destinations clients may name.
+
+    `hosts` are names, `*.suffix` and addresses; None means any. `ranges` are networks that may be reached although
+    their addresses are special (private, loopback ...). `ports` are those that may be reached; empty means any.
+    """
+
+    hosts: tuple[str, ...] | None = None
+    ranges: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicBackend:
+    """A backend whose destination each request names: `target` is an expression for `host:port`, None the authority.
+
+    `endpoint` has the connection settings of all destinations, and no host.
+    """
+
+    key: str
+    name: str
+    target: str | None
+    rules: DestinationRules
+    endpoint: Endpoint
+
+
 UiAccess = Literal["login", "named", "open"]
 
 
@@ -76,7 +103,9 @@ class UiBackend:
         return os.path.join(folder, f"ui-{self.access}.sock")
 
 
-Backend = HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | MissingBackend | UiBackend
+Backend = (
+    HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | DynamicBackend | MissingBackend | UiBackend
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

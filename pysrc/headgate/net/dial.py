@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
 from headgate.ir.process import UpstreamSettings
-from headgate.net.dns import Resolver
+from headgate.net.dns import NameResolver
 from headgate.net.race import first_connected
 from headgate.net.sockets import set_keepalives
 from headgate.net.tls import ClientContext, approver, shared_context
@@ -60,7 +60,7 @@ class Dialer:
         self,
         endpoint: Endpoint,
         settings: UpstreamSettings,
-        resolver: Resolver,
+        resolver: NameResolver,
         selector_of: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
     ) -> None:
         self._endpoint = endpoint

@@ -51,6 +51,13 @@ class Lookup(Protocol):
         """Return the addresses of `host`, the best first. Raises NameResolutionError."""
 
 
+class NameResolver(Protocol):
+    """Resolves host names: a Resolver, or one that lets some addresses through (headgate.net.destinations)."""
+
+    async def lookup(self, host: str) -> list[str]:
+        """Return the addresses of a name in the order in which they are to be tried. Raises OSError."""
+
+
 class SystemLookup:
     """Asks the C library, in threads of the loop."""
 

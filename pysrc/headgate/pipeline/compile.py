@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from headgate.document.hunks import Hunk, hunks
 from headgate.ir.backend import (
     Backend,
+    DynamicBackend,
     HostBackend,
     MissingBackend,
     RouteBackend,
@@ -169,8 +170,7 @@ class PlanCompiler:
         plan.http2 = http2_limits(frontend)
         plan.secure = bind.tls
         plan.protocol = protocol_of(bind)
-        plan.keeps_underscores = frontend.keeps_underscores
-        plan.lower_case = not frontend.keeps_header_case
+        plan.keeps_underscores, plan.lower_case = frontend.keeps_underscores, not frontend.keeps_header_case
         plan.path_mode = MODES[frontend.path_normalization]
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
@@ -437,6 +437,8 @@ class PlanCompiler:
                 plan = BackendPlan(backend.name, "http", HOST)
                 path = backend.socket_path(self._running.folder)
                 plan.pool = self._pool(Endpoint(key=f"ui/{backend.access}", unix_path=path))
+            case DynamicBackend():
+                plan = self._running.dynamic.plan(backend, self._environment)
             case MissingBackend():
                 refusal = InvalidBackend(reply_of(ReplyRow(500, backend.reason, "Internal")))
                 plan = BackendPlan(backend.name, "http", refusal)

@@ -12,7 +12,7 @@ from operator import is_
 from typing import Final
 
 from headgate.document.hunks import hunks
-from headgate.ir.backend import Backend, HostBackend, ServiceBackend
+from headgate.ir.backend import Backend, DynamicBackend, HostBackend, ServiceBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, OpenApiTarget, SseTarget
 from headgate.ir.model import AiBackend, LlmRouter
@@ -54,6 +54,7 @@ OF_LLM: Final = (
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     HostBackend: (NAMES,),
     ServiceBackend: (NAMES,),
+    DynamicBackend: ("headgate.pipeline.destinations",),
     McpBackend: ("headgate.pipeline.mcp", SEALS, CREDENTIALS, NAMES),
     AiBackend: OF_LLM,
     LlmRouter: OF_LLM,

@@ -10,7 +10,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
-from headgate.net.dns import Resolver
+from headgate.net.dns import NameResolver, Resolver
 from headgate.pipeline.proxies import proxy_selector
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
@@ -39,13 +39,28 @@ class PoolOpener:
         self._settings = gateway.process.upstream
         self._resolver = resolver
 
-    def open(self, endpoint: Endpoint, protocol: str) -> Pool:
+    def open_as_configured(self, endpoint: Endpoint, names: NameResolver | None = None) -> Pool:
+        """Return a new pool of connections that speak what is configured, or that of the client where nothing is.
+
+        names: what resolves the name of the endpoint, None for the resolver of the worker.
+        """
+        pool = self.open(endpoint, _protocol(endpoint), names)
+        self.infer(endpoint, pool, names)
+        return pool
+
+    def infer(self, endpoint: Endpoint, pool: Pool, names: NameResolver | None = None) -> None:
+        """Give a pool what calls with another protocol go through, where the protocol is that of the client."""
+        if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
+            pool.make_twin = partial(self.open, endpoint, HTTP2, names)
+            pool.twin_for_grpc = endpoint.tls is not None
+
+    def open(self, endpoint: Endpoint, protocol: str, names: NameResolver | None = None) -> Pool:
         """Return a new pool of connections that speak a protocol (link.protocols)."""
         if endpoint.tls is not None:
             # What is spoken in TLS that no protocol of ours goes through is not known.
             offered = endpoint.tls.alpn or () if protocol == TCP else (protocol,)
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
-        dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
+        dialer = Dialer(endpoint, self._settings, names or self._resolver, partial(proxy_selector, self._worker))
         pool = Pool(
             self._worker,
             endpoint.key,
@@ -86,9 +101,7 @@ class Pools:
         pool = self.by_key.get(endpoint.pool_key)
         if pool is None:
             pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, _protocol(endpoint))
-            if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
-                pool.make_twin = partial(self._opener.open, endpoint, HTTP2)
-                pool.twin_for_grpc = endpoint.tls is not None
+            self._opener.infer(endpoint, pool)
             self.by_key[endpoint.pool_key] = pool
         return pool
 

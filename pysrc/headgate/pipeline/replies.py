@@ -105,7 +105,7 @@ CAUSES: dict[str, str] = {
     "invalid_request": "no host",
     "method_not_allowed": "CONNECT where there are no tunnels, any other method where there is nothing else",
     "bind_not_found": "CONNECT to a port that nobody serves",
-    "invalid_backend": "CONNECT to a backend that is neither a host nor a service",
+    "invalid_backend": "CONNECT to a backend that is neither a host, a service nor dynamic",
     "doubtful_path": "servers may read the path as one that the route lacks or that another route protects; or "
     "`pathNormalization: refuse`",
     "misdirected": "the host is not one of the TLS listener that was chosen",

@@ -39,6 +39,7 @@ from headgate_engine.route.table import RouteRule, RouteTable
 if TYPE_CHECKING:
     from headgate.backend.mcp.relay import Relay
     from headgate.crypto.sealed import Sealer
+    from headgate.pipeline.destinations import DynamicPools
     from headgate.pipeline.mcp import McpHandlers
 
 Result = TypeVar("Result")
@@ -115,9 +116,13 @@ class RunningConfiguration:
         self._previous = previous
         self.folder: str = relay.folder
         # What it knows stays while its settings do, and with it the thread that asks name servers.
-        kept = previous is not None and previous.gateway.process.dns == gateway.process.dns
-        self.resolver: Resolver = previous.resolver if previous is not None and kept else Resolver(gateway.process.dns)
+        self._keeps_names = previous is not None and previous.gateway.process.dns == gateway.process.dns
+        self.resolver: Resolver = (
+            previous.resolver if previous is not None and self._keeps_names else Resolver(gateway.process.dns)
+        )
         self.pools: Pools = Pools(worker, gateway, self.resolver, None if previous is None else previous.pools)
+        # Made where a route has a dynamic backend.
+        self._dynamic: DynamicPools | None = None
         self._relay = relay
         # Seals texts for clients with the key of this process. What is kept of it must not keep this configuration.
         self.sealer: Callable[[str], Sealer] = relay.ids.sealer
@@ -155,6 +160,19 @@ class RunningConfiguration:
                 self._mcp.environment = self.environment
         return self._mcp
 
+    @property
+    def dynamic(self) -> DynamicPools:
+        """The pools of dynamic backends, with those of the previous configuration."""
+        if self._dynamic is None:
+            from headgate.pipeline.destinations import DynamicPools
+
+            earlier = None if self._previous is None else self._previous._dynamic
+            # Not that of other backends: clients choose what is asked, and could keep it busy.
+            kept = earlier is not None and self._keeps_names
+            names = earlier.resolver if earlier is not None and kept else Resolver(self.gateway.process.dns)
+            self._dynamic = DynamicPools(self.worker, self.gateway, names, earlier)
+        return self._dynamic
+
     def relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
         """Return the handler of a request that another worker relays, None if there is none."""
         return None if self._mcp is None else self._mcp.relayed(key)
@@ -187,6 +205,8 @@ class RunningConfiguration:
             for key in previous.binds.keys() - self.binds.keys():
                 self.worker.drop_bind(key)
             previous.pools.close_unused(self.pools)
+            if previous._dynamic is not None:
+                previous._dynamic.close_unused(self.dynamic)
             if previous._mcp is not None:
                 previous._mcp.close_unused(self.mcp)
             previous.channels.close_unused(self.channels)
@@ -197,6 +217,8 @@ class RunningConfiguration:
         """Close the resources of this configuration that `current`, which stays in force, does not have."""
         self._previous = None
         self.pools.close_unused(current.pools)
+        if self._dynamic is not None:
+            self._dynamic.close_unused(current.dynamic)
         if self._mcp is not None:
             self._mcp.close_unused(current.mcp)
         self.channels.close_unused(current.channels)
@@ -260,6 +282,8 @@ class RunningConfiguration:
         self.credentials.close()
         for pool in self.pools.by_key.values():
             pool.close()
+        if self._dynamic is not None:
+            self._dynamic.close()
         if self._mcp is not None:
             await self._mcp.aclose()
         self.channels.close()

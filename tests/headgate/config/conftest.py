@@ -46,6 +46,8 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "Hostname": ("a.test", "*.b.test"),
     "Regex": ("/a.*", "[a-z]+"),
     "HostPort": ("127.0.0.1:9000", "a.test:80"),
+    "DestinationHost": ("a.test", "*.b.test", "10.0.0.1"),
+    "Network": ("10.0.0.0/8", "fd00::/8"),
     "NameServer": ("10.0.0.53", "[::1]:5353"),
     "HostUrl": ("http://a.test:90", "https://a.test/"),
     "GrpcMethod": ("/a.v1.B/C",),

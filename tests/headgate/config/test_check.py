@@ -104,10 +104,8 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
     ("text", "path"),
     [
         ("config: {histograms: native}", "config.histograms = native"),
-        ("routes: [{backends: [{dynamic: {}}]}]", "routes[0].backends[0].dynamic"),
         ("routes: [{policies: {a2a: {}}}]", "routes[0].policies.a2a"),
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
-        ("tcpRoutes: [{backends: [{dynamic: {}}]}]", "tcpRoutes[0].backends[0].dynamic"),
     ],
 )
 def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> None:

@@ -33,6 +33,7 @@ from headgate.config.shape.vocabulary import (
     ListOf,
     MapOf,
     Object,
+    Scalar,
     Union,
     WordChoice,
     extend,
@@ -41,6 +42,7 @@ from headgate.config.shape.vocabulary import (
     optional,
     required,
 )
+from headgate.document import fields
 
 HEALTH: Final = Object(
     "Health",
@@ -193,7 +195,15 @@ AWS_BACKEND: Final = Object(
     },
     one_of=("agentCore",),
 )
-DYNAMIC: Final = Object("DynamicBackend", {"target": maybe(CEL)})
+DYNAMIC: Final = Object(
+    "DynamicBackend",
+    {
+        "target": maybe(CEL),
+        "allowedHosts": maybe(ListOf(Scalar("DestinationHost", (str,), fields.destination_host), least=1, most=1024)),
+        "allowedRanges": maybe(ListOf(Scalar("Network", (str,), fields.network), most=256)),
+        "allowedPorts": maybe(ListOf(PORT, least=1, most=64)),
+    },
+)
 
 BACKEND_KINDS: Final = (
     "host", "backend", "mcp", "ai", "aws", "service", "internal", "dynamic", "routeGroup", "invalid",
@@ -210,7 +220,7 @@ ROUTE_BACKEND: Final = Object(
         "aws": later(optional(AWS_BACKEND)),
         "service": optional(SERVICE),
         "internal": later(optional(STRING)),
-        "dynamic": later(optional(DYNAMIC)),
+        "dynamic": optional(DYNAMIC),
         "routeGroup": later(optional(STRING)),
         "invalid": later(optional(NULL)),
     },
@@ -238,7 +248,7 @@ TCP_BACKEND: Final = Object(
         ),
         "service": optional(SERVICE),
         "host": optional(TARGET),
-        "dynamic": later(optional(DYNAMIC)),
+        "dynamic": optional(DYNAMIC),
         "backend": optional(STRING),
     },
     one_of=("service", "host", "dynamic", "backend"),

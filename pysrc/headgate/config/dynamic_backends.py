@@ -1,0 +1,62 @@
+"""`dynamic` backends: the destination comes from the client."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from headgate.config.check import Record
+from headgate.config.policy.expression import check
+from headgate.config.policy_values import BackendOptions
+from headgate.document.fields import ConnectTarget
+from headgate.errors import Problem
+from headgate.ir.backend import DestinationRules, DynamicBackend
+from headgate.ir.digest import digest
+
+if TYPE_CHECKING:
+    from headgate.config.backends import Backends
+
+NAME: Final = "dynamic"
+
+
+def own_credentials(backends: Backends, record: Record, options: BackendOptions, own: BackendOptions) -> BackendOptions:
+    """Return the options of a backend of a route without credentials that were meant for other backends.
+
+    What the route or the gateway sets goes to the backends that the operator has chosen; the destination of a dynamic
+    one is chosen by the client. `own`: the options that stand at the backend itself.
+    """
+    if record.get("dynamic") is None or options.auth is own.auth:
+        return options
+    backends.context.warnings.append("backendAuth of the route or the gateway is not sent to its dynamic backend")
+    return replace(options, auth=own.auth)
+
+
+def parse(backends: Backends, record: Record, options: BackendOptions, *, tcp: bool = False) -> DynamicBackend:
+    """Return the backend of a record with `dynamic`. tcp: no HTTP is spoken with its destinations."""
+    context = backends.context
+    dynamic = record["dynamic"]
+    hosts = dynamic.get("allowedHosts")
+    rules = DestinationRules(
+        hosts=None if hosts is None else tuple(dict.fromkeys(hosts)),
+        ranges=tuple(dict.fromkeys(dynamic.get("allowedRanges") or ())),
+        ports=tuple(dict.fromkeys(dynamic.get("allowedPorts") or ())),
+    )
+    target = dynamic.get("target")
+    if target is not None and tcp:
+        context.fault(Problem.CONFLICT, dynamic, "target", "a TCP route has no request to make a target of")
+    elif target is not None:
+        check(context, dynamic, "target", target, "backend")
+    for name, value in (("health", options.health), ("sessionAffinity", options.affinity)):
+        if value is not None:
+            message = f"{name} is for backends with endpoints, and this one is dynamic"
+            context.fault(Problem.CONFLICT, record, "", message)
+    # The connection settings of all destinations; the place is filled in for each.
+    pattern = backends.endpoint(ConnectTarget("", 0), options, infers=not tcp, tcp=tcp)
+    for name, setting, reason in (
+        ("backendAuth", options.auth, "anybody could ask for the credential"),
+        ("backendTunnel", pattern.tunnel, "the proxy resolves names, so that no address can be checked"),
+    ):
+        if setting is not None and hosts is None:
+            context.fault(Problem.CONFLICT, record, "", f"{name} of a dynamic backend needs its allowedHosts: {reason}")
+    key = f"{NAME}/{digest(pattern.key, pattern.infers, tcp, target, rules)}"
+    return DynamicBackend(key=key, name=NAME, target=target, rules=rules, endpoint=pattern)
