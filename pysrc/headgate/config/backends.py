@@ -175,7 +175,10 @@ class Backends:
                 backend = self.reference(named, options)
             else:
                 options = inherited.around(self.service_options(record)).under(own)
-                options = dynamic_backends.own_credentials(self, record, options, own)
+                if record.get("dynamic") is not None:
+                    from headgate.config import dynamic_backends  # as other kinds of backends, with the first one
+
+                    options = dynamic_backends.own_credentials(self, record, options, own)
                 inline = self._of_record(record, "", options, f"{owner}/{index}")
                 if inline is None:
                     continue
