@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def spoiled(document: Any, draw: random.Random) -> Any:
         elif kind == 3 and isinstance(holder[key], str):
             holder[key] = draw.choice(EXPRESSIONS)
         else:
-            holder[key] = draw.choice(WRONG)
+            holder[key] = deepcopy(draw.choice(WRONG))       # later changes are not to reach the list of them
     return copy
 
 

@@ -96,6 +96,7 @@ REFUSED = [
     ("basicAuth: {htpasswd: ''}", "there are no users"),
     ("directResponse: {status: 200, headers: {'a b': '\"x\"'}}", "not a header name"),
     ("requestHeaderModifier: {set: {'a b': c}}", "not a header name"),
+    ("transformations: {request: {set: {'h\u00e9': '\"x\"'}}}", "not a header name: 'h\u00e9'"),
     ("requestHeaderModifier: {set: {Content-Length: '5'}}", "set by the gateway alone"),
     ("responseHeaderModifier: {remove: [transfer-encoding]}", "set by the gateway alone"),
     ("directResponse: {status: 200, headers: {content-length: '\"5\"'}}", "set by the gateway alone"),

@@ -63,6 +63,8 @@ def _wrong_names(phase: str, added: tuple[str, ...], replaced: tuple[str, ...], 
             replaced=[(name, None) for name in replaced],  # type: ignore[misc]
             removed=removed,
         )
+    except UnicodeEncodeError as error:
+        return f"not a header name: {error.object!r}"
     except ValueError as error:
         return str(error)
     return ""
