@@ -10,7 +10,10 @@ import trustme
 # Variables without a default.
 ENVIRON: Final = {
     **dict.fromkeys(("OPENAI_API_KEY", "GROQ_API_KEY", "ANTHROPIC_API_KEY", "MCP_TOKEN", "PARTNER_KEY", "PROXY_KEY"), "k"),
-    **dict.fromkeys(("OIDC_CLIENT_SECRET", "EXCHANGE_SECRET", "PETS_KEY"), "k"),
+    **dict.fromkeys(("OIDC_CLIENT_SECRET", "EXCHANGE_SECRET", "PETS_KEY", "TRAVEL_KEY"), "k"),
+    **dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "k"),
+    **dict.fromkeys(("WEATHER", "TRAVEL"), "127.0.0.1:9999"),
+    "AGENT_ARN": "arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/agent-AbCdEf1234",
     "OIDC_COOKIE_SECRET": "5a" * 32,
 }
 

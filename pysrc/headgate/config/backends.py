@@ -15,6 +15,7 @@ from headgate.config.tunnels import Tunnels
 from headgate.document.fields import ConnectTarget
 from headgate.errors import Problem
 from headgate.ir.backend import (
+    AgentRuntimeBackend,
     Backend,
     HostBackend,
     MissingBackend,
@@ -42,6 +43,9 @@ APP_PROTOCOLS: Final = {
     "kubernetes.io/ws": False, "kubernetes.io/wss": False,
     "http2": True, "http/2": True, "h2c": True, "kubernetes.io/h2c": True, "grpc": True,
 }  # fmt: skip
+# What the port of a service says behind which there are agents that speak A2A, in any case.
+A2A_PROTOCOLS: Final = frozenset(("headgate.dev/a2a", "kgateway.dev/a2a"))
+NO_AGENT: Final = "a2a is for host, service and aws backends"
 
 
 class Backends:
@@ -72,6 +76,8 @@ class Backends:
                 self._named[name] = Named(record, options)
                 if options.ai is not None and record.get("ai") is None:
                     self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
+                if options.a2a and (record.get("mcp") or record.get("ai")) is not None:
+                    self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
 
     def named(self, name: str) -> Named | None:
         """Return the backend of a name; None where there is none. What is being read depends on it, one way or the
@@ -185,6 +191,7 @@ class Backends:
                 backend = inline
             if not isinstance(backend, McpBackend | MissingBackend):
                 self._refuse_for_others(record, own)
+            options = self._as_agent(record, backend, options, bool(own.a2a or aimed.a2a))
             if (own.ai or aimed.ai) is not None and not isinstance(backend, AiBackend | MissingBackend):
                 self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
             if isinstance(backend, McpBackend):
@@ -201,11 +208,28 @@ class Backends:
             ("mcpAuthorization", inherited.route.mcp_rules, McpBackend, "MCP"),
             ("mcpGuardrails", inherited.route.guardrails, McpBackend, "MCP"),
             ("ai", inherited.route.ai, AiBackend, "AI"),
+            ("a2a", inherited.route.a2a, HostBackend | ServiceBackend | AgentRuntimeBackend, "host, service and aws"),
         ):
             if value is not None and not any(isinstance(one.backend, kind | MissingBackend) for one in found):
                 for record in records[:1]:
                     self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
         return tuple(found)
+
+    def _as_agent(
+        self, record: Record, backend: Backend, options: BackendOptions, told: bool
+    ) -> BackendOptions:
+        """Return the policies of a backend that may be an agent. Some say so themselves, and others cannot be."""
+        if isinstance(backend, AgentRuntimeBackend) and options.auth is None:
+            from headgate.config import agent_runtime
+
+            options = replace(options, auth=agent_runtime.AMBIENT)
+        if isinstance(backend, ServiceBackend) and backend.a2a:
+            return replace(options, a2a=True)
+        if isinstance(backend, McpBackend | AiBackend):
+            if told:
+                self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
+            return replace(options, a2a=None)
+        return options
 
     def service_options(self, record: Record) -> BackendOptions:
         """Return the policies that target the service which a record names."""
@@ -258,6 +282,11 @@ class Backends:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one
 
             return ai_backends.parse(self, ai, name or owner, options)
+        aws = record.get("aws")
+        if aws is not None:
+            from headgate.config import agent_runtime
+
+            return agent_runtime.parse(self, aws, name, options)
         mcp = record.get("mcp")
         return self.mcp(mcp, name or owner, options) if mcp is not None else None
 
@@ -327,6 +356,7 @@ class Backends:
             hostname=service.hostname,
             port=port,
             endpoints=endpoints,
+            a2a=protocol is not None and protocol.lower() in A2A_PROTOCOLS and not tcp,
         )
 
     def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:

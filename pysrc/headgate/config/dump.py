@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from headgate.config import agent_runtime
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
@@ -14,6 +15,7 @@ from headgate.config.policy import authorization, document_source, mcp_guardrail
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import (
+    AgentRuntimeBackend,
     Backend,
     DynamicBackend,
     HostBackend,
@@ -88,12 +90,15 @@ def _reference(choice: RouteBackend) -> Json:
             found["service"] = {"name": name.removeprefix("service/").rpartition(":")[0], "port": port}
         case DynamicBackend():
             found["dynamic"] = _dynamic(choice.backend)
-        case HostBackend(name=name) if not choice.named:
+        case HostBackend(name=name) | AgentRuntimeBackend(name=name) if not choice.named:
             found["inlineBackend"] = name
-        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name) | UiBackend(name=name):
+        case (
+            HostBackend(name=name) | AgentRuntimeBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name)
+            | UiBackend(name=name)
+        ):
             found["backend"] = name if name.startswith("/") else f"/{name}"
     policies = backend_policies(choice.policies)
-    if isinstance(choice.backend, HostBackend | DynamicBackend):
+    if isinstance(choice.backend, HostBackend | DynamicBackend | AgentRuntimeBackend):
         policies = endpoint(choice.backend.endpoint) + policies
     if policies:
         found["inlinePolicies"] = policies
@@ -222,6 +227,8 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
             return {"host": {**common, "target": backend.endpoint.address}}
         case ServiceBackend():
             return {"service": {**common, "target": backend.hostname}}
+        case AgentRuntimeBackend():
+            return {"aws": {**common, "target": agent_runtime.dump(backend)}}
         case McpBackend():
             return {"mcp": {**common, "target": _mcp(backend)}}
         case LlmRouter():

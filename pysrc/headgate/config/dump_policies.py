@@ -119,6 +119,8 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
         found.append({"health": health.dump(policies.health)})
     if policies.affinity is not None:
         found.append({"sessionAffinity": {"source": policies.affinity}})
+    if policies.a2a:
+        found.append({"a2a": {}})
     if policies.request_headers is not None:
         found.append({"requestHeaderModifier": headers.dump(policies.request_headers)})
     if policies.response_headers is not None:

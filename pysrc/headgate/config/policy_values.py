@@ -80,6 +80,7 @@ class BackendOptions:
     mcp_rules: Authorization | None = None
     ai: BodyEdits | None = None
     guardrails: tuple[policy.mcp_guardrails.Draft, ...] | None = None
+    a2a: bool | None = None
 
     @property
     def needs_exchange(self) -> bool:
@@ -119,13 +120,14 @@ class BackendOptions:
             redirect=self.redirect,
             health=self.health,
             affinity=self.affinity,
+            a2a=bool(self.a2a),
         )
 
 
 NO_OPTIONS: Final = BackendOptions()
 # Policies of a route that belong to its backends.
 OF_BACKENDS: Final = frozenset((
-    "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
+    "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai", "a2a",
 ))  # fmt: skip
 
 
@@ -179,6 +181,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         mcp_rules=policy.authorization.parse(context, items, "mcp") if items is not None else None,
         ai=_ai(context, ai) if ai is not None else None,
         guardrails=policy.mcp_guardrails.parse(context, checks) if checks is not None else None,
+        a2a=True if record.get("a2a") is not None else None,
     )
 
 

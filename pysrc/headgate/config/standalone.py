@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from headgate.config.backends import Backends
+from headgate.config.backends import NO_AGENT, Backends
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.frontend_settings import frontend
@@ -218,6 +218,9 @@ class Standalone:
         if record is None:
             return
         listeners, own = self._section_listeners("mcp", record, MCP_PORT, ("port",))
+        policies = record.get("policies")
+        if policies is not None and policies.get("a2a") is not None:
+            self.context.fault(Problem.CONFLICT, policies, "a2a", NO_AGENT)
         spec = self.routes.make(
             record, ("default", INTERNAL, None), matches=(ANY_REQUEST,) if own else MCP_PATHS
         )

@@ -42,6 +42,7 @@ from headgate.ir.policies import (
 BACKEND_KINDS: Final = frozenset((
     "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
     "extAuthz", "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
+    "a2a",
 ))  # fmt: skip
 # Policies without which more is allowed than was meant.
 PROTECTING: Final = frozenset((

@@ -36,6 +36,7 @@ class ServiceBackend:
     """A port of a service. `name` is `service/<namespace>/<hostname>:<port>`.
 
     `owner` identifies the shared state of the endpoints (health, load), which is common to all ports of the service.
+    `a2a` tells that the service says of the port that agents are behind it (`appProtocol`).
     """
 
     key: str
@@ -44,6 +45,21 @@ class ServiceBackend:
     hostname: str
     port: int
     endpoints: tuple[ServiceEndpoint, ...]
+    a2a: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRuntimeBackend:
+    """An agent runtime of Amazon Bedrock AgentCore. `qualifier` names its endpoint or version; None means the default.
+
+    Source: https://docs.aws.amazon.com/bedrock-agentcore/latest/APIReference/API_InvokeAgentRuntime.html.
+    """
+
+    key: str
+    name: str
+    endpoint: Endpoint
+    arn: str
+    qualifier: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +120,8 @@ class UiBackend:
 
 
 Backend = (
-    HostBackend | ServiceBackend | McpBackend | LlmRouter | AiBackend | DynamicBackend | MissingBackend | UiBackend
+    HostBackend | ServiceBackend | AgentRuntimeBackend | McpBackend | LlmRouter | AiBackend | DynamicBackend
+    | MissingBackend | UiBackend
 )
 
 

@@ -129,7 +129,7 @@ class BackendPolicies:
     """Policies of one attempt. `request_timeout_ms` overrides the route's `backend_request_timeout_ms`.
 
     TLS, connect time-out and keepalives are in the `Endpoint`. `affinity` is an expression; requests with an equal
-    value are sent to the same endpoint.
+    value are sent to the same endpoint. `a2a` says that the backend is an agent that speaks A2A.
     """
 
     request_headers: HeaderModifier | None = None
@@ -142,6 +142,7 @@ class BackendPolicies:
     redirect: Redirect | None = None
     health: Health | None = None
     affinity: str | None = None
+    a2a: bool = False
 
 
 NO_GATEWAY_POLICIES = GatewayPolicies()

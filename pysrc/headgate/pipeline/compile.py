@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from headgate.document.hunks import Hunk, hunks
 from headgate.ir.backend import (
-    Backend,
+    AgentRuntimeBackend,
     DynamicBackend,
     HostBackend,
     MissingBackend,
@@ -35,9 +35,11 @@ from headgate.ir.mcp import McpBackend
 from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.policy.retry import RetryPolicy
+from headgate.ir.policy.rewrite import Rewrite
 from headgate.ir.route import Route
 from headgate.net.authority import rewritten_authority
 from headgate.pipeline import phases
+from headgate.pipeline.agents import destination_of, host_of, protocol_of
 from headgate.pipeline.callers import grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.http2_limits import http2_limits
@@ -54,7 +56,8 @@ from headgate.pipeline.running import (
 )
 from headgate.pipeline.slices import at_once
 from headgate.pipeline.steps import at_host, stands_alone
-from headgate.pipeline.tcp import connect_mode, gate, protocol_of, protocol_with, proxy_rules, tcp_table
+from headgate.pipeline.tcp import connect_mode, gate, proxy_rules, tcp_table
+from headgate.pipeline.tcp import protocol_of as protocol_of_bind
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate_engine.context.paths import MODES
@@ -68,7 +71,7 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.records import RecordFormat
-from headgate_engine.plan.plans import BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans import BackendPlan, BindPlan, Destination, ListenerPlan, RoutePlan
 from headgate_engine.route.table import HostTable, RouteTable
 
 if TYPE_CHECKING:
@@ -169,7 +172,7 @@ class PlanCompiler:
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.http2 = http2_limits(frontend)
         plan.secure = bind.tls
-        plan.protocol = protocol_of(bind)
+        plan.protocol = protocol_of_bind(bind)
         plan.keeps_underscores, plan.lower_case = frontend.keeps_underscores, not frontend.keeps_header_case
         plan.path_mode = MODES[frontend.path_normalization]
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
@@ -386,6 +389,9 @@ class PlanCompiler:
         wanted = self._gateway.frontend.connect == "route" and not place.tcp
         return (replace(place, tcp=True, infers=False, http2=None),) if wanted else ()
 
+    def _destination(self, entry: RouteBackend, rewrite: Rewrite | None) -> Destination:
+        return destination_of(entry, rewrite, self._gateway.frontend.max_buffer_bytes)
+
     def _pool(self, endpoint: Endpoint) -> Pool:
         self._environment.claims.pools[endpoint.pool_key] = endpoint
         return self._running.pools.get(endpoint)
@@ -409,8 +415,8 @@ class PlanCompiler:
         automatic = rewrite is not None and rewrite.authority is not None and rewrite.authority.auto
         backend = entry.backend
         match backend:
-            case HostBackend():
-                plan = BackendPlan(backend.name, protocol_with(backend), HOST)
+            case HostBackend() | AgentRuntimeBackend():
+                plan = BackendPlan(backend.name, protocol_of(entry), self._destination(entry, rewrite))
                 plan.pool = self._pool(backend.endpoint)
                 for tunneled in self._tunneled(backend.endpoint):
                     plan.tcp_pool = self._pool(tunneled)
@@ -419,7 +425,7 @@ class PlanCompiler:
                     place = (backend.endpoint.address, backend.endpoint, 1)
                     plan.endpoints = self._endpoints(f"host/{backend.name}", [place], entry, retry)
             case ServiceBackend():
-                plan = BackendPlan(backend.name, protocol_with(backend), HOST)
+                plan = BackendPlan(backend.name, protocol_of(entry), self._destination(entry, rewrite))
                 places = [(one.key, one.endpoint, one.capacity) for one in backend.endpoints]
                 plan.endpoints = self._endpoints(backend.owner, places, entry, retry)
                 if automatic:
@@ -442,22 +448,13 @@ class PlanCompiler:
             case MissingBackend():
                 refusal = InvalidBackend(reply_of(ReplyRow(500, backend.reason, "Internal")))
                 plan = BackendPlan(backend.name, "http", refusal)
-        own = at_host(entry.policies, host) if (host := _host(backend)) else entry.policies
+        own = at_host(entry.policies, host) if (host := host_of(backend)) else entry.policies
         plan.origin = entry
         plan.request_steps = phases.request_steps("backend", own, self._environment)
         plan.final_steps = phases.request_steps("departure", own, self._environment)
         phases.set_response(plan, "backend", entry.policies, self._environment)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan
-
-
-def _host(backend: Backend) -> str:
-    match backend:
-        case HostBackend():
-            return backend.endpoint.host
-        case ServiceBackend():
-            return backend.hostname
-    return ""
 
 
 def compile_gateway(

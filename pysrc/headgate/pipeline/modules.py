@@ -12,7 +12,7 @@ from operator import is_
 from typing import Final
 
 from headgate.document.hunks import hunks
-from headgate.ir.backend import Backend, DynamicBackend, HostBackend, ServiceBackend
+from headgate.ir.backend import AgentRuntimeBackend, Backend, DynamicBackend, HostBackend, ServiceBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, OpenApiTarget, SseTarget
 from headgate.ir.model import AiBackend, LlmRouter
@@ -41,6 +41,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "mirror": ("headgate.policy.mirror",),
     "auth": ("headgate.policy.backend_auth",),
     "health": ("headgate.policy.health",),
+    "a2a": ("headgate_engine.a2a.backend",),
 }
 # How host names are written in a request.
 NAMES: Final = "encodings.idna"
@@ -55,6 +56,7 @@ OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     HostBackend: (NAMES,),
     ServiceBackend: (NAMES,),
     DynamicBackend: ("headgate.pipeline.destinations",),
+    AgentRuntimeBackend: ("headgate_engine.aws.runtime", NAMES),
     McpBackend: ("headgate.pipeline.mcp", SEALS, CREDENTIALS, NAMES),
     AiBackend: OF_LLM,
     LlmRouter: OF_LLM,

@@ -140,7 +140,7 @@ BACKEND: Final = Phase(
         PhaseEntry("transformations", "transformations", steps.transformations),
         PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),
         PhaseEntry("requestRedirect", "redirect", steps.redirect),
-        PhaseEntry("a2a"),
+        PhaseEntry("a2a", "a2a", steps.a2a, why="reads what the agent is asked, as policies have left it"),
         PhaseEntry(
             "llm", done_by="headgate_engine.llm.backend", why="the model chooses the provider, whose phase follows"
         ),

@@ -49,6 +49,7 @@ REPLIES: dict[str, ReplyRow] = {
 FORBIDDEN = ReplyRow(403, "", "Authorization")
 CSRF_FAILED = ReplyRow(403, "CSRF validation failed", "Internal")
 NO_PREFIX = ReplyRow(500, "failed to apply filters: the route matched no path prefix", "Internal")
+CARD_FAILED = ReplyRow(503, "processing failed", "UpstreamFailure")
 NO_BODY = ReplyRow(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = ReplyRow(429, "rate limit exceeded", "RateLimit")
 GUARD_FAILED = ReplyRow(503, "failed to process LLM request: prompt guard failed", "Guardrail")
@@ -77,6 +78,7 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),
     ("directResponse", NO_BODY, "`bodyExpression` has no value"),
+    ("a2a", CARD_FAILED, "the agent card cannot be rewritten; the reason follows"),
     ("jwtAuth", ReplyRow(401, refusals.UNAUTHORIZED.decode(), refusals.REASON), "no token, or one that does not count"),
     ("apiKey", ReplyRow(401, refusals.NO_API_KEY, "APIKeyAuth"), "no key"),
     ("apiKey", ReplyRow(401, refusals.BAD_API_KEY, "APIKeyAuth"), "an unknown key, or several"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headgate.ir.backend import HostBackend, MissingBackend, ServiceBackend, UiBackend
+from headgate.ir.backend import AgentRuntimeBackend, HostBackend, MissingBackend, ServiceBackend, UiBackend
 from headgate.ir.model import LlmModel
 from headgate.ir.policies import (
     BackendPolicies,
@@ -77,7 +77,8 @@ def stands_alone(route: Route) -> bool:
             return False
         if auth is not None and not isinstance(auth.main, KeyAuth | Passthrough | JwtSign | None):
             return False
-        if not isinstance(entry.backend, HostBackend | ServiceBackend | MissingBackend | UiBackend):
+        alone = HostBackend | ServiceBackend | AgentRuntimeBackend | MissingBackend | UiBackend
+        if not isinstance(entry.backend, alone):
             return False
     return True
 
@@ -197,6 +198,12 @@ def backend_auth(value: BackendAuth, env: Environment, phase: str) -> Found:
         # What is signed holds a hash of the body.
         found.append(BufferStep(env.max_body, False, reply_of(REPLIES["body_too_large"])))
     return found + compile_backend_auth(value, env)
+
+
+def a2a(value: bool, env: Environment, phase: str) -> Found:
+    from headgate_engine.steps.a2a import A2aStep
+
+    return (A2aStep(env.max_body),)
 
 
 def signature(value: BackendAuth, env: Environment, phase: str) -> Found:

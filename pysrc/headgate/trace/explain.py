@@ -75,6 +75,11 @@ def _failures(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explan
     return {"failed": failed} if failed else None
 
 
+def _a2a(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
+    method = dict(ctx.log_field_items).get("a2a.method")
+    return Skip("no call of an agent") if method is None else {"method": method}
+
+
 def _buffer(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
     return None if ctx.request_body is None else {"bytes": len(ctx.request_body)}
 
@@ -90,4 +95,5 @@ EXPLAINERS: Final[dict[str, Callable[[RequestContext, Reply | None, str], Explan
     "urlRewrite": _target,
     "transformations": _failures,
     "buffer": _buffer,
+    "a2a": _a2a,
 }

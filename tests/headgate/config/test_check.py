@@ -104,7 +104,7 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
     ("text", "path"),
     [
         ("config: {histograms: native}", "config.histograms = native"),
-        ("routes: [{policies: {a2a: {}}}]", "routes[0].policies.a2a"),
+        ("routes: [{policies: {extProc: {host: 'a:1'}}}]", "routes[0].policies.extProc"),
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
     ],
 )

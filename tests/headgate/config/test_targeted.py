@@ -238,7 +238,7 @@ def test_policies_of_backends_and_services(loaded: Callable[..., Gateway]) -> No
 
 def test_a_policy_of_backends_has_to_be_one(faults: Callable[..., list[str]]) -> None:
     text = BACKENDS % ("", "", "") + policy(0, NAMED, timeout(1))
-    assert any("this policy is not one of backends (ai, authorization," in line for line in faults(text))
+    assert any("this policy is not one of backends (a2a, ai, authorization," in line for line in faults(text))
     text = BACKENDS % ("", "", "") + policy(0, "backend: {backend: {name: one, namespace: '', section: x}", key("x"))
     assert any("not supported yet" in line and "section" in line for line in faults(text))
     text = BACKENDS % ("", "", "") + policy(0, "listenerSet: {name: x, namespace: y", key("x"))

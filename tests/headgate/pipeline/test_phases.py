@@ -34,10 +34,12 @@ ORDER = {
     "gateway": ["cors", "oidc", "jwtAuth", "basicAuth", "apiKey", "extAuthz", "authorization", "transformations"],
     "route": [
         "cors", "oidc", "jwtAuth", "mcpAuthentication", "basicAuth", "apiKey", "extAuthz", "authorization",
-        "localRateLimit", "remoteRateLimit", "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite", "requestRedirect", "delay",
-        "directResponse", "requestMirror",
+        "localRateLimit", "remoteRateLimit", "buffer", "transformations", "csrf", "requestHeaderModifier", "urlRewrite",
+        "requestRedirect", "delay", "directResponse", "requestMirror",
     ],
-    "backend": ["authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect"],
+    "backend": [
+        "authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect", "a2a",
+    ],
     "provider": [
         "guardrails and prompt enrichment", "tokenize", "remoteRateLimit by tokens", "credential of the client",
         "the backend phase, with the model's policies", "key of the provider", "translation of a long body",

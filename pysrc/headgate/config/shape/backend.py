@@ -72,7 +72,7 @@ BACKEND_POLICIES: Final = extend(
         "authorization": maybe(RULES),
         "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": maybe(MCP_GUARDRAILS),
-        "a2a": later(maybe(nothing("A2a"))),
+        "a2a": maybe(nothing("A2a")),
         "inferenceRouting": later(
             maybe(
                 Object(
@@ -217,7 +217,7 @@ ROUTE_BACKEND: Final = Object(
         "backend": optional(STRING),
         "mcp": optional(MCP_BACKEND),
         "ai": optional(AI_BACKEND),
-        "aws": later(optional(AWS_BACKEND)),
+        "aws": optional(AWS_BACKEND),
         "service": optional(SERVICE),
         "internal": later(optional(STRING)),
         "dynamic": optional(DYNAMIC),
@@ -234,7 +234,7 @@ NAMED_BACKEND: Final = Object(
         "host": optional(TARGET),
         "mcp": optional(MCP_BACKEND),
         "ai": optional(AI_BACKEND),
-        "aws": later(optional(AWS_BACKEND)),
+        "aws": optional(AWS_BACKEND),
         "internal": later(optional(STRING)),
     },
     one_of=("host", "mcp", "ai", "aws", "internal"),

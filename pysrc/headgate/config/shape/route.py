@@ -82,7 +82,7 @@ ROUTE_POLICIES: Final = extend(
         "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": maybe(MCP_GUARDRAILS),
         "mcpAuthentication": maybe(MCP_AUTHENTICATION),
-        "a2a": later(maybe(nothing("A2aRoute"))),
+        "a2a": maybe(nothing("A2aRoute")),
         "ai": maybe(AI_POLICY),
         "backendTunnel": maybe(TUNNEL),
         "remoteRateLimit": maybe(REMOTE_LIMIT_POLICY),
