@@ -81,6 +81,29 @@ def test_faults_are_injected(start: Start, service: StandIn) -> None:
     assert (answer.status_code, answer.headers["x-fault"]) == (503, "by chance")
 
 
+def test_route_groups_lead_to_teams(start: Start, service: StandIn) -> None:
+    running = start("route-groups", SHOP_KEY="k", CARTS=place(service), SEARCH=place(service))
+    key = {"authorization": "Bearer k"}
+    answer = httpx.get(f"{running.url}/shop/carts/7", headers=key, timeout=60)
+    assert (answer.status_code, answer.headers["x-team"], service.last.path) == (200, "shop", "/carts/7")
+    assert httpx.get(f"{running.url}/shop/carts/7", timeout=60).status_code == 401
+    answer = httpx.get(f"{running.url}/shop/teas", headers=key, timeout=60)
+    assert (answer.text, answer.headers["x-team"]) == ("no tea today", "teas")
+    assert httpx.get(f"{running.url}/shop/else", headers=key, timeout=60).status_code == 404
+    assert httpx.get(f"{running.url}/search/x", timeout=60).status_code == 200
+    assert service.last.path == "/search/x"
+
+
+def test_two_kinds_of_clients_share_an_internal_port(start: Start, service: StandIn) -> None:
+    running = start("internal-ports", SERVICE=place(service), PARTNERS="k")
+    answer = httpx.get(f"{running.url}/partner/a", headers={"authorization": "Bearer k"}, timeout=60)
+    assert (answer.status_code, answer.headers["x-served-by"]) == (200, "api")
+    assert (service.last.path, service.last.headers["x-client"]) == ("/a", "partner")
+    assert httpx.get(f"{running.url}/partner/a", timeout=60).status_code == 401
+    assert httpx.get(f"{running.url}/b", timeout=60).status_code == 200
+    assert (service.last.path, service.last.headers["x-client"]) == ("/b", "anyone")
+
+
 def test_an_egress_proxy_leads_to_listed_destinations_alone(start: Start, tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "certs" / "server.crt")

@@ -51,6 +51,9 @@ cdef class RequestContext:
     cdef object exchange                 # link.exchange.Exchange: resume() continues after a step that suspended
     cdef object waiting                  # asyncio.Task of a step that suspended; cancelled if the client disconnects
     cdef object rule                     # route.table.RouteRule that matched: prefix rewrites need its path
+    cdef object delegation               # plan.plans.Delegation; None: the listener's own route has the request
+    # How often the request was handed on within this process (link.inward) before it came here.
+    cdef readonly int hops
     cdef public bint secure              # the client's connection is TLS
     # -- client identity: set by authentication steps, read by expressions, authorization and credentials --------------
     cdef public dict jwt                        # verified claims; None: no token was verified

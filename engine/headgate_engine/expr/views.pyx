@@ -15,7 +15,7 @@ from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestCo
 from headgate_engine.expr.cost cimport charge
 from headgate_engine.expr.nodes cimport ABSENT, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Duration, Redacted, Timestamp
-from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans cimport Delegation, BackendPlan, ListenerPlan, RoutePlan
 
 from libc.stdint cimport int64_t
 
@@ -471,6 +471,8 @@ def _route(RequestContext ctx):
     found = {"name": plan.name, "namespace": plan.namespace, "kind": kind}
     if plan.rule_name:
         found["rule"] = plan.rule_name
+    if ctx.delegation is not None:
+        found["parents"] = (<Delegation>ctx.delegation).names()
     return found
 
 

@@ -4,7 +4,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.contract cimport ClientStream, ServerStream
-from headgate_engine.plan.plans cimport ListenerPlan
+from headgate_engine.plan.plans cimport ListenerPlan, RouteGroup
 
 cdef class RequestObserver:
     cdef ServerStream watch_client(self, ServerStream client)
@@ -13,6 +13,9 @@ cdef class RequestObserver:
     cdef int started(self) except -1
     cdef int listener_chosen(self, ListenerPlan listener) except -1
     cdef int route_chosen(self, RoutedRequest request, ListenerPlan listener) except -1
+    # The route that has the request hands it on to a group, where it has another route now (`matched`) or none; without a
+    # group: it has chosen one of its backends.
+    cdef int delegated(self, RoutedRequest request, RouteGroup group, bint matched) except -1
     cdef int backend_chosen(self, RoutedRequest request) except -1
     cdef int endpoint_chosen(self, bytes address) except -1              # None: none may be used
     # Runs steps of a phase (link.core.Phase) in the request's place; their verdict. A step that raises is passed on.

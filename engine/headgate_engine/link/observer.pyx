@@ -3,7 +3,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.contract cimport ClientStream, ServerStream
-from headgate_engine.plan.plans cimport ListenerPlan
+from headgate_engine.plan.plans cimport ListenerPlan, RouteGroup
 
 
 cdef class RequestObserver:
@@ -20,6 +20,9 @@ cdef class RequestObserver:
         return 0
 
     cdef int route_chosen(self, RoutedRequest request, ListenerPlan listener) except -1:
+        return 0
+
+    cdef int delegated(self, RoutedRequest request, RouteGroup group, bint matched) except -1:
         return 0
 
     cdef int backend_chosen(self, RoutedRequest request) except -1:

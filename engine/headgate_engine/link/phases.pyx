@@ -14,7 +14,7 @@ from headgate_engine.link.reasons cimport (
     REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.retries cimport may_repeat
 from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
-from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans cimport BackendPlan, BindPlan, Delegation, ListenerPlan, RouteGroup, RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 
@@ -68,7 +68,7 @@ cdef int dispatch(RequestCore request) except -1:
     if request.client_ended and not destination.serves_half_closed:
         return request.client.abort()         # the same as after it is dispatched (Exchange.on_client_eof)
     destination.prepare(request)
-    if request.bind.forwarded:
+    if request.bind.forwarded and request.ctx.hops == 0:      # who handed it on within this process has added them
         add_forwarded(request.ctx, request.bind)
     if destination.wants_body and destination.reads_body(request):
         request.move(E_COLLECT)
@@ -127,27 +127,89 @@ cdef int pick_route(RequestCore request) except -1:
             missing = REPLY_LISTENER_NOT_FOUND if meant is None else REPLY_MISDIRECTED
     if missing == REPLY_ROUTE_NOT_FOUND:
         rule = (<RouteTable>request.listener.routes).match_rule(head.data + head.authority_off, head.authority_len, head)
-    if rule is not None and head.flags & HEAD_SEVERAL_READINGS and not one_meaning(request, rule):
+    if rule is not None and head.flags & HEAD_SEVERAL_READINGS and not one_meaning(
+            request, <RouteTable>request.listener.routes, rule):
         request.ctx.reply = request.worker.reply(REPLY_DOUBTFUL_PATH)
         return RESPOND
     if rule is not None:
         route = <RoutePlan>rule.target
-        request.route = route
-        request.ctx.route = route
-        request.ctx.rule = rule
-        if route.request_timeout_ns:
-            request.limits().whole = request.ctx.started_ns + route.request_timeout_ns
-            request.arm()
+        take_route(request, rule)
     if request.observer is not None:
         request.observer.route_chosen(request, request.listener)
     if rule is None:
         request.ctx.reply = request.worker.reply(missing)
         return RESPOND
+    if route.delegates and delegate(request, rule) == RESPOND:
+        return RESPOND
+    route = request.route
+    if route.request_timeout_ns:
+        request.limits().whole = request.ctx.started_ns + route.request_timeout_ns
+        request.arm()
     return CONTINUE
 
 
-cdef bint one_meaning(RequestCore request, RouteRule rule) except -1:
-    """Whether all readings of the path stay below the prefix of the rule, and reach no other route that is protected."""
+cdef inline int take_route(RequestCore request, RouteRule rule) except -1:
+    request.route = request.ctx.route = <RoutePlan>rule.target
+    request.ctx.rule = rule
+    return 0
+
+
+cdef int delegate(RequestCore request, RouteRule rule) except -1:
+    """Goes on from a route that hands requests on to groups of routes, until one of them has the request.
+
+    What the route chooses by weight beside its groups is kept: pick_backend() does not choose again.
+    """
+    cdef MessageHead head = request.ctx.head
+    cdef Delegation found = Delegation.__new__(Delegation)
+    cdef RoutePlan route = <RoutePlan>rule.target
+    cdef BackendPlan entry
+    cdef RouteGroup group
+    found.rules = []
+    request.ctx.delegation = found
+    while route.delegates:
+        entry = route.choose()
+        if entry is None or entry.group is None:
+            found.entry = entry
+            if request.observer is not None:
+                request.observer.delegated(request, None, False)
+            break
+        group = entry.group
+        found.rules.append(rule)
+        rule = None if group.routes is None else (<RouteTable?>group.routes).match_rule(
+            head.data + head.authority_off, head.authority_len, head)
+        if rule is not None and head.flags & HEAD_SEVERAL_READINGS and not one_meaning(
+                request, <RouteTable>group.routes, rule):
+            request.ctx.reply = request.worker.reply(REPLY_DOUBTFUL_PATH)
+            return RESPOND
+        if rule is not None:
+            take_route(request, rule)
+        if request.observer is not None:
+            request.observer.delegated(request, group, rule is not None)
+        if rule is None:
+            missing = f"there is no route group {group.name!r}, or it is empty" if group.routes is None else (
+                f"no route of the group {group.name!r} matches")
+            request.ctx.error = f"route not found: {missing}"
+            request.ctx.reply = request.worker.reply(REPLY_ROUTE_NOT_FOUND)
+            return RESPOND
+        route = <RoutePlan>rule.target
+    if found.rules:
+        request.ctx.add_log_field("route.parents", ",".join(found.names()))
+    return CONTINUE
+
+
+cdef bint is_protected(RoutePlan route) except -1:
+    """Whether a policy asks who may use the route, or one of those that it delegates to."""
+    cdef BackendPlan entry
+    if not route.protected and route.delegates:
+        for entry in route.backends:
+            if entry.group is not None and entry.group.protected:
+                return True
+    return route.protected
+
+
+cdef bint one_meaning(RequestCore request, RouteTable table, RouteRule rule) except -1:
+    """Whether all readings of the path stay below the prefix of the rule, and reach no other route of its table that is
+    protected."""
     cdef MessageHead head = request.ctx.head
     cdef PathGuise guise = guise_of(head)
     cdef RouteRule other
@@ -158,9 +220,8 @@ cdef bint one_meaning(RequestCore request, RouteRule rule) except -1:
             if not rule.covers(head):
                 found = False
                 break
-            other = (<RouteTable>request.listener.routes).match_rule(
-                head.data + head.authority_off, head.authority_len, head)
-            if other is not None and other.target is not rule.target and (<RoutePlan>other.target).protected:
+            other = table.match_rule(head.data + head.authority_off, head.authority_len, head)
+            if other is not None and other.target is not rule.target and is_protected(<RoutePlan>other.target):
                 found = False
                 break
     finally:
@@ -173,7 +234,10 @@ cdef int pick_backend(RequestCore request) except -1:
     cdef BackendPlan plan = None if request.retries is None else request.retries.entry
     cdef Reply failure
     if plan is None:
-        plan = request.route.choose()
+        if ctx.delegation is not None:
+            plan = (<Delegation>ctx.delegation).entry
+        if plan is None:
+            plan = request.route.choose()
         if request.retries is not None:
             request.retries.entry = plan
     request.backend = plan

@@ -18,6 +18,7 @@ from headgate_engine.link.downstream import DownstreamConnection
 from headgate_engine.link.factory import ExchangeFactory
 from headgate_engine.link.handshake import SecureServer
 from headgate_engine.link.http2_upstream import Http2Upstream
+from headgate_engine.link.inward import InwardProtocol
 from headgate_engine.link.proxy_header import ProxyFront
 from headgate_engine.link.tcp_server import TcpConnection
 from headgate_engine.link.tcp_upstream import TcpUpstream
@@ -31,6 +32,8 @@ from headgate_engine.tls.context import TlsContext
 HTTP1 = "http/1.1"
 HTTP2 = "h2"
 TCP = "tcp"
+# With a port of this process.
+INWARD = "internal"
 # Of a port with TLS: the listener that the client asks for decides between HTTP1 and TCP.
 MIXED = "mixed"
 
@@ -40,7 +43,7 @@ SERVERS: dict[str, Callable[[Worker, BindSlot, RequestFactory], Any]] = {
     HTTP1: DownstreamConnection, TCP: TcpConnection,
 }  # fmt: skip
 CLIENTS: dict[str, Callable[[Worker], UpstreamProtocol]] = {
-    HTTP1: Http1Upstream, HTTP2: Http2Upstream, TCP: TcpUpstream,
+    HTTP1: Http1Upstream, HTTP2: Http2Upstream, TCP: TcpUpstream, INWARD: InwardProtocol,
 }  # fmt: skip
 # What a client may choose in a TLS handshake (ALPN, RFC 7301), in our order, and its row of SERVERS. A client that does
 # not choose gets what the port speaks.

@@ -25,7 +25,8 @@ cdef enum ReplyId:
     REPLY_UNRESOLVED = 18
     REPLY_DESTINATION_REFUSED = 19
     REPLY_PROCESSING_FAILED = 20
-    REPLY_COUNT = 21
+    REPLY_TOO_MANY_HOPS = 21
+    REPLY_COUNT = 22
 
 # The answer to a request whose backend cannot be reached. `failure`: ConnectFailure.
 cdef inline int failure_reply(int failure) noexcept:

@@ -21,5 +21,6 @@ REPLY_IDS = {
     "unresolved": REPLY_UNRESOLVED,
     "destination_refused": REPLY_DESTINATION_REFUSED,
     "processing_failed": REPLY_PROCESSING_FAILED,
+    "too_many_hops": REPLY_TOO_MANY_HOPS,
     "response_too_large": REPLY_RESPONSE_TOO_LARGE,
 }

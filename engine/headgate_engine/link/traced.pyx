@@ -6,7 +6,7 @@ from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.contract cimport ClientStream, ServerStream
 from headgate_engine.link.core cimport PHASE_GATEWAY_STEPS, PHASE_ROUTE_STEPS
 from headgate_engine.link.observer cimport RequestObserver
-from headgate_engine.plan.plans cimport ListenerPlan
+from headgate_engine.plan.plans cimport Delegation, ListenerPlan, RouteGroup
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -165,6 +165,13 @@ cdef class TraceObserver(RequestObserver):
 
     cdef int route_chosen(self, RoutedRequest request, ListenerPlan listener) except -1:
         self.trace.route_chosen(listener, request.route)
+        return 0
+
+    cdef int delegated(self, RoutedRequest request, RouteGroup group, bint matched) except -1:
+        if group is None:
+            self.trace.stays(request.route)
+        else:
+            self.trace.delegated(group, (<Delegation>request.ctx.delegation).names()[-1], request.route if matched else None)
         return 0
 
     cdef int backend_chosen(self, RoutedRequest request) except -1:

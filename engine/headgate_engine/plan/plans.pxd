@@ -22,6 +22,12 @@ cdef class ResponseHold:
     # Steps want to see the beginning of a longer one, `limit` bytes of it, before it is passed on.
     cdef readonly bint prefix
 
+cdef class RouteGroup:
+    # Routes that a route hands requests on to. A reload replaces the table; the group stays while the delegation does.
+    cdef readonly str name
+    cdef public object routes                # route.table.RouteTable; None: there is no group of this name
+    cdef public bint protected               # who may use one of its routes is asked by a policy of that
+
 cdef class BackendPlan:
     cdef readonly Destination destination    # link.backend.Backend: host, LLM, handler ...
     cdef readonly str name                   # label and log value
@@ -40,7 +46,15 @@ cdef class BackendPlan:
     cdef public int64_t first_words_ns       # of a model: how long events without words are kept back; 0: not at all
     cdef public int64_t stall_ns             # of a model: the longest pause within a response; 0: unlimited
     cdef public int64_t max_body             # bytes buffered before dispatch (LLM, handler)
+    cdef public RouteGroup group             # matching goes on there, and nothing is dispatched; None: this is a backend
     cdef public object origin                # its configuration, for the trace; None: not shown
+
+cdef class Delegation:
+    # How a request has come to its route through those that have delegated to it.
+    cdef list rules                          # route.table.RouteRule that matched in each of them, outermost first
+    cdef BackendPlan entry                   # the choice of a route that may delegate and did not; None: nothing chosen yet
+    # `namespace/name` of each of them, outermost first.
+    cdef list names(self)
 
 cdef class MeteredPlan:
     # Caches the counters of requests, made when the first request of a kind ends (log.meter). They live as long as the
@@ -58,6 +72,7 @@ cdef class RoutePlan(MeteredPlan):
     cdef public tuple response_transforms
     cdef public ResponseHold hold
     cdef public bint protected               # who may use it is asked by a policy of the route
+    cdef public bint delegates               # some of `backends` are groups of routes
     cdef public bint keep_authority          # no automatic rewrite: the route has set it, or keeps the client's
     cdef public RetryPlan retry              # None: a failed attempt is final
     cdef public int64_t request_timeout_ns, backend_timeout_ns   # 0: none

@@ -34,6 +34,20 @@ class ResponseHold:
 class Destination:
     """The target of a plan's requests. Only its subclass link.backend.Backend has instances."""
 
+class RouteGroup:
+    """Routes that a route hands requests on to. routes: None where there is no group of this name. protected: a policy
+    of one of them, or of one that they delegate to, asks who may use it.
+    """
+
+    routes: RouteTable | None
+    protected: bool
+    def __init__(self, name: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class Delegation:
+    """How a request has come to its route through those that have delegated to it."""
+
 class BackendPlan:
     """One backend with the steps of an attempt. Times in ns, 0 is unlimited."""
 
@@ -51,6 +65,7 @@ class BackendPlan:
     first_words_ns: int
     stall_ns: int
     max_body: int
+    group: RouteGroup | None
     origin: object | None
     def __init__(self, name: str, protocol: str, destination: Destination) -> None: ...
     @property
@@ -67,6 +82,7 @@ class RoutePlan(MeteredPlan):
     """One route: steps, time-outs in ns (0 is unlimited), weighted backends."""
 
     protected: bool
+    delegates: bool
     keep_authority: bool
     retry: RetryPlan | None
     request_steps: tuple[Step, ...]

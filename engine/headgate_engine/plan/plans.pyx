@@ -35,6 +35,18 @@ cdef class Destination:
             raise TypeError("Destination has no instances of its own: see link.backend")
 
 
+cdef class RouteGroup:
+    """Routes that a route hands requests on to."""
+
+    def __init__(self, str name not None):
+        self.name = name
+
+
+cdef class Delegation:
+    cdef list names(self):
+        return [f"{(<RoutePlan>rule.target).namespace}/{(<RoutePlan>rule.target).name}" for rule in self.rules]
+
+
 cdef class BackendPlan:
     def __init__(self, str name, str protocol, Destination destination not None):
         self.name = name
@@ -78,6 +90,7 @@ cdef class RoutePlan(MeteredPlan):
                 total += weights[index]
                 self.cumulative[index] = total
         self.total_weight = total
+        self.delegates = any([isinstance(plan, BackendPlan) and (<BackendPlan>plan).group is not None for plan in backends])
 
     def __dealloc__(self):
         free(self.cumulative)

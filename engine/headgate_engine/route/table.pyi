@@ -75,6 +75,8 @@ class RouteTable:
         """
     @property
     def size(self) -> int: ...
+    def targets(self) -> list[Any]:
+        """Return the targets of all rules, in no particular order."""
     def match(
         self, host: str, method: str, target: str, headers: Iterable[tuple[str, str]] = ()
     ) -> RouteRule | None:

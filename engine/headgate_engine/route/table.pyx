@@ -504,6 +504,10 @@ cdef class RouteTable:
             forget(&facts)
         return None if rule == NULL else <RouteRule>rule
 
+    def targets(self):
+        """Return the targets of all rules, in no particular order."""
+        return [] if self.paths is None else [(<RouteRule>rule).target for rule in self.paths.alive]
+
     def match(self, str host, str method, str target, headers=()):
         cdef MessageHead head = new_head()
         cdef bytes raw = host.encode()

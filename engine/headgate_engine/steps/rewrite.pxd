@@ -3,6 +3,7 @@
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.plan.step cimport Step
+from headgate_engine.route.table cimport RouteRule
 
 cdef class AuthorityChange:
     cdef bytes full, host
@@ -11,6 +12,10 @@ cdef class AuthorityChange:
 
 cdef class PathChange:
     cdef bytes full, prefix, stem
+    # Whose prefix it replaces: that of the route with this many others in front of it, where routes have delegated; below 0:
+    # of the route that has the request.
+    cdef int level
+    cdef RouteRule rule_of(self, RequestContext ctx)
     # Returns the new target with its query, None if the route's rule has no prefix to replace.
     cdef bytes apply(self, RequestContext ctx)
 

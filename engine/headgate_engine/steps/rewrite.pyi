@@ -10,9 +10,12 @@ class AuthorityChange:
     def __init__(self, full: str | None = None, host: str | None = None, port: int = 0) -> None: ...
 
 class PathChange:
-    """A new path. full: the whole path. prefix: replaces the prefix that the route matched. The query stays."""
+    """A new path. full: the whole path. prefix: replaces the prefix that the route matched. The query stays.
 
-    def __init__(self, full: str | None = None, prefix: str | None = None) -> None: ...
+    level: which of the routes that have delegated the request; below 0: the one that has it.
+    """
+
+    def __init__(self, full: str | None = None, prefix: str | None = None, level: int = -1) -> None: ...
 
 class RewriteStep(Step):
     """urlRewrite. failed: the reply if there is no prefix to replace."""

@@ -2,6 +2,7 @@
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.plan.plans cimport Delegation
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
 from headgate_engine.route.table cimport RouteRule
 from headgate_engine.wire.scan cimport IS_TARGET, all_of
@@ -46,15 +47,19 @@ cdef class AuthorityChange:
 
 
 cdef class PathChange:
-    """A new path. full: the whole path. prefix: replaces the prefix that the route matched. The query stays."""
+    """A new path. full: the whole path. prefix: replaces the prefix that the route matched. The query stays.
 
-    def __init__(self, str full=None, str prefix=None):
+    level: which of the routes that have delegated the request; below 0: the one that has it.
+    """
+
+    def __init__(self, str full=None, str prefix=None, int level=-1):
         if (full is None) == (prefix is None):
             raise ValueError("either full or prefix")
         self.full = None if full is None else self._path(full)
         self.prefix = None if prefix is None else self._path(prefix)
         # What goes before the rest of a path, which begins with a slash.
         self.stem = None if prefix is None else self.prefix.rstrip(b"/")
+        self.level = level
 
     def _path(self, str text):
         raw = checked(text if text.startswith("/") else f"/{text}", "a path")
@@ -64,6 +69,12 @@ cdef class PathChange:
             raise ValueError(f"{bare!r} is not all: a path has no query or fragment")
         return raw
 
+    cdef RouteRule rule_of(self, RequestContext ctx):
+        cdef Delegation delegation = <Delegation?>ctx.delegation if self.level >= 0 and ctx.delegation is not None else None
+        if delegation is None or self.level >= len(delegation.rules):
+            return <RouteRule>ctx.rule
+        return <RouteRule?>delegation.rules[self.level]
+
     cdef bytes apply(self, RequestContext ctx):
         cdef MessageHead head = ctx.head
         cdef bytes path = head.data[head.target_off:head.target_off + head.path_len]
@@ -71,7 +82,7 @@ cdef class PathChange:
         cdef RouteRule rule
         if self.full is not None:
             return self.full + query
-        rule = <RouteRule>ctx.rule
+        rule = self.rule_of(ctx)
         if rule is None or rule.path_kind != PREFIX:
             return None
         # The matched prefix ends with a segment, so the rest is empty or begins with a slash.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
+from headgate.config.internal_ports import InternalPorts
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, Named, backend_options, of_whole
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
@@ -17,6 +18,7 @@ from headgate.errors import Problem
 from headgate.ir.backend import (
     AgentRuntimeBackend,
     Backend,
+    GroupBackend,
     HostBackend,
     MissingBackend,
     NamedBackend,
@@ -55,7 +57,10 @@ class Backends:
         self.context = context
         self.targeted = TargetedPolicies(context, [])
         self._named: dict[str, Named] = {}
+        # The names of the route groups of the file.
+        self.groups: frozenset[str] = frozenset()
         self.services = Services(context)
+        self.internal = InternalPorts(context)
         self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
@@ -165,10 +170,26 @@ class Backends:
             self._endpoints[address, kept, tunnel, infers, tcp] = found
         return found
 
-    def of_route(self, records: list[Record], inherited: Inherited, owner: str) -> tuple[RouteBackend, ...]:
-        """Return the weighted backends of a route; `inherited` are the backend policies of the levels above."""
+    def delegation(self, owner: str, index: int, record: Record) -> RouteBackend:
+        """Return backend number `index` of a route, which is a route group."""
+        name = record["routeGroup"]
+        key = f"{owner.removeprefix('route/')}>{name}#{index}"
+        backend = GroupBackend(key=key, name=name, known=name in self.groups)
+        return RouteBackend(backend=backend, weight=record.get("weight", 1))
+
+    def of_route(
+        self, records: list[Record], inherited: Inherited, owner: str, own_of_route: BackendOptions | None = None
+    ) -> tuple[RouteBackend, ...]:
+        """Return the weighted backends of a route; `inherited` are the backend policies of the levels above.
+
+        own_of_route: those of `inherited` that have to suit these backends; None: all of the route.
+        """
+        wanted = inherited.route if own_of_route is None else own_of_route
         found = []
         for index, record in enumerate(records):
+            if record.get("routeGroup") is not None:
+                found.append(self.delegation(owner, index, record))
+                continue
             own = backend_options(self.context, record.get("policies"))
             named = record.get("backend")
             aimed = NO_OPTIONS
@@ -205,12 +226,13 @@ class Backends:
                 )
             )
         for key, value, kind, what in (
-            ("mcpAuthorization", inherited.route.mcp_rules, McpBackend, "MCP"),
-            ("mcpGuardrails", inherited.route.guardrails, McpBackend, "MCP"),
-            ("ai", inherited.route.ai, AiBackend, "AI"),
-            ("a2a", inherited.route.a2a, HostBackend | ServiceBackend | AgentRuntimeBackend, "host, service and aws"),
+            ("mcpAuthorization", wanted.mcp_rules, McpBackend, "MCP"),
+            ("mcpGuardrails", wanted.guardrails, McpBackend, "MCP"),
+            ("ai", wanted.ai, AiBackend, "AI"),
+            ("a2a", wanted.a2a, HostBackend | ServiceBackend | AgentRuntimeBackend, "host, service and aws"),
         ):
-            if value is not None and not any(isinstance(one.backend, kind | MissingBackend) for one in found):
+            fitting = kind | MissingBackend | GroupBackend
+            if value is not None and not any(isinstance(one.backend, fitting) for one in found):
                 for record in records[:1]:
                     self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
         return tuple(found)
@@ -277,6 +299,8 @@ class Backends:
             from headgate.config import dynamic_backends
 
             return dynamic_backends.parse(self, record, options)
+        if record.get("internal") is not None:
+            return self.internal.backend(record, options)
         ai = record.get("ai")
         if ai is not None:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Final
+from typing import Any
 
-from headgate.config import agent_runtime
+from headgate.config import agent_runtime, dump_routes
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
-from headgate.config.dump_policies import backend_policies, endpoint, keepalives, route_policies, target_policy
+from headgate.config.dump_policies import backend_policies, endpoint, keepalives, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
@@ -18,10 +18,11 @@ from headgate.ir.backend import (
     AgentRuntimeBackend,
     Backend,
     DynamicBackend,
+    GroupBackend,
     HostBackend,
+    InternalBackend,
     MissingBackend,
     NamedBackend,
-    RouteBackend,
     ServiceBackend,
     UiBackend,
 )
@@ -29,15 +30,12 @@ from headgate.ir.bind import Bind
 from headgate.ir.frontend import AccessLog, Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
-from headgate.ir.match import Match, PathMatch, ValueMatch
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import DnsSettings, ListenAddress, ProcessSettings
-from headgate.ir.route import Route
 from headgate.ir.tcp_route import TcpRoute
 
 Json = dict[str, Any]
-_PATH_KEYS: Final = {"exact": "exact", "prefix": "pathPrefix", "regex": "regex"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,84 +60,13 @@ def duration(milliseconds: int) -> str:
     return f"{head}{seconds}s"
 
 
-def _path(path: PathMatch) -> Json:
-    return {_PATH_KEYS[path.kind]: path.value}
-
-
-def _values(values: tuple[ValueMatch, ...]) -> list[Json]:
-    return [{"name": one.name, "value": {one.kind: one.value}} for one in values]
-
-
-def _match(match: Match) -> Json:
-    found: Json = {"path": _path(match.path)}
-    if match.headers:
-        found["headers"] = _values(match.headers)
-    if match.query:
-        found["query"] = _values(match.query)
-    if match.method is not None:
-        found["method"] = match.method
-    return found
-
-
-def _reference(choice: RouteBackend) -> Json:
-    found: Json = {"weight": choice.weight}
-    match choice.backend:
-        case MissingBackend():
-            found["invalid"] = None
-        case ServiceBackend(name=name, port=port):
-            found["service"] = {"name": name.removeprefix("service/").rpartition(":")[0], "port": port}
-        case DynamicBackend():
-            found["dynamic"] = _dynamic(choice.backend)
-        case HostBackend(name=name) | AgentRuntimeBackend(name=name) if not choice.named:
-            found["inlineBackend"] = name
-        case (
-            HostBackend(name=name) | AgentRuntimeBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name)
-            | UiBackend(name=name)
-        ):
-            found["backend"] = name if name.startswith("/") else f"/{name}"
-    policies = backend_policies(choice.policies)
-    if isinstance(choice.backend, HostBackend | DynamicBackend | AgentRuntimeBackend):
-        policies = endpoint(choice.backend.endpoint) + policies
-    if policies:
-        found["inlinePolicies"] = policies
-    return found
-
-
-def _dynamic(backend: DynamicBackend) -> Json:
-    rules = backend.rules
-    shown = {
-        "target": backend.target,
-        "allowedHosts": None if rules.hosts is None else list(rules.hosts),
-        "allowedRanges": list(rules.ranges) or None,
-        "allowedPorts": list(rules.ports) or None,
-    }
-    return {name: value for name, value in shown.items() if value is not None}
-
-
-def _route(route: Route) -> Json:
-    found: Json = {"key": route.key, "name": route.name, "namespace": route.namespace}
-    if route.rule_name is not None:
-        found["ruleName"] = route.rule_name
-    if route.hostnames:
-        found["hostnames"] = list(route.hostnames)
-    found["matches"] = [_match(match) for match in route.matches]
-    found["backends"] = [_reference(choice) for choice in route.backends]
-    policies = route_policies(route.policies)
-    if policies:
-        found["inlinePolicies"] = policies
-    routers = [choice.backend.key for choice in route.backends if isinstance(choice.backend, LlmRouter)]
-    if routers:
-        found["llmRouter"] = routers[0]
-    return found
-
-
 def _tcp_route(route: TcpRoute) -> Json:
     found: Json = {"key": route.key, "name": route.name, "namespace": route.namespace}
     if route.rule_name is not None:
         found["ruleName"] = route.rule_name
     if route.hostnames:
         found["hostnames"] = list(route.hostnames)
-    return found | {"backends": [_reference(choice) for choice in route.backends]}
+    return found | {"backends": [dump_routes.reference(choice) for choice in route.backends]}
 
 
 def _listener(listener: Listener) -> Json:
@@ -156,6 +83,7 @@ def _listener(listener: Listener) -> Json:
         if listener.tls.root_file is not None:
             shown["root"] = listener.tls.root_file
         protocol = {listener.protocol: shown}
+    own = dump_routes.in_order(listener.routes)
     found: Json = {
         "key": listener.key,
         "gatewayName": listener.gateway_name,
@@ -163,7 +91,7 @@ def _listener(listener: Listener) -> Json:
         "listenerName": listener.name,
         "hostname": listener.hostname or "",
         "protocol": protocol,
-        "routes": {route.key: _route(route) for route in sorted(listener.routes, key=lambda one: one.key)},
+        "routes": {one.key: dump_routes.route(one, listener.key) for one in own if not one.parent},
     }
     if not listener.carries_http:
         routes = sorted(listener.tcp_routes, key=lambda one: one.key)
@@ -236,9 +164,13 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
         case AiBackend():
             return _providers(common, backend.groups, runtime)
         case DynamicBackend():
-            return {"dynamic": {**common, **_dynamic(backend)}}
+            return {"dynamic": {**common, **dump_routes.dynamic(backend)}}
         case MissingBackend():
             return {"invalid": common}
+        case GroupBackend():
+            return {"invalid": common}
+        case InternalBackend():
+            return {"internal": {**common, "target": backend.bind}}
         case UiBackend():
             return {"internal": {**common, "target": "admin"}}
 
@@ -498,7 +430,7 @@ def _document(gateway: Gateway, runtime: Runtime) -> Json:
         "workloads": [discovery.workload(one) for one in gateway.workloads],
         "services": [discovery.service(one, gateway.workloads, runtime.endpoint) for one in gateway.services],
         "binds": [_bind(bind) for bind in sorted(gateway.binds, key=lambda one: one.key)],
-        "routes": {"httpMesh": {}, "tcpMesh": {}, "routeGroups": {}},
+        "routes": {"httpMesh": {}, "tcpMesh": {}, "routeGroups": dump_routes.groups(gateway)},
         "policies": sorted((*_frontend(gateway.frontend), *targeted), key=lambda one: str(one["key"])),
         "backends": [backends[key] for key in sorted(backends)],
         "models": [models[key] for key in sorted(models)],

@@ -26,7 +26,8 @@ from headgate.ir.route import Route
 @dataclass(slots=True)
 class KnownRoute:
     """What an item that is a route came to. `list_path`: of the list that it stands in; `column`: where its first key
-    stands; `named`: its name does not depend on its index. `built`: its route by the key of the listener; `notes`: None
+    stands; `named`: its name does not depend on its index. `built`: its route by the key of the listener, and behind it
+    those that it leads to; `notes`: None
     where there are none but expressions and `backends`, the named ones that it refers to.
     """
 
@@ -45,9 +46,9 @@ class KnownRoute:
         return index == self.index or (self.named and self.notes is None)
 
     @property
-    def full_name(self) -> str | None:
-        """Namespace and name; None where it stands at no listener."""
-        return f"{self.built[0][1].namespace}/{self.built[0][1].name}" if self.built else None
+    def full_names(self) -> frozenset[str]:
+        """Namespace and name of it and of the routes that it leads to; none where it stands at no listener."""
+        return frozenset(f"{route.namespace}/{route.name}" for _, route in self.built)
 
 
 class Layout(NamedTuple):
@@ -102,7 +103,7 @@ def known_text(text: str, reading: Reading) -> KnownText | None:
         layout=layout_of(routes),
         gateway=gateway,
         outer=context.notes,
-        unused=standalone.targeted.about_unused(),
+        unused=standalone.about_unused(),
         counts=counts,
         keys=standalone.routes.keys,
         rest=rest,
@@ -124,7 +125,7 @@ def known_route(spec: RouteSpec) -> KnownRoute:
         index=listed.index,
         named=bool(listed.record.get("name")),
         key=spec.key,
-        built=tuple(listed.built.items()),
+        built=tuple((key, route) for key, routes in listed.built.items() for route in routes),
         expressions=tuple(listed.notes.expressions),
         notes=None if plain else replace(notes, expressions={}, backends=set()),
         backends=tuple(notes.backends),

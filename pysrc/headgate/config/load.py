@@ -185,7 +185,7 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
     standalone = Standalone(context, record)
     gateway = standalone.gateway()
     notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
-    warnings, named, refused = all_notes(context.notes, notes, standalone.targeted.about_unused())
+    warnings, named, refused = all_notes(context.notes, notes, standalone.about_unused())
     files = (*watched, *(path for path in named if path not in watched))
     if not partial and not report.errors:
         standalone.targeted.refuse(refused)

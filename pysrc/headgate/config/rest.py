@@ -1,8 +1,9 @@
 """What a text says beside its routes, so that a change of it can be told from others: which routes depend on it.
 
-Routes depend on named backends, which they refer to (`Notes.backends`), and on targeted policies, which hold for them
-(`Notes.used`) or come to hold for them. All else that is no route (process settings, gateways, listeners, services, the
-sections `llm`, `mcp` and `ui`) may bear on every route: where it changes, the whole text is read.
+Routes depend on named backends, which they refer to (`Notes.backends`), on route groups that they delegate to, directly
+or through others, and on targeted policies, which hold for them (both in `Notes.used`) or come to hold for them. All
+else that is no route (process settings, gateways, listeners, services, the sections `llm`, `mcp` and `ui`) may bear on
+every route: where it changes, the whole text is read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
 from headgate.config.context import Notes
+from headgate.config.route_groups import mark_of
 from headgate.config.standalone import Standalone
 from headgate.document.nodes import DocumentNode
 
@@ -20,7 +22,8 @@ from headgate.document.nodes import DocumentNode
 COMPARED_LATER: Final = ("binds", "routes")
 BACKENDS: Final = "backends"
 POLICIES: Final = "policies"
-Depends = Callable[[str | None, tuple[str, ...], Notes | None], bool]
+GROUPS: Final = "routeGroups"
+Depends = Callable[[frozenset[str], tuple[str, ...], Notes | None], bool]
 
 
 class WrittenPolicy(NamedTuple):
@@ -34,11 +37,12 @@ class WrittenPolicy(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """`sections`: digests by key; `backends`: index and digest by name; `policies`: in their order."""
+    """`sections`: digests by key; `backends` and `groups`: index and digest by name; `policies`: in their order."""
 
     sections: dict[str, bytes]
     backends: dict[str, tuple[int, bytes]]
     policies: tuple[WrittenPolicy, ...]
+    groups: dict[str, tuple[int, bytes]]
 
 
 def rest_of(standalone: Standalone) -> Rest:
@@ -46,18 +50,19 @@ def rest_of(standalone: Standalone) -> Rest:
     root = standalone.root
     entries = root.node.value
     assert isinstance(entries, dict)
-    apart = (*COMPARED_LATER, BACKENDS, POLICIES)
+    apart = (*COMPARED_LATER, BACKENDS, POLICIES, GROUPS)
     sections = {key: _digest(entry.node) for key, entry in entries.items() if key not in apart}
     backends = {
         one["name"].removeprefix("/"): (index, _digest(one.node)) for index, one in enumerate(root.records(BACKENDS))
     }
-    return Rest(sections, backends, tuple(map(_written_policy, root.records(POLICIES))))
+    groups = {one["name"]: (index, _digest(one.node)) for index, one in enumerate(root.records(GROUPS))}
+    return Rest(sections, backends, tuple(map(_written_policy, root.records(POLICIES))), groups)
 
 
 def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
     """Return a function that tells whether a route may have changed with the rest of the text; None where every route
-    may have. It gets `namespace/name` of the route (None where that is not known), the named backends that it refers
-    to, and its notes. `outer`: the notes of what is no route.
+    may have. It gets `namespace/name` of the route and of those that it leads to (none where that is not known), the
+    named backends that it refers to, and its notes. `outer`: the notes of what is no route.
     """
     if old.sections != new.sections:
         return None
@@ -67,7 +72,9 @@ def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
     if not outer.backends.isdisjoint(changed):
         return None  # a policy or another backend refers to it
     routes: set[str] = set()
-    paths: set[str] = set()
+    # Of policies their paths, of groups what stands for them.
+    groups = old.groups.keys() | new.groups.keys()
+    paths = {mark_of(name) for name in groups if old.groups.get(name) != new.groups.get(name)}
     for index in range(max(len(old.policies), len(new.policies))):
         both = (old.policies[index : index + 1], new.policies[index : index + 1])
         if both[0] == both[1]:
@@ -81,8 +88,8 @@ def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
             else:
                 return None
 
-    def depends(name: str | None, backends: tuple[str, ...], notes: Notes | None) -> bool:
-        if (bool(routes) if name is None else name in routes) or not changed.isdisjoint(backends):
+    def depends(names: frozenset[str], backends: tuple[str, ...], notes: Notes | None) -> bool:
+        if (not names.isdisjoint(routes) if names else bool(routes)) or not changed.isdisjoint(backends):
             return True
         # A warning may say where the backend stands.
         return notes is not None and (

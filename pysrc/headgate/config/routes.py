@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
+from typing import Any
 
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
-from headgate.config.policy_values import NO_OPTIONS, BackendOptions, route_backend_options, route_policies
-from headgate.config.targeted import Layer, Level, TargetedPolicies, merge
+from headgate.config.policy_values import (
+    NO_OPTIONS,
+    BackendOptions,
+    backend_options,
+    route_backend_options,
+    route_policies,
+)
+from headgate.config.route_groups import RouteGroups
+from headgate.config.targeted import Inherited, Layer, Level, TargetedPolicies, merge
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.backend import RouteBackend, uses_models
+from headgate.errors import Problem
+from headgate.ir.backend import GroupBackend, MissingBackend, RouteBackend, uses_models
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
+from headgate.ir.mcp import McpBackend
+from headgate.ir.model import AiBackend
+from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.route import Route
 
 _PATH_KINDS: dict[str, PathKind] = {"exact": "exact", "pathPrefix": "prefix", "regex": "regex"}
@@ -51,13 +63,13 @@ def matches(records: list[Record] | None) -> tuple[Match, ...]:
 @dataclass(slots=True)
 class ListedRoute:
     """A route of the file: its record, its index in its list, the notes of all that was read for it, and what it came
-    to by the key of the listener.
+    to by the key of the listener: itself, and the routes that it leads to.
     """
 
     record: Record
     index: int
     notes: Notes
-    built: dict[str, Route] = field(default_factory=dict)
+    built: dict[str, tuple[Route, ...]] = field(default_factory=dict)
 
     @property
     def list_path(self) -> str:
@@ -81,7 +93,7 @@ class RouteSpec:
     by_name: list[Layer]
     records: list[Record]
     factory: Callable[[BackendOptions], tuple[RouteBackend, ...]] | None = None
-    plain: Route | None = field(default=None)
+    plain: tuple[Route, ...] | None = field(default=None)
     listed: ListedRoute | None = None
     path: str = ""
 
@@ -95,6 +107,7 @@ class Routes:
         self.targeted = targeted
         self.order = 0
         self.keys: set[str] = set()
+        self.groups = RouteGroups(context, self)
         # Whether two routes have one name, so that the key of one depends on the other.
         self.ambiguous = False
 
@@ -105,6 +118,13 @@ class Routes:
         index = self.context.index(record, number)
         spec, notes = self.context.noted(self._spec, record, index, scope)
         spec.listed = ListedRoute(record, index, notes)
+        return spec
+
+    def of_group(self, record: Record, index: int, scope: str) -> RouteSpec:
+        """Return a route of a group, after looking for faults in its backends: maybe nobody delegates to it."""
+        spec = self._spec(record, index, scope)
+        _, options = merge([*spec.by_name, spec.inline])
+        self.backends.of_route(spec.records, options, f"route/{spec.key}")
         return spec
 
     def _spec(self, record: Record, index: int, scope: str) -> RouteSpec:
@@ -157,22 +177,37 @@ class Routes:
             path=record.path,
         )
 
-    def build(self, spec: RouteSpec, above: list[Layer]) -> Route:
-        """Return the route for a listener with the policy layers `above`."""
+    def build(self, spec: RouteSpec, above: list[Layer]) -> tuple[Route, ...]:
+        """Return the route for a listener with the policy layers `above`, and behind it the routes that it leads to."""
         if spec.listed is None:
             return self._build(spec, above)
         return self.context.noting(spec.listed.notes, self._build, spec, above)
 
-    def _build(self, spec: RouteSpec, above: list[Layer]) -> Route:
+    def _build(self, spec: RouteSpec, above: list[Layer]) -> tuple[Route, ...]:
         if not above and spec.plain is not None:
             return spec.plain
-        policies, options = merge([*above, *spec.by_name, spec.inline])
+        layers = [*above, *spec.by_name, spec.inline]
+        policies, options = merge(layers)
         if spec.factory is not None:
             backends = spec.factory(options.around(NO_OPTIONS))
         else:
             backends = self.backends.of_route(spec.records, options, f"route/{spec.key}")
-        route = Route(
-            key=spec.key,
+        route = self._route(spec, spec.key, policies, backends)
+        found = (route, *self._delegated(spec, route, layers, 0))
+        if not above:
+            spec.plain = found
+        self._check_reach(spec, options, found)
+        limits = spec.inline.policies.local_rate_limits
+        if any(limit.tokens for limit in limits) and not any(uses_models(one.backends) for one in found):
+            self.context.warnings.append(f"{spec.path}: a limit of tokens has no effect: no backend is a model")
+        return found
+
+    @staticmethod
+    def _route(
+        spec: RouteSpec, key: str, policies: RoutePolicies, backends: tuple[RouteBackend, ...], parent: str = ""
+    ) -> Route:
+        return Route(
+            key=key,
             name=spec.name,
             namespace=spec.namespace,
             rule_name=spec.rule_name,
@@ -180,10 +215,72 @@ class Routes:
             matches=spec.matches,
             policies=policies,
             backends=backends,
+            parent=parent,
         )
-        if not above:
-            spec.plain = route
-        limits = spec.inline.policies.local_rate_limits
-        if any(limit.tokens for limit in limits) and not uses_models(backends):
-            self.context.warnings.append(f"{spec.path}: a limit of tokens has no effect: no backend is a model")
-        return route
+
+    def _delegated(self, spec: RouteSpec, route: Route, layers: list[Layer], depth: int) -> Iterator[Route]:
+        """Yield the routes that a route leads to; `layers`: its policies, weakest first; `depth`: how many routes are
+        in front of it.
+        """
+        if not any(isinstance(one.backend, GroupBackend) for one in route.backends):
+            return
+        for record, entry in zip(spec.records, route.backends, strict=True):
+            if not isinstance(entry.backend, GroupBackend):
+                continue
+            group = self.groups.used(record, entry.backend.name)
+            if group is None or not self.groups.sound:
+                continue
+            options = backend_options(self.context, record.get("policies"))
+            above = [*layers, Layer(Level.INLINE, NO_ROUTE_POLICIES, options)]
+            for child in group.specs:
+                yield from self._child(child, route, entry.backend.key, above, depth)
+
+    def _child(
+        self, spec: RouteSpec, parent: Route, delegation: str, above: list[Layer], depth: int
+    ) -> Iterator[Route]:
+        """Yield a route of a group, and those that it leads to in turn."""
+        layers = [*above, *spec.by_name, spec.inline]
+        policies, options = merge(layers)
+        own, own_options = merge([*spec.by_name, spec.inline])
+        key = f"{delegation}>{spec.key.split('/', 2)[2]}"
+        backends = self.backends.of_route(spec.records, options, f"route/{spec.key}", own_options.route)
+        backends = tuple(_at(one, key, number) for number, one in enumerate(backends))
+        route = self._route(spec, key, _with_levels(policies, own, parent.policies, depth), backends, delegation)
+        yield route
+        yield from self._delegated(spec, route, layers, depth + 1)
+
+    def _check_reach(self, spec: RouteSpec, options: Inherited, found: tuple[Route, ...]) -> None:
+        """Report policies for backends of a kind that is not among those which a delegating route leads to."""
+        if len(found) == 1:
+            return
+        kinds = {type(entry.backend) for route in found for entry in route.backends}
+        for key, value, kind, what in (
+            ("mcpAuthorization", options.route.mcp_rules, McpBackend, "MCP"),
+            ("mcpGuardrails", options.route.guardrails, McpBackend, "MCP"),
+            ("ai", options.route.ai, AiBackend, "AI"),
+        ):
+            if value is not None and kinds.isdisjoint((kind, MissingBackend)):
+                for record in spec.records[:1]:
+                    message = f"{key} of the route is for {what} backends, and it leads to none"
+                    self.context.fault(Problem.CONFLICT, record, "", message)
+
+
+def _at(entry: RouteBackend, key: str, number: int) -> RouteBackend:
+    """Return a backend of a route that is built for one way: a group that it leads to is another one on another way."""
+    backend = entry.backend
+    if not isinstance(backend, GroupBackend):
+        return entry
+    return replace(entry, backend=replace(backend, key=f"{key}>{backend.name}#{number}"))
+
+
+def _with_levels(merged: RoutePolicies, own: RoutePolicies, above: RoutePolicies, depth: int) -> RoutePolicies:
+    """Return the policies of a delegated route. An inherited change of a matched prefix is one of the prefix that the
+    route matched which brought it, `depth` routes from the outermost.
+    """
+    changes: dict[str, Any] = {}
+    for name in ("rewrite", "redirect"):
+        inherited = getattr(above, name)
+        if getattr(own, name) is None and inherited is not None and inherited.path is not None:
+            level = depth if inherited.path.level is None else inherited.path.level
+            changes[name] = replace(inherited, path=replace(inherited.path, level=level))
+    return replace(merged, **changes) if changes else merged

@@ -276,7 +276,7 @@ class _Change:
             (position, route)
             for position, route in enumerate(self._routes)
             if route is not None and position not in self._new
-            if depends(route.full_name, route.backends, route.notes)
+            if depends(route.full_names, route.backends, route.notes)
         ]
         self._gone += [route for _, route in found]
         self._new |= dict(found)
@@ -320,7 +320,7 @@ class _Change:
         """Return the configuration with its warnings and files, after making sure that nothing else has changed."""
         known, standalone = self.known, reading.standalone
         outer, rest_digest = standalone.context.notes, standalone.rest_digest
-        unused = standalone.targeted.about_unused()
+        unused = standalone.about_unused()
         if not self.rest_changed and (outer, unused, rest_digest) != (known.outer, known.unused, known.rest_digest):
             raise Doubt
         keys = self._keys()

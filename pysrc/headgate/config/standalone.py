@@ -86,6 +86,7 @@ class Standalone:
         if settings.request_log is None and (log.database_add or log.database_full):
             self.context.warnings.append("frontendPolicies.accessLog.database: there is no config.database to write to")
         self.ports.open_gateways(self.root.get("gateways") or {})
+        self.routes.groups.declare(self.root.records("routeGroups"))
         self._binds()
         self._routes()
         self._tcp_routes()
@@ -94,6 +95,7 @@ class Standalone:
         self._ui()
         binds = self._finish(ANY_ADDRESS[settings.ipv6])
         backends = self.backends.for_dump()
+        self.backends.internal.check(binds)
         policies = tuple(self.targeted.dumped)
         services, workloads = self.backends.services.for_dump()
         self.rest_digest = digest(backends, policies, client_side, settings, services, workloads)
@@ -273,7 +275,7 @@ class Standalone:
         place = ListenerPlace(DEFAULT, DEFAULT, listener.names, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
-        routes = tuple(self._route(spec, above, listener.key) for spec in listener.routes)
+        routes = tuple(route for spec in listener.routes for route in self._routes_of(spec, above, listener.key))
         if self.root.get("ui") is not None:
             fixed = listener.tls is not None or listener.hostname is not None
             routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)
@@ -307,11 +309,17 @@ class Standalone:
             tcp_routes=tuple(listener.tcp_routes),
         )
 
-    def _route(self, spec: RouteSpec, above: list[Layer], listener: str) -> Route:
-        route = self.routes.build(spec, above)
+    def _routes_of(self, spec: RouteSpec, above: list[Layer], listener: str) -> tuple[Route, ...]:
+        routes = self.routes.build(spec, above)
         if spec.listed is not None:
-            spec.listed.built[listener] = route
-        return route
+            spec.listed.built[listener] = routes
+        return routes
+
+    def about_unused(self) -> dict[str, Unused]:
+        """Return what to say of each policy whose target matches nothing, and of each route group that no route uses;
+        by what stands for them in Notes.used.
+        """
+        return self.targeted.about_unused() | self.routes.groups.about_unused()
 
     def _gateway_phase(self, listener: OpenListener) -> GatewayPolicies:
         """Return what is written on the listener itself: beside its name, or under `policies` in `binds`."""

@@ -105,7 +105,8 @@ VARIABLES: Final[dict[str, Variable]] = {
     "proxy": Variable(
         ALWAYS,
         "where the request has come in and where it goes: `gateway.name`, `gateway.namespace`, `listener.name`, "
-        "`route.name`, `route.namespace`, `route.kind`, `route.rule`",
+        "`route.name`, `route.namespace`, `route.kind`, `route.rule`, "
+        "`route.parents` (the routes that have delegated to it, outermost first)",
         {
             **_typed(DYN, "gateway listener route"),
             **_typed("string", "bind"),

@@ -98,6 +98,28 @@ class DynamicBackend:
     endpoint: Endpoint
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupBackend:
+    """A route group: matching goes on in its routes, which are those of the listener whose `parent` is this `key`.
+
+    Requests get status 404 if none of them matches. `known` is False if the file has no group of that `name`.
+    """
+
+    key: str
+    name: str
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalBackend:
+    """A bind of this process that has no socket of its own. `bind` is its key."""
+
+    key: str
+    name: str
+    bind: str
+    endpoint: Endpoint
+
+
 UiAccess = Literal["login", "named", "open"]
 
 
@@ -120,8 +142,17 @@ class UiBackend:
 
 
 Backend = (
-    HostBackend | ServiceBackend | AgentRuntimeBackend | McpBackend | LlmRouter | AiBackend | DynamicBackend
-    | MissingBackend | UiBackend
+    HostBackend
+    | ServiceBackend
+    | AgentRuntimeBackend
+    | McpBackend
+    | LlmRouter
+    | AiBackend
+    | DynamicBackend
+    | MissingBackend
+    | UiBackend
+    | GroupBackend
+    | InternalBackend
 )
 
 

@@ -61,7 +61,8 @@ class Endpoint:
     depends on (address, TLS, connection settings), and with nothing else. None for the connect time-out or the
     keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any. `http2` is the
     configured protocol; with None it is HTTP/1.1, or with `infers` that of the client, where the client says something.
-    With `tcp` its connections carry bytes as they are.
+    With `tcp` its connections carry bytes as they are. `inward`: it is the bind of this process with that key, and
+    there are no connections.
     """
 
     key: str
@@ -75,6 +76,7 @@ class Endpoint:
     http2: bool | None = None
     infers: bool = False
     tcp: bool = False
+    inward: str = ""
 
     @property
     def pool_key(self) -> str:
@@ -85,7 +87,9 @@ class Endpoint:
 
     @property
     def address(self) -> str:
-        """`host:port` with brackets around IPv6, or `unix:<path>`."""
+        """`host:port` with brackets around IPv6, `unix:<path>`, or `internal:<port>`."""
+        if self.inward:
+            return f"internal:{self.port or '*'}"
         if self.unix_path is not None:
             return f"unix:{self.unix_path}"
         host = f"[{self.host}]" if ":" in self.host else self.host

@@ -14,7 +14,8 @@ from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """A route of a listener.
+    """A route of a listener, or of a group that another route delegates to: then `parent` is the key of that
+    delegation (GroupBackend), and `policies` are merged with those of the routes that delegate.
 
     `hostnames` are in lower case, exact or `*.suffix`; empty means any host. At least one of `matches` must hold. `key`
     is unique in the listener. If two routes match a request equally well, the first one in the listener is used.
@@ -30,10 +31,11 @@ class Route:
     matches: tuple[Match, ...] = (ANY_REQUEST,)
     policies: RoutePolicies = NO_ROUTE_POLICIES
     backends: tuple[RouteBackend, ...] = ()
+    parent: str = ""
     digest: str = field(init=False, compare=False)
 
     DIGESTED: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        parts = (self.namespace, self.rule_name, self.hostnames, self.matches, self.policies, self.backends)
-        object.__setattr__(self, "digest", digest(self.key, self.name, *parts))
+        parts = (self.rule_name, self.hostnames, self.matches, self.policies, self.backends, self.parent)
+        object.__setattr__(self, "digest", digest(self.key, self.name, self.namespace, *parts))

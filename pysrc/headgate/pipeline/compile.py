@@ -20,7 +20,9 @@ from headgate.document.hunks import Hunk, hunks
 from headgate.ir.backend import (
     AgentRuntimeBackend,
     DynamicBackend,
+    GroupBackend,
     HostBackend,
+    InternalBackend,
     MissingBackend,
     RouteBackend,
     ServiceBackend,
@@ -44,8 +46,9 @@ from headgate.pipeline.callers import grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.http2_limits import http2_limits
 from headgate.pipeline.prices import price_list, tags_of
-from headgate.pipeline.replies import ReplyRow, reply_of
+from headgate.pipeline.replies import REPLIES, ReplyRow, reply_of
 from headgate.pipeline.route_rules import route_rules
+from headgate.pipeline.route_tables import route_tables
 from headgate.pipeline.running import (
     STEP,
     CompiledListener,
@@ -66,13 +69,14 @@ from headgate_engine.http1.receiver import ReceiverLimits
 from headgate_engine.link.backend import HOST, InvalidBackend
 from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.endpoints import EndpointState as EndpointState
+from headgate_engine.link.inward import INWARD_BACKEND
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.records import RecordFormat
-from headgate_engine.plan.plans import BackendPlan, BindPlan, Destination, ListenerPlan, RoutePlan
-from headgate_engine.route.table import HostTable, RouteTable
+from headgate_engine.plan.plans import BackendPlan, BindPlan, Destination, ListenerPlan, RouteGroup, RoutePlan
+from headgate_engine.route.table import HostTable
 
 if TYPE_CHECKING:
     from headgate.backend.mcp.relay import Relay
@@ -134,6 +138,8 @@ class PlanCompiler:
         else:
             running.prices = price_list(catalog, worker.segment)
         self._tags: dict[str, list[str]] | None = None
+        # The route groups of the listener that is being compiled, by the key of their delegation.
+        self._groups: dict[str, RouteGroup] = {}
         if self._settled is not None:
             running.claimed = ClaimCounts(self._settled.claimed)
             self._drop_listeners(self._settled)
@@ -207,8 +213,11 @@ class PlanCompiler:
         """Return the plan of one listener with its route table; `key` is its own among all ports."""
         found = self._running.listeners[key] = CompiledListener("https" if listener.tls is not None else "http")
         before = self._before.get(key)
+        if before is not None:
+            found.groups = dict(before.groups)
+        self._groups = found.groups
         yield from self._compiled(found, listener.routes, before)
-        found.table = yield from self._table(found, before)
+        found.table = yield from route_tables(found, before)
         self._environment.claims = RouteClaims()
         plan = ListenerPlan(listener.name, listener.gateway_name, listener.gateway_namespace, found.table)
         plan.origin = listener
@@ -296,23 +305,6 @@ class PlanCompiler:
                 yield
             elif not number % STEP:
                 yield
-
-    @staticmethod
-    def _table(found: CompiledListener, before: CompiledListener | None) -> Steps[RouteTable]:
-        """Return the route table of a listener; the running one if its rules are unchanged."""
-        if before is not None and before.table is not None and before.scheme == found.scheme:
-            same = len(found.entries) == len(before.entries)
-            for hunk in hunks(before.entries, found.entries, is_) if same else ():
-                for number in range(hunk.i1, hunk.i2):
-                    same = same and found.entries[number].rules is before.entries[number].rules
-                    if not number % STEP:
-                        yield
-            if same:
-                return before.table
-        rules = yield from found.rules()
-        table: RouteTable = RouteTable.__new__(RouteTable)
-        yield from table.steps(rules, found.scheme)
-        return table
 
     def take_over(self) -> Steps[None]:
         """Take over the worker resources of plans that are kept."""
@@ -445,6 +437,12 @@ class PlanCompiler:
                 plan.pool = self._pool(Endpoint(key=f"ui/{backend.access}", unix_path=path))
             case DynamicBackend():
                 plan = self._running.dynamic.plan(backend, self._environment)
+            case InternalBackend():
+                plan = BackendPlan(backend.name, "http", INWARD_BACKEND)
+                plan.pool = self._pool(backend.endpoint)
+            case GroupBackend():
+                plan = BackendPlan(backend.name, "http", InvalidBackend(reply_of(REPLIES["route_not_found"])))
+                plan.group = self._groups.setdefault(backend.key, RouteGroup(backend.name))
             case MissingBackend():
                 refusal = InvalidBackend(reply_of(ReplyRow(500, backend.reason, "Internal")))
                 plan = BackendPlan(backend.name, "http", refusal)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
@@ -17,7 +18,7 @@ from headgate.telemetry.metrics import series_key
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.pool import Pool
-from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, TCP
+from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, INWARD, TCP
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
@@ -65,7 +66,7 @@ class PoolOpener:
             self._worker,
             endpoint.key,
             endpoint.address.encode(),
-            dialer.connect,
+            _inward(endpoint.inward) if endpoint.inward else dialer.connect,
             CLIENTS[protocol](self._worker),
             idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
@@ -113,7 +114,18 @@ class Pools:
                 pool.close()
 
 
+def _inward(key: str) -> Callable[[Callable[[], Any]], Awaitable[None]]:
+    """Return what opens the way to a port of this process."""
+
+    async def connect(factory: Callable[[], Any]) -> None:
+        factory().lead_to(key)
+
+    return connect
+
+
 def _protocol(endpoint: Endpoint) -> str:
+    if endpoint.inward:
+        return INWARD
     if endpoint.tcp:
         return TCP
     return HTTP2 if endpoint.http2 else HTTP1

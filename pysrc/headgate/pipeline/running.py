@@ -33,7 +33,7 @@ from headgate_engine.link.worker import Worker
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.records import RecordFormat
-from headgate_engine.plan.plans import BindPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans import BindPlan, ListenerPlan, RouteGroup, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
 
 if TYPE_CHECKING:
@@ -80,9 +80,14 @@ class CompiledListener:
     """A listener with its compiled routes, of which `listed` is what they were made from. `bound`: the keys of those
     that hold something of their configuration. `moved`: those whose rules stand in the table of the running
     configuration and lead to the plan that they have there, until they are turned to the new one.
+
+    `parts`: its routes by the delegation that leads to them, its own by ""; `tables`: of each of these; `groups`: what
+    plans of routes refer to in the place of such a table, which they get when the configuration is activated.
     """
 
-    __slots__ = ("bound", "entries", "listed", "moved", "plan", "routes", "scheme", "table")
+    __slots__ = (
+        "bound", "entries", "groups", "listed", "moved", "parts", "plan", "routes", "scheme", "table", "tables",
+    )  # fmt: skip
 
     def __init__(self, scheme: str) -> None:
         self.scheme = scheme
@@ -93,15 +98,47 @@ class CompiledListener:
         self.moved: list[CompiledRoute] = []
         self.table: RouteTable | None = None
         self.plan: ListenerPlan | None = None
+        self.parts: dict[str, list[CompiledRoute]] = {"": []}
+        self.tables: dict[str, RouteTable] = {}
+        self.groups: dict[str, RouteGroup] = {}
 
-    def rules(self) -> Generator[None, None, list[RouteRule]]:
-        """Return the rules of all routes in their order."""
-        found: list[RouteRule] = []
+    def by_parent(self) -> Generator[None, None, dict[str, list[CompiledRoute]]]:
+        """Return the routes by the delegation that leads to them."""
+        found: dict[str, list[CompiledRoute]] = {"": []}
         for number in range(0, len(self.entries), STEP):
             for entry in self.entries[number : number + STEP]:
+                parent = entry.route.parent
+                if parent in found:
+                    found[parent].append(entry)
+                else:
+                    found[parent] = [entry]
+            yield
+        return found
+
+    @staticmethod
+    def rules(entries: list[CompiledRoute]) -> Generator[None, None, list[RouteRule]]:
+        """Return the rules of routes in their order."""
+        found: list[RouteRule] = []
+        for number in range(0, len(entries), STEP):
+            for entry in entries[number : number + STEP]:
                 found += entry.rules
             yield
         return found
+
+    def turn_groups(self) -> None:
+        """Give the groups their tables. Those that no route delegates to any more are forgotten."""
+        if self.groups.keys() - self.tables.keys():
+            plans = (entry.plan for entry in self.entries if entry.plan.delegates)
+            wanted = {id(choice.group) for plan in plans for choice in plan.backends}
+            self.groups = {key: group for key, group in self.groups.items() if id(group) in wanted}
+        for key, group in self.groups.items():
+            group.routes = self.tables.get(key)
+            group.protected = any(_is_protected(entry.plan) for entry in self.parts.get(key, ()))
+
+
+def _is_protected(plan: RoutePlan) -> bool:
+    groups = (entry.group for entry in plan.backends) if plan.delegates else ()
+    return plan.protected or any(group is not None and group.protected for group in groups)
 
 
 class RunningConfiguration:
@@ -194,6 +231,7 @@ class RunningConfiguration:
                 for rule in entry.rules:
                     rule.target = entry.plan
             listener.moved = []
+            listener.turn_groups()
         for key, plan in self.binds.items():
             self.worker.set_bind(key, plan)
         previous = self._previous
@@ -249,6 +287,12 @@ class RunningConfiguration:
             # What is left in these is held by the current configuration, too: letting go of it frees nothing, but each
             # takes up to a millisecond for 10,000 routes.
             compiled.table = None
+            yield
+            while compiled.tables:
+                compiled.tables.popitem()
+                yield
+            compiled.groups.clear()
+            compiled.parts.clear()
             yield
             compiled.listed = ()
             yield

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from headgate.ir.backend import AgentRuntimeBackend, HostBackend, MissingBackend, ServiceBackend, UiBackend
+from headgate.ir.backend import (
+    AgentRuntimeBackend,
+    GroupBackend,
+    HostBackend,
+    InternalBackend,
+    MissingBackend,
+    ServiceBackend,
+    UiBackend,
+)
 from headgate.ir.model import LlmModel
 from headgate.ir.policies import (
     BackendPolicies,
@@ -62,6 +70,11 @@ Found = Iterable[Step]
 NS_PER_MS = 1_000_000
 
 
+STANDING_ALONE = (
+    HostBackend, ServiceBackend, AgentRuntimeBackend, MissingBackend, UiBackend, GroupBackend, InternalBackend,
+)  # fmt: skip
+
+
 def stands_alone(route: Route) -> bool:
     """Whether the plan of a route uses no object that lives only as long as its configuration: tasks, clients, fetched
     credentials, sessions. The next configuration can keep such a plan.
@@ -77,8 +90,7 @@ def stands_alone(route: Route) -> bool:
             return False
         if auth is not None and not isinstance(auth.main, KeyAuth | Passthrough | JwtSign | None):
             return False
-        alone = HostBackend | ServiceBackend | AgentRuntimeBackend | MissingBackend | UiBackend
-        if not isinstance(entry.backend, alone):
+        if not isinstance(entry.backend, STANDING_ALONE):
             return False
     return True
 

@@ -14,7 +14,9 @@ def _authority(change: AuthorityRewrite | None) -> AuthorityChange | None:
 
 
 def _path(change: PathRewrite | None) -> PathChange | None:
-    return None if change is None else PathChange(change.full, change.prefix)
+    return None if change is None else PathChange(
+        change.full, change.prefix, -1 if change.level is None else change.level
+    )
 
 
 def compile_rewrite(rewrite: Rewrite, failed: Reply) -> RewriteStep:

@@ -12,7 +12,7 @@ from headgate.ir.backend import RouteBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.route import Route
-from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RouteGroup, RoutePlan
 
 Json = dict[str, Any]
 
@@ -76,7 +76,13 @@ class PlanDescriptions:
         if not isinstance(listener.origin, Listener):
             return []
         name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
-        return sorted(route.key for route in listener.origin.routes if fits(route.hostnames, name.lower()))
+        routes = (route for route in listener.origin.routes if not route.parent)
+        return sorted(route.key for route in routes if fits(route.hostnames, name.lower()))
+
+    def members(self, group: RouteGroup) -> list[str]:
+        """Return the sorted keys of the routes of a group."""
+        targets = () if group.routes is None else group.routes.targets()
+        return sorted({self.route_key(target) for target in targets})
 
 
 def fits(hostnames: tuple[str, ...], host: str) -> bool:

@@ -21,7 +21,7 @@ from headgate_engine.context.redact import REDACTED, redacted
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.llm.attempt import LlmAttempt
-from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RoutePlan
+from headgate_engine.plan.plans import BackendPlan, ListenerPlan, RouteGroup, RoutePlan
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.authorization import AuthorizationStep
 
@@ -44,6 +44,7 @@ class Descriptions(Protocol):
     def backend(self, backend: BackendPlan) -> Json: ...
     def route_key(self, route: RoutePlan) -> str: ...
     def candidates(self, listener: ListenerPlan, host: str) -> list[str]: ...
+    def members(self, group: RouteGroup) -> list[str]: ...
     def conceals(self, text: str) -> bool: ...
 
 
@@ -143,8 +144,24 @@ class Recorder:
         candidates = self._told.candidates(listener, self._ctx.authority)
         message = {"type": "routeSelection", "selectedRoute": key, "evaluatedRoutes": candidates}
         self._emit(message, ERROR if key is None else INFO)
-        if route is not None:
+        if route is not None and not route.delegates:
             self._policies("route", self._told.route(route))
+
+    @safe
+    def delegated(self, group: RouteGroup, parent: str, route: RoutePlan | None) -> None:
+        """Record that the route `parent` has handed the request on to a group, and which of its routes has it now."""
+        self.note("routeDelegation", {"from": parent, "group": group.name}, INFO if route is not None else ERROR)
+        key = None if route is None else self._told.route_key(route)
+        message = {"type": "routeSelection", "selectedRoute": key, "evaluatedRoutes": self._told.members(group)}
+        self._emit(message, ERROR if key is None else INFO)
+        if route is not None and not route.delegates:
+            self._policies("route", self._told.route(route))
+
+    @safe
+    def stays(self, route: RoutePlan) -> None:
+        """Record that a route which may delegate has chosen one of its backends."""
+        self.note("routeDelegation", {"from": self._told.route_key(route), "group": None, "chosen": "a backend"})
+        self._policies("route", self._told.route(route))
 
     @safe
     def backend_chosen(self, backend: BackendPlan, phase: str = "backend") -> None:

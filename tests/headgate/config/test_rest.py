@@ -58,19 +58,19 @@ def test_a_change_concerns_those_who_refer_to_it(change: tuple[str, str], concer
         text = text.replace("{timeout: {requestTimeout: 3s}}", "{requestHeaderModifier: {set: {a: b}}}")
     depends = dependents(rest(TEXT), rest(text), Notes())
     assert depends is not None
-    found = {name for name in ("default/a", "default/b", "default/c") if depends(name, (), None)}
-    found |= {name for name in ("one", "two", "three") if depends("default/c", (name,), None)}
-    found |= {path for path in ("policies[0]", "policies[1]") if depends("default/c", (), Notes(used={path}))}
+    found = {name for name in ("default/a", "default/b", "default/c") if depends(frozenset((name,)), (), None)}
+    found |= {name for name in ("one", "two", "three") if depends(frozenset(("default/c",)), (name,), None)}
+    found |= {path for path in ("policies[0]", "policies[1]") if depends(frozenset(("default/c",)), (), Notes(used={path}))}
     assert found == concerned
-    assert depends(None, (), None) == any("/" in one for one in concerned), "a route at no listener"
+    assert depends(frozenset(), (), None) == any("/" in one for one in concerned), "a route at no listener"
 
 
 def test_a_backend_that_has_only_moved_concerns_those_with_warnings() -> None:
     moved = TEXT.replace("backends:\n", "backends:\n- name: zero\n  host: zero.test:80\n", 1)
     depends = dependents(rest(TEXT), rest(moved), Notes())
     assert depends is not None
-    assert not depends("default/a", ("one",), Notes())
-    assert depends("default/a", ("one",), Notes(warnings=["backends[0]: said"]))
+    assert not depends(frozenset(("default/a",)), ("one",), Notes())
+    assert depends(frozenset(("default/a",)), ("one",), Notes(warnings=["backends[0]: said"]))
 
 
 @pytest.mark.parametrize(

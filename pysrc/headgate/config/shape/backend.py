@@ -24,6 +24,7 @@ from headgate.config.shape.scalars import (
     TARGET,
     TARGET_REFERENCE,
     UINT32,
+    WORD_OR_INT,
     nothing,
 )
 from headgate.config.shape.upstream import BACKEND_TLS, SIMPLE_POLICIES, TUNNEL
@@ -219,9 +220,9 @@ ROUTE_BACKEND: Final = Object(
         "ai": optional(AI_BACKEND),
         "aws": optional(AWS_BACKEND),
         "service": optional(SERVICE),
-        "internal": later(optional(STRING)),
+        "internal": optional(WORD_OR_INT),
         "dynamic": optional(DYNAMIC),
-        "routeGroup": later(optional(STRING)),
+        "routeGroup": optional(STRING),
         "invalid": later(optional(NULL)),
     },
     one_of=BACKEND_KINDS,
@@ -235,7 +236,7 @@ NAMED_BACKEND: Final = Object(
         "mcp": optional(MCP_BACKEND),
         "ai": optional(AI_BACKEND),
         "aws": optional(AWS_BACKEND),
-        "internal": later(optional(STRING)),
+        "internal": optional(WORD_OR_INT),
     },
     one_of=("host", "mcp", "ai", "aws", "internal"),
 )

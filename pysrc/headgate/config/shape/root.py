@@ -27,7 +27,6 @@ from headgate.config.shape.vocabulary import (
     MapOf,
     Object,
     deprecated,
-    later,
     maybe,
     optional,
 )
@@ -75,7 +74,7 @@ ROOT: Final = Object(
         "policies": optional(ListOf(TARGETED_POLICY)),
         "frontendPolicies": optional(FRONTEND),
         "tcpRoutes": optional(ListOf(ATTACHED_TCP_ROUTE)),
-        "routeGroups": later(optional(ListOf(ROUTE_GROUP)), []),
+        "routeGroups": optional(ListOf(ROUTE_GROUP)),
         "ui": maybe(UI),
         "services": optional(ListOf(SERVICE_ENTRY)),
         "workloads": optional(ListOf(WORKLOAD_ENTRY)),

@@ -18,10 +18,15 @@ class AuthorityRewrite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathRewrite:
-    """The new path: a `full` path, or a `prefix` that replaces the prefix that the route has matched."""
+    """The new path: a `full` path, or a `prefix` that replaces the prefix that the route has matched.
+
+    `level`: the route is one of those that have delegated the request, this one counted from the outermost; None: the
+    one that has it.
+    """
 
     full: str | None = None
     prefix: str | None = None
+    level: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
