@@ -21,6 +21,7 @@ cdef class FrameTap(TunnelTap):
     cdef bint inside, final, text, reads, blind
     cdef Py_ssize_t _begin(self) except -2
     cdef int _end(self) except -1
+    cdef int _read(self) except -1
 
 # The reader of a connection, None where there is nothing to read.
 cdef FrameTap frame_tap(RequestContext ctx, LlmCall call)

@@ -45,10 +45,12 @@ cdef class FrameTap(TunnelTap):
                 if self._begin() < 0:
                     continue
             some = n - at if <uint64_t>(n - at) < self.left else <Py_ssize_t>self.left
-            if self.reads and self.message.length + some <= MESSAGE_LIMIT:
-                self.message.append(p + at, some)
-            else:
-                self.reads = False
+            # What a control frame carries stands between the fragments of a message and is no part of it.
+            if self.text and self.reads:
+                if self.message.length + some <= MESSAGE_LIMIT:
+                    self.message.append(p + at, some)
+                else:
+                    self.reads = False
             at += some
             self.left -= some
             if self.left == 0:
@@ -66,7 +68,8 @@ cdef class FrameTap(TunnelTap):
             # A server does not mask, and an extension would have to be understood.
             self.blind = True
             return -1
-        size += {126: 2, 127: 8}.get(head[1], 0)
+        if head[1] >= 126:
+            size += 2 if head[1] == 126 else 8
         if self.head.length < size:
             return -1
         self.left = head[1]
@@ -80,21 +83,10 @@ cdef class FrameTap(TunnelTap):
         if opcode == TEXT or opcode == BINARY:
             self.message.clear()
             self.reads = opcode == TEXT
-        elif opcode >= CONTROL:
-            self.head.clear()
-            self.inside = True
-            return self._control()
         self.head.clear()
         self.inside = True
         if self.left == 0:
             self._end()
-            return -1
-        return 0
-
-    def _control(self):
-        """Pings and the like stand between the frames of a message: they are passed over."""
-        if self.left == 0:
-            self.inside = False
             return -1
         return 0
 
@@ -104,7 +96,7 @@ cdef class FrameTap(TunnelTap):
             self._read()
         return 0
 
-    def _read(self):
+    cdef int _read(self) except -1:
         """Adds what an answer used to what the connection did."""
         cdef UsagePeek peek = self.peek
         cdef TokenUsage usage
@@ -112,16 +104,16 @@ cdef class FrameTap(TunnelTap):
         if self.message.length == 0 or DONE not in self.message.data[:min(self.message.length, 4096)]:
             if call.attempt is not None and call.attempt.first_event_ns == 0:
                 call.attempt.first_event_ns = monotonic_ns()
-            return
+            return 0
         peek.look(USAGE_IN_RESPONSE)
         try:
             peek.scan(self.message.data, self.message.length)
         except PeekError:
-            return
+            return 0
         if peek.has_model and call.response_model is None:
             call.response_model = peek.model_bytes()
         if not peek.has_usage:
-            return
+            return 0
         usage = TokenUsage(peek.input_tokens, peek.output_tokens, peek.cached_tokens, peek.reasoning_tokens)
         usage.provider_total_tokens = peek.total_tokens
         usage.input_text_tokens, usage.input_image_tokens = peek.input_text_tokens, peek.input_image_tokens
@@ -131,6 +123,7 @@ cdef class FrameTap(TunnelTap):
             self.ctx.usage = usage
         else:
             self.ctx.usage.add(usage)
+        return 0
 
 
 def counted(pieces, str format="realtime"):

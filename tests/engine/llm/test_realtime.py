@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.llm.realtime_rig import DELTA, done, frame
+from websocket_cases import CLOSED, GROUPS, MASK, Case
 
 from headgate_engine.llm.realtime import counted
+from headgate_engine.websocket.frames import CLOSE, CONTINUATION, PING, PONG, TEXT
+from headgate_engine.websocket.frames import frame as made_frame
 
 
 def told(stream: bytes, *cuts: int) -> tuple[int, ...] | None:
@@ -52,3 +56,71 @@ def test_other_tunnels_are_not_read() -> None:
 @given(st.binary(max_size=300), st.integers(0, 300))
 def test_any_bytes_are_endured(noise: bytes, cut: int) -> None:
     counted([noise[:cut], noise[cut:]])
+
+
+# -- the published cases of Autobahn, as frames of a server --------------------------------------------------------------
+PLAIN = [(group, case) for group, cases in GROUPS.items() for case in cases if not case.offer]
+DONE = done(3, 5)
+
+
+def sizes_of(data: bytes) -> tuple[int, ...]:
+    return (1, 2, 3, 5, len(data)) if len(data) < 1000 else (997, 65_536, len(data))
+
+
+def cut_into(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def without_masks(case: Case) -> bytes | None:
+    """The frames as a server sends them, without the close; None where there are others than whole ones."""
+    found = b""
+    for one in case.frames:
+        size = one[1] & 0x7F
+        at = 2 + {126: 2, 127: 8}.get(size, 0)
+        if one[at : at + 4] != MASK:
+            return None
+        # Frames are of one mask, and payloads are all that it hides.
+        payload = bytes(byte ^ MASK[i & 3] for i, byte in enumerate(one[at + 4 :])) if len(one) < 100_000 else None
+        if payload is None:
+            return None
+        made = bytearray(made_frame(payload, TEXT))
+        made[0] = one[0]
+        found += made
+    return found
+
+
+TAPPED = [(group, case, data) for group, case in PLAIN if case.heard[-1] == CLOSED and not case.closes and (data := without_masks(case)) is not None]
+
+
+def part(payload: bytes, opcode: int, *, final: bool) -> bytes:
+    made = bytearray(made_frame(payload, opcode))
+    made[0] = made[0] if final else made[0] & 0x7F
+    return bytes(made)
+
+
+def test_most_cases_are_tapped() -> None:
+    assert len(TAPPED) > 60
+    assert {group for group, _, _ in TAPPED} == {group for group, _ in PLAIN} - {"3 reserved bits", "4 opcodes", "7 close handling"}
+
+
+@pytest.mark.parametrize("row", TAPPED, ids=lambda row: row[1].name[:60])
+def test_the_tap_counts_before_and_behind_each_case(row: tuple[str, Case, bytes]) -> None:
+    _, _, data = row
+    half = len(DONE) // 2
+    # The second comes in fragments, with a ping, a pong and an empty fragment between them.
+    torn = [part(DONE[:half], TEXT, final=False), made_frame(b"ping within", PING), part(b"", CONTINUATION, final=False), made_frame(b"x" * 125, PONG),
+            part(DONE[half:], CONTINUATION, final=True)]  # fmt: skip
+    stream = made_frame(DONE, TEXT) + data + b"".join(torn) + made_frame(b"\x03\xe8", CLOSE)
+    for size in sizes_of(stream):
+        usage = counted(cut_into(stream, size))
+        assert (usage.input_tokens, usage.output_tokens) == (6, 10), size
+
+
+@pytest.mark.parametrize("row", [row for row in PLAIN if row[0].startswith("3")], ids=lambda row: row[1].name[:60])
+def test_the_tap_is_blind_behind_an_extension(row: tuple[str, Case]) -> None:
+    """What an extension does to a message only its ends know: nothing is counted, and nothing is guessed."""
+    _, case = row
+    data = without_masks(case)
+    assert data is not None
+    usage = counted([made_frame(DONE, TEXT) + data + made_frame(DONE, TEXT)])
+    assert usage.input_tokens == 3

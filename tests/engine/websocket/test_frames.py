@@ -5,9 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from websocket_cases import GROUPS, Case
 from wsproto.frame_protocol import FrameProtocol, Opcode
 
-from headgate_engine.websocket.frames import BINARY, CLOSE, CONTINUATION, PING, TEXT, FrameError, FrameReader, frame
+from headgate_engine.websocket.frames import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    FrameError,
+    FrameReader,
+    frame,
+)
 
 MASK = b"\x01\x02\x03\x04"
 
@@ -104,3 +115,45 @@ def test_reserved_opcodes_are_refused(opcode: int) -> None:
     """RFC 6455 section 5.2."""
     with pytest.raises(FrameError, match="reserved"):
         FrameReader(True, 100).feed(frame(b"x", opcode, MASK))
+
+
+# -- the published cases of Autobahn -----------------------------------------------------------------------------------
+PLAIN = [(group, case) for group, cases in GROUPS.items() for case in cases if not case.offer]
+# What a proxy leaves to the ends: whether a text is UTF-8, and the codes and reasons of a close.
+LEFT_ALONE = ("6 UTF-8", "7 close handling")
+
+
+def name_of(row: tuple[str, Case]) -> str:
+    return row[1].name[:60]
+
+
+def sizes_of(data: bytes) -> tuple[int, ...]:
+    return (1, 2, 3, 5, len(data)) if len(data) < 1000 else (997, 65_536, len(data))
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("row", PLAIN, ids=name_of)
+def test_the_reader_of_guards_reads_what_wsproto_does(row: tuple[str, Case]) -> None:
+    group, case = row
+    fails = case.code == 1002 and (group not in LEFT_ALONE or "too long" in case.name)
+    for size in sizes_of(case.data):
+        reader, found, raw, failed = FrameReader(True, 1 << 25), [], b"", False
+        try:
+            for piece in cut(case.data, size):
+                for opcode, payload, original in reader.feed(piece):
+                    found.append((opcode, payload))
+                    raw += original
+        except FrameError:
+            failed = True
+        assert failed is fails, (case.name, size)
+        if failed or group in LEFT_ALONE:
+            continue
+        said = [(TEXT, one.encode()) if isinstance(one, str) else (BINARY, one) for kind, one in case.heard if kind in ("text", "bytes")]
+        assert [one for one in found if one[0] in (TEXT, BINARY)] == said, (case.name, size)
+        assert [payload for opcode, payload in found if opcode == PING] == [one for kind, one in case.heard if kind == "pong"]
+        # No byte is lost or made; a control frame goes on in front of the message that it came in.
+        assert len(raw) == len(case.data)
+        assert raw == case.data or {opcode for opcode, _ in found} & {PING, PONG}
