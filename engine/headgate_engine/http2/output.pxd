@@ -1,8 +1,8 @@
 # The sending half of a connection: frames, flow control, and whose DATA goes next.
 #
 # What is written lies in `out` until the owner takes it, who then calls taken(). DATA goes there at once while the windows,
-# the socket and the line of those that wait allow it; the rest waits in its stream. pump() serves the line: one frame for
-# each stream in turn.
+# the socket and the line of those that wait allow it; the rest waits in its stream. pump() serves the line by
+# deficit round robin: as many bytes for each stream in turn, whatever pieces its source gives it.
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.http2.hpack cimport HpackEncoder

@@ -22,6 +22,7 @@ cdef enum:
     KEEP_OUT = 4096               # memory of `out` that stays with a connection between its writes
     CARRIED = 1000                # what a frame with DATA gives back to the budget of oddities
     FLAGS_AT = 4                  # of a frame's header
+    QUANTUM = 16384               # bytes of a stream's turn, also where the peer takes larger frames
 
 cdef bytes _date = b""
 
@@ -168,12 +169,21 @@ cdef class Http2Output:
         return 0
 
     cdef int _turn(self, SessionStream stream) except -1:
-        """Send one frame of a stream, and let it wait again if there is more."""
-        cdef Py_ssize_t part = min(
-            min(stream.waiting(), <Py_ssize_t>self.peer_frame), <Py_ssize_t>min(stream.send_window, self.send_window))
-        if part > 0:
+        """Send what a stream may in its turn, and let it wait again if there is more.
+
+        A source that gives 17 KiB at a time would have a turn of 16 KiB and one of 1: it may make up for the second.
+        """
+        cdef Py_ssize_t part
+        stream.quota += QUANTUM
+        while True:
+            part = min(min(stream.waiting(), <Py_ssize_t>self.peer_frame),
+                       min(stream.quota, <Py_ssize_t>min(stream.send_window, self.send_window)))
+            if part <= 0:
+                break
             self._data(stream, stream.pending.data + stream.pending_at, part)
             stream.pending_at += part
+            stream.quota -= part
+        stream.quota = min(stream.quota, <Py_ssize_t>QUANTUM)
         if stream.waiting():
             return self._line_up(stream)
         stream.pending = None

@@ -18,6 +18,7 @@ cdef class SessionStream:
     cdef MessageHead trailers
     cdef SessionStream next_ready      # in the line of those that may send
     cdef bint in_line
+    cdef Py_ssize_t quota            # bytes that it may send in its turn; what a turn leaves is kept, up to one turn's
     # -- receiving ---------------------------------------------------------------------------------------------------
     cdef int64_t window              # what the peer may still send
     cdef int64_t target              # what it may at most
