@@ -20,13 +20,18 @@ from headgate.ir.policies import BackendPolicies, GatewayPolicies
 from headgate.ir.route import Route
 
 SEALS: Final = "cryptography.hazmat.primitives.ciphers.aead"
+# What reads the hashes of passwords (headgate.crypto.htpasswd).
+PASSWORDS: Final = (
+    "passlib.context", "passlib.handlers.bcrypt", "passlib.handlers.des_crypt", "passlib.handlers.ldap_digests",
+    "passlib.handlers.md5_crypt", "passlib.handlers.sha2_crypt",
+)  # fmt: skip
 # Fields of policies to what compiles them, and what that loads in turn.
 OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "cors": ("headgate.policy.cors",),
     "oidc": ("headgate.policy.oidc", SEALS),
     "jwt": ("headgate.policy.identity",),
     "mcp_auth": ("headgate.policy.mcp_authentication", SEALS),
-    "basic": ("headgate.policy.identity",),
+    "basic": ("headgate.policy.identity", *PASSWORDS),
     "api_key": ("headgate.policy.identity",),
     "ext_authz": ("headgate.policy.ext_authz.compile",),
     "remote_rate_limit": ("headgate.policy.remote_rate_limit",),

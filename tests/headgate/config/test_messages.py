@@ -97,7 +97,8 @@ def spoiled(document: Any, draw: random.Random) -> Any:
         elif kind == 3 and isinstance(holder[key], str):
             holder[key] = draw.choice(EXPRESSIONS)
         else:
-            holder[key] = deepcopy(draw.choice(WRONG))       # later changes are not to reach the list of them
+            # Of its own: what comes later may change it.
+            holder[key] = deepcopy(draw.choice(WRONG))
     return copy
 
 

@@ -64,7 +64,7 @@ def _wrong_names(phase: str, added: tuple[str, ...], replaced: tuple[str, ...], 
             removed=removed,
         )
     except UnicodeEncodeError as error:
-        return f"not a header name: {error.object!r}"
+        return f"{error.object!r} is not a header name"
     except ValueError as error:
         return str(error)
     return ""
