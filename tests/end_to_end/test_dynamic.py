@@ -13,11 +13,14 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import h2.config
+import h2.connection
+import h2.events
 import httpx
 import pytest
 from tests.dns_rig import NameServer
 from tests.end_to_end.asking import Echo
-from tests.end_to_end.tcp_rig import TlsStream, client_context, connect, whole
+from tests.end_to_end.tcp_rig import TlsStream, client_context, connect, reversed_at_the_end, whole
 from tests.end_to_end.tls_rig import authority, tls_upstream  # noqa: F401
 
 OPEN = """
@@ -285,6 +288,48 @@ def test_a_connection_to_the_port_itself_is_a_loop(proxy: Callable[..., Any], na
     with connect(running.port) as sock, pytest.raises(OSError):
         TlsStream(sock, client_context(tmp_path), "loop.test")
     running.wait_log("the gateway's own")
+
+
+SECURE = """
+gateways: {default: {port: {port}}}
+routes:
+- backends: [{dynamic: {allowedRanges: [127.0.0.1/32]}, policies: {backendTLS: {root: "ROOT"}}}]
+"""
+
+
+def test_each_destination_shows_a_certificate_of_its_own(proxy: Callable[..., Any], names: NameServer, authority: Any, tmp_path: Path) -> None:
+    names.answers |= {"a.test": ["127.0.0.1"], "b.test": ["127.0.0.1"]}
+    place = tls_upstream(authority, "a.test")
+    running = proxy(SECURE.replace("ROOT", str(tmp_path / "ca.pem")))
+    assert asked(running.port, f"a.test:{place}") == (200, f"secure a.test:{place}".encode())
+    status, body = asked(running.port, f"b.test:{place}")
+    assert (status, body[:22]) == (503, b"upstream call failed: ")
+    asked(running.port, "a.test")
+    running.wait_log("endpoint=a.test:443")
+
+
+def test_tunnels_over_http2(proxy: Callable[..., Any], names: NameServer, upstream: Callable[..., int]) -> None:
+    names.answers |= {"a.test": ["127.0.0.1"], "inner.test": ["127.0.0.2"]}
+    backend = upstream(reversed_at_the_end)
+    running = proxy(OPEN)
+    for name, wanted in (("a.test", ("200", b"cba")), ("inner.test", ("403", b"destination not allowed"))):
+        with connect(running.port) as sock:
+            client = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
+            client.initiate_connection()
+            client.send_headers(1, [(":method", "CONNECT"), (":authority", f"{name}:{backend}")])
+            client.send_data(1, b"abc", end_stream=True)
+            sock.sendall(client.data_to_send())
+            status, data, ended = "", b"", False
+            while not ended:
+                for event in client.receive_data(sock.recv(65536)):
+                    if isinstance(event, h2.events.ResponseReceived):
+                        status = {bytes(key): bytes(value) for key, value in event.headers}[b":status"].decode()
+                    elif isinstance(event, h2.events.DataReceived):
+                        data += event.data
+                    elif isinstance(event, h2.events.StreamEnded):
+                        ended = True
+                sock.sendall(client.data_to_send())
+        assert (status, data) == wanted
 
 
 def test_a_reload_keeps_connections_and_takes_rules_up(

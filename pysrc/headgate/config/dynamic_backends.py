@@ -54,6 +54,7 @@ def parse(backends: Backends, record: Record, options: BackendOptions, *, tcp: b
     pattern = backends.endpoint(ConnectTarget("", 0), options, infers=not tcp, tcp=tcp)
     for name, setting, reason in (
         ("backendAuth", options.auth, "anybody could ask for the credential"),
+        ("a client certificate (backendTLS)", pattern.tls and pattern.tls.client, "anybody could ask for its proof"),
         ("backendTunnel", pattern.tunnel, "the proxy resolves names, so that no address can be checked"),
     ):
         if setting is not None and hosts is None:

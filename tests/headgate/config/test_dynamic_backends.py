@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,19 @@ def test_settings(loaded: Callable[..., Gateway]) -> None:
 def test_faults(faults: Callable[..., list[str]], text: str, message: str) -> None:
     found = faults(text)
     assert any(message in line for line in found), found
+
+
+def test_a_client_certificate_needs_a_list_of_hosts(
+    faults: Callable[..., list[str]], loaded: Callable[..., Gateway], certificates: Any
+) -> None:
+    shown = f"{{cert: {certificates.folder}/a.crt, key: {certificates.folder}/a.key}}"
+    inherited = ROUTE % ("{}", "", f"  policies: {{backendTLS: {shown}}}\n")
+    for text in (inherited, ROUTE % ("{}", f", policies: {{backendTLS: {shown}}}", "")):
+        [line] = faults(text)
+        assert "a client certificate (backendTLS) of a dynamic backend needs its allowedHosts" in line
+    found = backend(loaded(inherited.replace("dynamic: {}", "dynamic: {allowedHosts: [a.test]}")))
+    assert found.endpoint.tls is not None
+    assert found.endpoint.tls.client is not None
 
 
 def test_credentials_of_a_route_are_not_those_of_its_dynamic_backend(loaded: Callable[..., Gateway]) -> None:
