@@ -7,6 +7,7 @@ truncated, and tells the TTL of each record.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from pathlib import Path
@@ -19,8 +20,9 @@ from headgate.net.dns import Found
 from headgate_engine.errors import NameResolutionError
 
 RESOLV_CONF: Final = Path("/etc/resolv.conf")
-# Each server is asked so often; the first time it has so long, and then twice that (ares_init_options(3)).
-TRIES: Final = 3
+# Each server is asked so often; the first time it has so long, and then twice that (ares_init_options(3)). One server
+# that is silent is given up within the default of connectTimeout, so that the answer says what is wrong.
+TRIES: Final = 2
 TIMEOUT_SECONDS: Final = 2.0
 # c-ares keeps answers, too, and has no bound on them but their TTL: who may have any name looked up could fill the
 # memory. They go with their channel, which serves so many look-ups.
@@ -64,7 +66,7 @@ class CaresLookup:
 
         def came(result: Any, failure: int | None) -> None:
             # In the thread of c-ares. The loop may have been closed while it waited for a server.
-            if not loop.is_closed():
+            with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(settle, result, failure)
 
         channel.begun += 1
