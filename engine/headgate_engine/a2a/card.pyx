@@ -126,9 +126,9 @@ cdef int _interfaces(_Edits edits, const Found* array, AgentPlace place, bint wa
         raw = edits.text[start:stop]
         item = InterfacePeek.__new__(InterfacePeek)
         item.scan(raw, len(raw))
+        if item.kind == J_OBJECT and item.duplicate:
+            raise CardError("an interface of the agent card has two URLs")
         if item.kind == J_OBJECT and item.found[I_URL].kind == J_STRING:
-            if item.duplicate:
-                raise CardError("an interface of the agent card has two URLs")
             _replace(edits, item.string_at(item.found[I_URL].start, item.found[I_URL].stop),
                      start + item.found[I_URL].start, start + item.found[I_URL].stop, place, False)
     return 0

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from headgate.ir.backend import AgentRuntimeBackend, Backend, HostBackend, RouteBackend, ServiceBackend
 from headgate.ir.policy.rewrite import Rewrite
 from headgate.pipeline.replies import CARD_FAILED, reply_of
+from headgate.pipeline.steps import INSPECTED_BYTES
 from headgate.pipeline.tcp import protocol_with
 from headgate_engine.link.backend import HOST, PoolBackend
 from headgate_engine.plan.plans import Destination
@@ -30,7 +31,7 @@ def protocol_of(entry: RouteBackend) -> str:
 
 
 def destination_of(entry: RouteBackend, rewrite: Rewrite | None, limit: int) -> Destination:
-    """Return what sends requests to a backend of a route that rewrites them so. limit: bytes of an agent card."""
+    """Return what sends requests to a backend of a route that rewrites them so. limit: bytes of a body that is held."""
     inner: PoolBackend = HOST
     if isinstance(entry.backend, AgentRuntimeBackend):
         inner = _runtime(entry.backend, cards=entry.policies.a2a)
@@ -40,7 +41,7 @@ def destination_of(entry: RouteBackend, rewrite: Rewrite | None, limit: int) -> 
 
     prefix = None if rewrite is None or rewrite.path is None else rewrite.path.prefix
     replaced = None if prefix is None else f"/{prefix.removeprefix('/')}".encode()
-    return A2aBackend(inner, limit=limit, failed=reply_of(CARD_FAILED), prefix=replaced)
+    return A2aBackend(inner, limit=min(limit, INSPECTED_BYTES), failed=reply_of(CARD_FAILED), prefix=replaced)
 
 
 def _runtime(backend: AgentRuntimeBackend, *, cards: bool) -> PoolBackend:

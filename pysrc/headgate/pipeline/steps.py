@@ -68,6 +68,8 @@ from headgate_engine.steps.remote_limit import RemoteTokensStep
 
 Found = Iterable[Step]
 NS_PER_MS = 1_000_000
+# Most that is read of a body of A2A at once: 4 ms of scanning at worst, or of decoding.
+INSPECTED_BYTES = 512 * 1024
 
 
 STANDING_ALONE = (
@@ -215,7 +217,7 @@ def backend_auth(value: BackendAuth, env: Environment, phase: str) -> Found:
 def a2a(value: bool, env: Environment, phase: str) -> Found:
     from headgate_engine.steps.a2a import A2aStep
 
-    return (A2aStep(env.max_body),)
+    return (A2aStep(min(env.max_body, INSPECTED_BYTES)),)
 
 
 def signature(value: BackendAuth, env: Environment, phase: str) -> Found:

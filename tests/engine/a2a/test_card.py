@@ -83,6 +83,7 @@ def test_signatures_of_a_changed_card_go() -> None:
     (b'{"url": "http://a/", "additionalInterfaces": "x"}', "not a list"),
     (b'{"url": "http://a/", "url": "http://b/"}', "twice"),
     (b'{"supportedInterfaces": [{"url": "http://a/", "url": "http://b/"}]}', "two URLs"),
+    (b'{"supportedInterfaces": [{"url": "http://a/", "url": null}]}', "two URLs"),
     (b'{"supportedInterfaces": [' + b",".join([b"{}"] * (MAX_INTERFACES + 1)) + b"]}", "more than"),
 ])  # fmt: skip
 def test_what_is_no_card(text: bytes, told: str) -> None:
