@@ -89,6 +89,8 @@ class RequestContext:
     remote_limits: tuple[RemoteTokenLimit, ...] | None
     origin: dict[str, object] | None
     @property
+    def hops(self) -> int: ...
+    @property
     def request(self) -> MessageHead: ...
     @property
     def trace(self) -> object | None:

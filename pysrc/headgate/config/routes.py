@@ -222,18 +222,17 @@ class Routes:
         """Yield the routes that a route leads to; `layers`: its policies, weakest first; `depth`: how many routes are
         in front of it.
         """
-        if not any(isinstance(one.backend, GroupBackend) for one in route.backends):
-            return
-        for record, entry in zip(spec.records, route.backends, strict=True):
-            if not isinstance(entry.backend, GroupBackend):
-                continue
-            group = self.groups.used(record, entry.backend.name)
+        groups = [one.backend for one in route.backends if isinstance(one.backend, GroupBackend)]
+        # A backend with a fault is left out, a group never is.
+        records = [record for record in spec.records if record.get("routeGroup") is not None] if groups else []
+        for record, backend in zip(records, groups, strict=True):
+            group = self.groups.used(record, backend.name)
             if group is None or not self.groups.sound:
                 continue
             options = backend_options(self.context, record.get("policies"))
             above = [*layers, Layer(Level.INLINE, NO_ROUTE_POLICIES, options)]
             for child in group.specs:
-                yield from self._child(child, route, entry.backend.key, above, depth)
+                yield from self._child(child, route, backend.key, above, depth)
 
     def _child(
         self, spec: RouteSpec, parent: Route, delegation: str, above: list[Layer], depth: int
@@ -244,7 +243,7 @@ class Routes:
         own, own_options = merge([*spec.by_name, spec.inline])
         key = f"{delegation}>{spec.key.split('/', 2)[2]}"
         backends = self.backends.of_route(spec.records, options, f"route/{spec.key}", own_options.route)
-        backends = tuple(_at(one, key, number) for number, one in enumerate(backends))
+        backends = tuple(_at(one, key) for one in backends)
         route = self._route(spec, key, _with_levels(policies, own, parent.policies, depth), backends, delegation)
         yield route
         yield from self._delegated(spec, route, layers, depth + 1)
@@ -265,12 +264,12 @@ class Routes:
                     self.context.fault(Problem.CONFLICT, record, "", message)
 
 
-def _at(entry: RouteBackend, key: str, number: int) -> RouteBackend:
+def _at(entry: RouteBackend, key: str) -> RouteBackend:
     """Return a backend of a route that is built for one way: a group that it leads to is another one on another way."""
     backend = entry.backend
     if not isinstance(backend, GroupBackend):
         return entry
-    return replace(entry, backend=replace(backend, key=f"{key}>{backend.name}#{number}"))
+    return replace(entry, backend=replace(backend, key=f"{key}>{backend.key.rpartition('>')[2]}"))
 
 
 def _with_levels(merged: RoutePolicies, own: RoutePolicies, above: RoutePolicies, depth: int) -> RoutePolicies:

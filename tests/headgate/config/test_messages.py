@@ -93,11 +93,11 @@ def spoiled(document: Any, draw: random.Random) -> Any:
         elif kind == 1:
             del holder[key]
         elif kind == 2 and isinstance(holder, list):
-            holder.append(holder[key])
+            holder.append(deepcopy(holder[key]))
         elif kind == 3 and isinstance(holder[key], str):
             holder[key] = draw.choice(EXPRESSIONS)
         else:
-            # Of its own: what comes later may change it.
+            # A copy: another change of this document may put something into it, itself among that.
             holder[key] = deepcopy(draw.choice(WRONG))
     return copy
 
