@@ -104,6 +104,14 @@ def test_two_kinds_of_clients_share_an_internal_port(start: Start, service: Stan
     assert (service.last.path, service.last.headers["x-client"]) == ("/b", "anyone")
 
 
+def test_a_service_prefers_its_own_zone(start: Start, service: StandIn, gateway: Start) -> None:
+    text = (EXAMPLES / "services.yaml").read_text().replace("port: 3000", "port: {port}").replace("8080", str(service.port))
+    running = gateway(text, environment={"LOCALITY": "eu/eu-1"})
+    for _ in range(10):
+        assert httpx.get(f"{running.url}/items", timeout=60).status_code == 200
+    assert service.last.path == "/items"
+
+
 def test_an_egress_proxy_leads_to_listed_destinations_alone(start: Start, tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "certs" / "server.crt")

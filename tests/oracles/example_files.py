@@ -15,6 +15,7 @@ ENVIRON: Final = {
     **dict.fromkeys(("WEATHER", "TRAVEL"), "127.0.0.1:9999"),
     "AGENT_ARN": "arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/agent-AbCdEf1234",
     "OIDC_COOKIE_SECRET": "5a" * 32,
+    "LOCALITY": "eu/eu-1",
 }
 
 

@@ -361,6 +361,10 @@ class Backends:
             return MissingBackend(key=shown, name=shown, reason="service not found")
         if options.tls is not None and options.tls.hostname is None:
             options = replace(options, tls=replace(options.tls, hostname=service.hostname))
+        if options.tls is not None and service.alt_names and not (
+            options.tls.subject_alt_names or options.tls.insecure or options.tls.insecure_host
+        ):
+            options = replace(options, tls=replace(options.tls, subject_alt_names=service.alt_names))
         protocol = dict(service.app_protocols).get(port)
         if options.http2 is None and protocol is not None and not tcp:
             options = replace(options, http2=APP_PROTOCOLS.get(protocol.lower()))
@@ -371,7 +375,6 @@ class Backends:
                 capacity=workload.capacity,
             )
             for workload, host, target in self.services.endpoints(service, port)
-            if workload.healthy
         )
         return ServiceBackend(
             key=f"{shown}#{digest(*(one.endpoint.pool_key for one in endpoints))}",

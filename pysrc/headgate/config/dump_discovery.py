@@ -67,6 +67,14 @@ def service(one: Service, workloads: tuple[Workload, ...], state: Callable[[str,
     }
     if one.app_protocols:
         found["appProtocols"] = {str(port): protocol for port, protocol in one.app_protocols}
+    if one.alt_names:
+        found["subjectAltNames"] = list(one.alt_names)
+    if one.balancing is not None:
+        found["loadBalancer"] = {
+            "mode": one.balancing.mode,
+            "routingPreferences": list(one.balancing.scopes),
+            "healthPolicy": "allowAll" if one.balancing.all_healthy else "onlyHealthy",
+        }
     return found
 
 
@@ -80,6 +88,8 @@ def workload(one: Workload) -> Json:
     if one.hostname:
         found["hostname"] = one.hostname
     found.update(one.labels)
+    if one.locality:
+        found["locality"] = one.locality
     found["services"] = {key: {str(port): target for port, target in ports} for key, ports in one.services}
     found["status"] = _status(one)
     found["capacity"] = one.capacity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from typing import Final
 
 from headgate.config.check import Record
@@ -10,10 +11,15 @@ from headgate.config.context import Context
 from headgate.config.shape.discovery import LABELS
 from headgate.document import fields
 from headgate.errors import Problem
-from headgate.ir.service import Service, Workload
+from headgate.ir.service import Balancing, Service, Workload
 
 Ports = tuple[tuple[int, int], ...]
 PORT_RANGE: Final = range(1, 65536)
+# Where the gateway learns where it is.
+ENVIRONMENT: Final = {
+    "region": "LOCALITY", "zone": "LOCALITY", "subzone": "LOCALITY", "node": "NODE_NAME", "cluster": "CLUSTER_ID",
+    "network": "NETWORK",
+}  # fmt: skip
 
 
 class Services:
@@ -36,6 +42,24 @@ class Services:
             if workload.uid in self.workloads:
                 self._context.fault(Problem.CONFLICT, record, "uid", f"workload {workload.uid!r} is there twice")
             self.workloads[workload.uid] = workload
+        for record in services:
+            self._endpoints(record)
+
+    def _endpoints(self, record: Record) -> None:
+        """Add the workloads that a service names itself."""
+        key = f"{record['namespace']}/{record['hostname']}"
+        service = self.by_key.get(key)
+        for uid, entry in (record.get("endpoints") or {}).items():
+            workload = self.workloads.get(entry["workloadUid"])
+            if workload is None:
+                message = f"endpoint {uid!r}: no workload has the uid {entry['workloadUid']!r}"
+                self._context.fault(Problem.REFERENCE, record, "endpoints", message)
+                continue
+            ports = self._ports(entry, "port", entry.get("port") or {})
+            usable = entry.get("status", "healthy") == "healthy" or _takes_all(service)
+            others = tuple(one for one in workload.services if one[0] != key)
+            added = ((key, ports),) if usable else ()
+            self.workloads[workload.uid] = replace(workload, services=(*others, *added))
 
     def _service(self, record: Record) -> Service:
         try:
@@ -51,7 +75,32 @@ class Services:
             vips=tuple(record.get("vips") or ()),
             ports=self._ports(record, "ports", record.get("ports") or {}),
             app_protocols=tuple((self._port(record, "appProtocols", key), value) for key, value in protocols.items()),
+            alt_names=tuple(record.get("subjectAltNames") or ()),
+            balancing=self._balancing(record),
         )
+
+    def _balancing(self, record: Record) -> Balancing | None:
+        written = record.get("loadBalancer")
+        if written is None:
+            return None
+        found = Balancing(
+            mode=written.get("mode") or "standard",
+            scopes=tuple(dict.fromkeys(written.get("routingPreferences") or ())),
+            all_healthy=written.get("healthPolicy") == "allowAll",
+        )
+        unknown = [scope for scope in found.scopes if not self._own_place()[scope]]
+        if found.mode != "standard" and not found.scopes:
+            self._context.fault(Problem.MISSING, written, "routingPreferences", f"mode {found.mode} needs some")
+        elif found.mode != "standard" and unknown:
+            told = f"the gateway does not know its own {', '.join(unknown)}: no workload matches there"
+            names = ", ".join(dict.fromkeys(ENVIRONMENT[scope] for scope in unknown))
+            self._context.warnings.append(f"{written.path}: {told} (set {names})")
+        return found
+
+    def _own_place(self) -> dict[str, str]:
+        """Return where the gateway is, by scope; empty where that is not known."""
+        environ = self._context.environ
+        return _place(*(environ.get(name, "") for name in ("LOCALITY", "NODE_NAME", "CLUSTER_ID", "NETWORK")))
 
     def _workload(self, record: Record) -> Workload:
         addresses = tuple(record.get("workloadIps") or ())
@@ -71,6 +120,7 @@ class Services:
             services=tuple((key, self._ports(record, "services", ports)) for key, ports in served.items()),
             capacity=1 if record.get("capacity") is None else record["capacity"],
             healthy=record.get("status", "healthy") == "healthy",
+            locality=_locality(record.get("locality")),
             labels=tuple((label, value) for label, value in labels if value),
         )
 
@@ -87,19 +137,70 @@ class Services:
         return tuple((self._port(record, key, one), target) for one, target in ports.items())
 
     def endpoints(self, service: Service, port: int) -> list[tuple[Workload, str, int]]:
-        """Return the workloads that serve a port of a service, each with its address and port."""
+        """Return the workloads of a service that requests for a port of it go to, each with its address and port."""
         found = []
         for workload in self.workloads.values():
             served = dict(workload.services).get(service.key)
-            if served is None:
+            if served is None or not (workload.healthy or _takes_all(service)):
                 continue
             target = dict(served).get(port) or dict(service.ports).get(port)
             host = workload.addresses[0] if workload.addresses else workload.hostname
             if target and host:
                 found.append((workload, host, target))
-        return found
+        return self._nearest(service, found)
+
+    def _nearest(self, service: Service, found: list[tuple[Workload, str, int]]) -> list[tuple[Workload, str, int]]:
+        """Return those that the mode of the service wants."""
+        balancing = service.balancing
+        if balancing is None or balancing.mode == "standard" or not found:
+            return found
+        own = self._own_place()
+        ranks = [_rank(balancing.scopes, own, _place_of(workload)) for workload, _, _ in found]
+        wanted = len(balancing.scopes) if balancing.mode == "strict" else max(ranks)
+        return [one for one, rank in zip(found, ranks, strict=True) if rank >= wanted]
 
     def for_dump(self) -> tuple[tuple[Service, ...], tuple[Workload, ...]]:
         """Return both in the order of their keys."""
         services = sorted(self.by_key.values(), key=lambda one: one.key)
         return tuple(services), tuple(sorted(self.workloads.values(), key=lambda one: one.uid))
+
+
+def _takes_all(service: Service | None) -> bool:
+    return service is not None and service.balancing is not None and service.balancing.all_healthy
+
+
+def _locality(written: str | Record | None) -> str:
+    if written is None or isinstance(written, str):
+        return written or ""
+    parts = [written.get(part) or "" for part in ("region", "zone", "subzone")]
+    return "/".join(parts).rstrip("/")
+
+
+def _place(locality: str, node: str, cluster: str, network: str) -> dict[str, str]:
+    """Return a place by scope. A zone is one of its region, a subzone one of its zone."""
+    region, zone, subzone = (*locality.split("/", 2), "", "")[:3]
+    return {
+        "region": region,
+        "zone": f"{region}/{zone}" if zone else "",
+        "subzone": locality if subzone else "",
+        "node": node,
+        "cluster": cluster,
+        "network": network,
+    }
+
+
+def _place_of(workload: Workload) -> dict[str, str]:
+    labels = dict(workload.labels)
+    return _place(
+        workload.locality, labels.get("node", ""), labels.get("clusterId", ""), labels.get("network", "")
+    )
+
+
+def _rank(scopes: tuple[str, ...], own: dict[str, str], other: dict[str, str]) -> int:
+    """Return in how many scopes, from the first on, two places are the same."""
+    found = 0
+    for scope in scopes:
+        if not own[scope] or own[scope] != other[scope]:
+            break
+        found += 1
+    return found

@@ -6,8 +6,23 @@ from headgate.document.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Balancing:
+    """Which workloads of a service are used. `scopes`: where they should be as the gateway is (region, zone, subzone,
+    node, cluster, network), the most important first. `mode`: `standard` disregards that, `strict` uses only those that
+    match in all, `failover` those that match in the most. `all_healthy`: their status is disregarded.
+    """
+
+    mode: str = "standard"
+    scopes: tuple[str, ...] = ()
+    all_healthy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A service. `ports` are pairs of a service port and the default port of its workloads."""
+    """A service. `ports` are pairs of a service port and the default port of its workloads.
+
+    `alt_names`: names of which a certificate of its workloads must have one. `balancing`: which workloads are used.
+    """
 
     name: str
     namespace: str
@@ -15,6 +30,8 @@ class Service:
     vips: tuple[str, ...] = ()
     ports: tuple[tuple[int, int], ...] = ()
     app_protocols: tuple[tuple[int, str], ...] = ()
+    alt_names: tuple[str, ...] = ()
+    balancing: Balancing | None = None
 
     @property
     def key(self) -> str:
@@ -26,7 +43,8 @@ class Service:
 class Workload:
     """A workload that serves ports of services.
 
-    `services` has for each service key pairs of a service port and the workload's port. `labels` are all other fields,
+    `services` has for each service key pairs of a service port and the workload's port. `locality` is
+    `region/zone/subzone`. `labels` are all other fields,
     which only the configuration dump shows.
     """
 
@@ -38,4 +56,5 @@ class Workload:
     services: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] = ()
     capacity: int = 1
     healthy: bool = True
+    locality: str = ""
     labels: tuple[tuple[str, str], ...] = ()

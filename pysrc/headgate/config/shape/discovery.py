@@ -7,6 +7,7 @@ from typing import Final
 from headgate.config.shape.scalars import STRING, STRINGS, UINT16, UINT32
 from headgate.config.shape.vocabulary import (
     Anything,
+    ListOf,
     MapOf,
     Object,
     Union,
@@ -19,6 +20,22 @@ from headgate.config.shape.vocabulary import (
 
 # Ports are keys of maps: text in JSON, numbers in YAML.
 PORTS: Final = MapOf(UINT16)
+HEALTH: Final = WordChoice("WorkloadStatus", ("healthy", "unhealthy"))
+SERVICE_ENDPOINT: Final = Object(
+    "ServiceEndpoint",
+    {"workloadUid": required(STRING), "port": optional(PORTS), "status": optional(HEALTH)},
+)
+SCOPES: Final = ("region", "zone", "subzone", "node", "cluster", "network")
+LOAD_BALANCER: Final = Object(
+    "LoadBalancer",
+    {
+        "mode": optional(
+            WordChoice("LoadBalancerMode", ("standard", "strict", "failover", "passthrough"), ("passthrough",))
+        ),
+        "routingPreferences": optional(ListOf(WordChoice("LoadBalancerScope", SCOPES))),
+        "healthPolicy": optional(WordChoice("LoadBalancerHealth", ("onlyHealthy", "allowAll"))),
+    },
+)
 SERVICE_ENTRY: Final = Object(
     "DiscoveredService",
     {
@@ -28,9 +45,9 @@ SERVICE_ENTRY: Final = Object(
         "vips": optional(STRINGS),
         "ports": optional(PORTS),
         "appProtocols": optional(MapOf(STRING)),
-        "loadBalancer": later(maybe(Anything())),
-        "endpoints": later(optional(Anything()), {}),
-        "subjectAltNames": later(optional(STRINGS), []),
+        "loadBalancer": maybe(LOAD_BALANCER),
+        "endpoints": optional(MapOf(SERVICE_ENDPOINT)),
+        "subjectAltNames": optional(STRINGS),
         "waypoint": later(maybe(Anything())),
         "ipFamilies": maybe(STRING),
     },
@@ -40,6 +57,10 @@ LABELS: Final = (
     "serviceAccount", "trustDomain", "workloadName", "workloadType", "canonicalName", "canonicalRevision",
     "node", "clusterId", "network",
 )  # fmt: skip
+LOCALITY: Final = Union(
+    "Locality",
+    (STRING, Object("LocalityParts", {"region": maybe(STRING), "zone": maybe(STRING), "subzone": maybe(STRING)})),
+)
 WORKLOAD_ENTRY: Final = Object(
     "DiscoveredWorkload",
     {
@@ -50,8 +71,8 @@ WORKLOAD_ENTRY: Final = Object(
         "hostname": optional(STRING),
         "services": optional(MapOf(PORTS)),
         "capacity": optional(UINT32),
-        "status": optional(WordChoice("WorkloadStatus", ("healthy", "unhealthy"))),
-        "locality": maybe(Union("Locality", (STRING, Anything()))),
+        "status": optional(HEALTH),
+        "locality": maybe(LOCALITY),
         "protocol": maybe(WordChoice("WorkloadProtocol", ("none", "HBONE"), ("HBONE",), {"TCP": "none"})),
         "networkMode": maybe(WordChoice("NetworkMode", ("standard", "hostNetwork"))),
         "authorizationPolicies": later(optional(STRINGS), []),
