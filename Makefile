@@ -82,7 +82,8 @@ debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugg
 sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target over an engine with sanitizers (needs libasan)
 	PYTHON=$(BIN)/python ci/sanitize.sh 600
 
-soak: $(VENV)/.test-deps  ## the slow end-to-end runs
+soak: $(VENV)/.test-deps  ## the slow end-to-end runs, and three minutes of each part of what must hold for as long as a gateway runs
+	HEADGATE_SOAK=180 $(BIN)/python -m pytest --timeout 1800 tests/end_to_end/test_soak.py
 	$(BIN)/python -m pytest -m slow --ignore tests/attack
 
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once

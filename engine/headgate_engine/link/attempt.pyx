@@ -20,8 +20,9 @@ from headgate_engine.link.retry_after cimport NO_HINT
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
 
 cdef enum:
-    # A call that the backend says it has not looked at is sent again, so often in all.
-    UNPROCESSED_ATTEMPTS = 3
+    # A call that the backend says it has not looked at is sent again, so often in all. Of many calls in flight each connection
+    # of a backend that leaves after a few takes only those.
+    UNPROCESSED_ATTEMPTS = 10
     HTTP2 = 20                # MessageHead.minor_version
 
 
