@@ -1,5 +1,5 @@
 from collections.abc import Awaitable, Iterable
-from typing import Protocol
+from typing import Protocol, type_check_only
 
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.llm.attempt import LlmCall
@@ -54,6 +54,7 @@ class TokenUsage:
         provider_input_tokens: int = -1,
     ) -> None: ...
 
+@type_check_only
 class RemoteTokenLimit(Protocol):
     """A limit on the tokens of models that a service counts (steps.remote_limit)."""
 
