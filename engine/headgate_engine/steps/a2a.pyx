@@ -75,6 +75,22 @@ cdef int kind_of(MessageHead head, bytes client_path) except -1:
     return A2A_CALL if method[0] == 80 else A2A_OTHER
 
 
+cdef bint _may_be_rest(const char* path, Py_ssize_t n, bint post) noexcept nogil:
+    """Whether a path is worth a look: most are none of the binding."""
+    cdef const char* at = path
+    if n == 0 or path[n - 1] == 47:
+        return False
+    if post:            # what is posted without a verb creates one of `pushNotificationConfigs`
+        return path[n - 1] == 115 or memchr(path, 58, n) != NULL
+    if n >= 4 and memcmp(path + n - 3, b"ard", 3) == 0:
+        return True
+    while at != NULL:
+        if path + n - at >= 6 and memcmp(at, b"/tasks", 6) == 0:
+            return True
+        at = <const char*>memchr(at + 1, 47, path + n - at - 1)
+    return False
+
+
 cdef tuple rest_names(MessageHead head):
     """Return the names of 0.3 and 1.0 of what a path of the HTTP+JSON binding asks for, None for other paths."""
     cdef const char* path = head.data + head.target_off
@@ -82,8 +98,8 @@ cdef tuple rest_names(MessageHead head):
     cdef Py_ssize_t at = n
     cdef int segments = 0
     cdef list parts
-    if n == 0 or path[n - 1] == 47 or head.data[head.method_off] == 80 and path[n - 1] != 115 and memchr(path, 58, n) == NULL:
-        return None            # what is posted without a verb creates one of `pushNotificationConfigs`
+    if not _may_be_rest(path, n, head.data[head.method_off] == 80):
+        return None
     while at > 0 and segments < MAX_SEGMENTS - 1:
         at -= 1
         if path[at] == 47:
