@@ -134,7 +134,6 @@ async def opened(kind: str, ports: dict[str, int], context: ssl.SSLContext | Non
     more: dict[str, Any] = {}
     if kind.startswith("tls"):
         assert context is not None
-        context.set_alpn_protocols(["h2"] if kind.endswith("2") else ["http/1.1"])
         more = {"ssl": context, "server_hostname": "a.test"}
     streams = await asyncio.open_connection(sock=sock, limit=receive_buffer or 65536, **more)
     return (Multiplexed if kind.endswith("/2") else Plain)(*streams)

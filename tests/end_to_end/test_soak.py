@@ -66,12 +66,12 @@ class Soak:
     def __init__(self, running: Gateway, ports: dict[str, int], folder: Path) -> None:
         self.running, self.ports, self.folder = running, ports, folder
         self.usage = Footprint(running.worker_pids())
-
-    def context(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.folder / "ca.pem"))
+        self.contexts = {kind: ssl.create_default_context(cafile=str(folder / "ca.pem")) for kind in KINDS if kind.startswith("tls")}
+        for kind, context in self.contexts.items():
+            context.set_alpn_protocols(["h2" if kind.endswith("2") else "http/1.1"])
 
     async def open(self, kind: str, receive_buffer: int = 0) -> Plain:
-        return await opened(kind, self.ports, self.context(), receive_buffer)
+        return await opened(kind, self.ports, self.contexts.get(kind), receive_buffer)
 
     async def ask_once(self, kind: str, path: str = "/") -> tuple[int, bytes]:
         client = await self.open(kind)
