@@ -221,7 +221,7 @@ cdef class InwardCall(ClientStream):
             return request.on_client_eof()
         if event == WRITABLE:
             return request.on_client_writable()
-        self.request = None
+        self.request = self.answer = None
         return request.on_client_gone()
 
     cdef int over(self) except -1:
