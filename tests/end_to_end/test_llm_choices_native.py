@@ -25,6 +25,7 @@ llm:
 {MODELS}
   - {{name: "mistral-*", provider: mistral, params: {{baseUrl: "http://127.0.0.1:PROVIDER/v1", apiKey: sk-m}}}}
   - {{name: twice, provider: groq, params: {{baseUrl: "http://127.0.0.1:PROVIDER/v1", apiKey: k, model: real}}, overrides: {{n: 2}}}}
+  - {{name: hasty, provider: groq, params: {{baseUrl: "http://127.0.0.1:PROVIDER/v1", apiKey: k}}, streamTimeouts: {{stall: 1s}}}}
 """
 CALLS = 'gw_upstream_call_duration_seconds_count{kind="Primary",subtype="Llm"}'
 # One choice, with members that only the vendor knows; each call reads 11 tokens and makes 7.
@@ -140,6 +141,19 @@ def test_a_stream_without_its_end_is_broken(rig: Rig, cut: str) -> None:
     told = rig.post({"model": f"groq-{cut}", "messages": HI, "n": 2, "stream": True}).text
     *_, last = [line for line in told.splitlines() if line]
     assert "error" in json.loads(last.removeprefix("data: "))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_one_call_that_says_no_more_ends_all_of_them(rig: Rig, streams: bool) -> None:
+    """What the request sees of the calls may be silent for other reasons: each is held to `streamTimeouts.stall` itself."""
+    silent = stream(EVENTS[0], end="stall") if streams else stream(b'{"id":', end="stall", kind="application/json")
+    # The others talk on for longer than a call may be silent.
+    others = stream(*EVENTS[:1] * 300, pause=0.1) if streams else whole(SAID)
+    rig.answers(one_fails("hasty", silent, others))
+    told = rig.post({"model": "hasty", "messages": HI, "n": 2, "stream": streams})
+    assert told.status_code == (200 if streams else 503)
+    assert "the provider sends nothing any more" in told.text
+    assert told.text.count("x_vendor") < 300
 
 
 @pytest.mark.parametrize("said", [{}, {"choices": []}, {"choices": [1]}, {"error": {"message": "out of order"}}])

@@ -29,6 +29,8 @@ llm:
   - {name: ann-other, provider: anthropic, params: {baseUrl: "http://127.0.0.1:OTHER", apiKey: sk-other}}
   - {name: goo-main, provider: gemini, params: {baseUrl: "http://127.0.0.1:MAIN", apiKey: AIza-main}}
   - {name: goo-other, provider: gemini, params: {baseUrl: "http://127.0.0.1:OTHER", apiKey: AIza-other}}
+  - {name: goo-moved, provider: gemini, params: {baseUrl: "http://127.0.0.1:MAIN/to/google", apiKey: AIza-main}}
+  - {name: ann-moved, provider: anthropic, params: {baseUrl: "http://127.0.0.1:MAIN/to/claude/v1", apiKey: sk-main}}
   - {name: oai-main, provider: openAI, params: {baseUrl: "http://127.0.0.1:MAIN/v1", apiKey: sk-main}}
   - {name: oai-other, provider: openAI, params: {baseUrl: "http://127.0.0.1:OTHER/v1", apiKey: sk-other}}
   models:
@@ -41,7 +43,7 @@ llm:
   virtualModels:
   - {name: claude-any, routing: {failover: {targets: [{model: claude-main, priority: 0}, {model: claude-other, priority: 1}]}}}
   - {name: gem-any, routing: {failover: {targets: [{model: gem-main, priority: 0}, {model: gem-other, priority: 1}]}}}
-  resources: {defaultProvider: oai-main, providers: [ann-main, ann-other, goo-main, goo-other, oai-main, oai-other]}
+  resources: {defaultProvider: oai-main, providers: [ann-main, ann-other, ann-moved, goo-main, goo-other, goo-moved, oai-main, oai-other]}
   POLICIES
 """
 KEYS = "policies: {apiKey: {keys: [{key: sk-ann}, {key: sk-bob}]}}"
@@ -56,6 +58,7 @@ class Vendors:
         self.name = name
         self.google = f"{name}-file"
         self.uploaded = b""
+        self.prefix = ""
 
     def __call__(self, stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
         asked: Asked = handler.asked  # type: ignore[attr-defined]
@@ -88,7 +91,7 @@ class Vendors:
         return whole({
             "id": ident, "type": "message_batch", "processing_status": "ended", "request_counts": counts, "created_at": "2026-01-01T00:00:00Z",
             "expires_at": "2026-01-02T00:00:00Z", "ended_at": None, "archived_at": None, "cancel_initiated_at": None,
-            "results_url": f"https://api.anthropic.com/v1/messages/batches/{ident}/results",
+            "results_url": f"https://api.anthropic.com{self.prefix}/v1/messages/batches/{ident}/results",
         })  # fmt: skip
 
     def upload(self, asked: Asked, path: str) -> Answer:
@@ -201,6 +204,29 @@ def test_batches_of_anthropic_and_their_results(scene: Scene, name: str) -> None
     [one] = list(plain.messages.batches.results(made.id))
     assert one.result.type == "succeeded"
     assert scene.last(name).path == f"/v1/messages/batches/msgbatch_{name}1/results"
+
+
+def test_addresses_of_a_provider_behind_a_path_lead_there_and_back(scene: Scene) -> None:
+    """`baseUrl` has a path: a proxy of vendors in front of the provider, which tells addresses with that path."""
+    provider, vendors = scene.providers["main"], scene.vendors["main"]
+    vendors.prefix = "/to/claude"
+    vendors.uploaded = b""
+    before = len(provider.seen)
+    batches, files = claude(scene, x_gw_provider="ann-moved"), google(scene, x_gw_provider="goo-moved")
+    try:
+        batch = batches.messages.batches.create(
+            requests=[{"custom_id": "one", "params": {"model": "claude-real", "max_tokens": 9, "messages": HI}}]
+        )
+        assert batch.results_url == f"{scene.running.url}/v1/messages/batches/{batch.id}/results"
+        results = httpx.get(batch.results_url, headers={"x-gw-provider": "ann-moved"})
+        assert results.json()["custom_id"] == "one"
+        files.files.upload(file=io.BytesIO(b"abc"), config=types.UploadFileConfig(mime_type="text/plain"))
+    finally:
+        vendors.prefix = ""
+    assert vendors.uploaded == b"abc"
+    paths = [one.path.partition("?")[0] for one in provider.seen[before:]]
+    assert paths[:2] == ["/to/claude/v1/messages/batches", "/to/claude/v1/messages/batches/msgbatch_main1/results"]
+    assert [bool(re.fullmatch("/to/google/upload/v1(beta)?/files", one)) for one in paths[2:]] == [True, True]
 
 
 def test_a_proxy_in_front_that_ends_tls_is_believed_for_addresses(scene: Scene) -> None:

@@ -167,6 +167,7 @@ cdef class LlmBackend(Backend):
         """After the steps of the provider: translates the request, signs it and sends it."""
         cdef RequestContext ctx = request.ctx
         cdef LlmCall call = <LlmCall>ctx.llm
+        cdef FormatRoute route
         cdef Reply reply
         if call is None:
             return self._choose(request)         # a long body has been read
@@ -178,7 +179,8 @@ cdef class LlmBackend(Backend):
                               and request.retries.left > 0)
             request.tap = guard_tap(call, request.tap, (<LlmTarget>call.target).max_answer)
             if call.id_place is not None:
-                request.tap = id_tap(request.tap, self.router.resources.ids, call.id_place)
+                route = <FormatRoute>call.format_route
+                request.tap = id_tap(request.tap, self.router.resources.ids, call.id_place, route.prefix, route.strip)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request

@@ -202,6 +202,17 @@ cdef class FanStream(ClientStream):
             body = await self._body(call)
             raise Refused(*fan.route.translation.error(call.response.status, body, fan.call.translation_state))
 
+    async def _piece(self, ClientCall call):
+        """The next piece of one answer. The request sees only what all calls say: here each is held to the longest pause."""
+        cdef int64_t stall = (<LlmTarget>self.fan.call.target).plan.stall_ns
+        if not stall:
+            return await call.next_chunk()
+        try:
+            async with asyncio.timeout(stall / 1e9):
+                return await call.next_chunk()
+        except TimeoutError:
+            raise CallError("the provider sends nothing any more", True) from None
+
     async def _body(self, ClientCall call):
         """A whole body of the provider, decoded. All of one request share one bound."""
         cdef FanPool fan = self.fan
@@ -210,7 +221,7 @@ cdef class FanStream(ClientStream):
         cdef str fault = None
         work = fan.route.translation
         while True:
-            piece = await call.next_chunk()
+            piece = await self._piece(call)
             if not piece:
                 break
             self.left -= len(piece)
@@ -306,7 +317,7 @@ cdef class FanStream(ClientStream):
             if coding_of(given) is not None:
                 fault = f"the provider's stream is encoded: {given}"
             while fault is None:
-                piece = await call.next_chunk()
+                piece = await self._piece(call)
                 if not piece:
                     break
                 told = stream.feed(piece)

@@ -15,6 +15,7 @@ cdef class IdScanner:
     cdef object ids                      # seal(value, place, origin)
     cdef bytes place
     cdef bytes origin                    # of the gateway, as the client knows it: `https://host`
+    cdef bytes prefix, strip             # of the provider's paths, and what clients' paths have in its place
     cdef bint google                     # names and addresses are ids, too
     cdef bint quoted, escaped            # within a string; behind a backslash in it
     cdef bint keeps                      # this string may be an id: it is kept back
@@ -32,8 +33,9 @@ cdef class IdTap(ResponseTap):
     cdef ByteBuffer piece
     cdef object ids
     cdef bytes place
+    cdef bytes prefix, strip             # as in IdScanner
     cdef int _mirror(self) except -1
     cdef int _location(self, MessageHead head) except -1
     cdef int _uploads(self, MessageHead head, const char* name, Py_ssize_t n, bytes origin) except -1
 
-cdef IdTap id_tap(ResponseTap inner, object ids, bytes place)
+cdef IdTap id_tap(ResponseTap inner, object ids, bytes place, bytes prefix, bytes strip)

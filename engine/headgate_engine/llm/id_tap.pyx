@@ -25,10 +25,18 @@ SEGMENT = re.compile(rb"[^/?#]+")
 GOOGLE = re.compile(rb"(?:/upload)?/v1(?:beta|alpha)\d*/|/upload/v1/|/v1/(?:files|cachedContents)\b")
 
 
-cdef IdTap id_tap(ResponseTap inner, object ids, bytes place):
+cdef IdTap id_tap(ResponseTap inner, object ids, bytes place, bytes prefix, bytes strip):
     cdef IdTap tap = IdTap.__new__(IdTap)
-    tap.inner, tap.ids, tap.place = inner, ids, place
+    tap.inner, tap.ids, tap.place, tap.prefix, tap.strip = inner, ids, place, prefix, strip
     return tap
+
+
+cdef bytes led(bytes address, bytes origin, bytes prefix, bytes strip):
+    """The address at the gateway without the prefix of the provider's paths, which goes in front of what clients ask for."""
+    cdef bytes start = origin + prefix
+    if prefix == strip or not address.startswith(start + b"/"):
+        return address
+    return origin + strip + address[len(start):]
 
 
 cdef bytes origin_of(RequestContext ctx):
@@ -123,6 +131,8 @@ cdef class IdScanner:
         self.keeps = False
         if sealed is None:
             sealed = value
+        elif self.origin is not None and sealed.startswith(self.origin):
+            sealed = led(sealed, self.origin, self.prefix, self.strip)
         return out.append(sealed, len(sealed))
 
     cdef int end(self, ByteBuffer out) except -1:
@@ -145,6 +155,7 @@ cdef class IdTap(ResponseTap):
                     head.find_id(H_CONTENT_ENCODING, 0) < 0):
                 self.scanner = IdScanner.__new__(IdScanner)
                 self.scanner.ids, self.scanner.place, self.scanner.origin = self.ids, self.place, origin
+                self.scanner.prefix, self.scanner.strip = self.prefix, self.strip
                 self.scanner.google = GOOGLE.match(
                     ctx.head.data[ctx.target_off:ctx.target_off + ctx.target_len]) is not None
                 self.piece = ByteBuffer()
@@ -167,7 +178,7 @@ cdef class IdTap(ResponseTap):
         if head.find(name, n, 0) < 0:
             return 0
         found = head.get(name[:n].decode()).encode("latin-1")
-        sealed = self.ids.upload(found, self.place, origin)
+        sealed = led(self.ids.upload(found, self.place, origin), origin, self.prefix, self.strip)
         head.drop_field(name, n)
         return head.add_field(name, n, sealed, len(sealed))
 
@@ -238,12 +249,13 @@ cdef class IdTap(ResponseTap):
         return 0 if self.inner is None else self.inner.left()
 
 
-def sealed_text(pieces, object ids not None, bytes place not None, bytes origin=None, bint google=False):
+def sealed_text(pieces, object ids not None, bytes place not None, bytes origin=None, bint google=False, paths=(b"", b"")):
     """What a client gets of the pieces of a body, for tests."""
     cdef IdScanner scanner = IdScanner.__new__(IdScanner)
     cdef ByteBuffer out = ByteBuffer()
     cdef bytes piece
     scanner.ids, scanner.place, scanner.origin, scanner.google = ids, place, origin, google
+    scanner.prefix, scanner.strip = paths
     for piece in pieces:
         scanner.feed(piece, len(piece), out)
     scanner.end(out)

@@ -59,3 +59,24 @@ def test_ids_are_sealed_wherever_the_bytes_are_cut(case: str) -> None:
     assert sealed_text([text[at : at + 1] for at in range(len(text))], Marks(), b"!") == expected
     for cut in range(len(text)):
         assert sealed_text([text[:cut], text[cut:]], Marks(), b"!") == expected
+
+
+class Moved:
+    """Addresses of a provider become the gateway's."""
+
+    def seal(self, value: bytes, place: bytes, origin: bytes | None) -> bytes | None:
+        found = value.removeprefix(b"https://provider")
+        return None if origin is None or found == value else origin + found
+
+
+@pytest.mark.parametrize(
+    ("prefix", "strip", "told", "seen"),
+    [(b"", b"", "/v1/a/results", "/v1/a/results"), (b"/v1", b"/v1", "/v1/a/results", "/v1/a/results"),
+     (b"/claude/v1", b"/v1", "/claude/v1/a/results", "/v1/a/results"), (b"/claude", b"", "/claude/v1/a", "/v1/a"),
+     # The provider behind the prefix does not know of it.
+     (b"/claude", b"", "/v1/a/results", "/v1/a/results"), (b"/claude", b"", "/claudette/v1", "/claudette/v1")],
+)  # fmt: skip
+def test_addresses_at_the_gateway_have_no_prefix_of_the_provider(prefix: bytes, strip: bytes, told: str, seen: str) -> None:
+    text = json.dumps({"results_url": f"https://provider{told}"}).encode()
+    made = sealed_text([text], Moved(), b"!", b"http://gw", paths=(prefix, strip))
+    assert json.loads(made) == {"results_url": f"http://gw{seen}"}
