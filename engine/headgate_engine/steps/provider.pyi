@@ -11,8 +11,8 @@ class ProviderStep(Step):
     """Moves the value of `authorization: Bearer` to the field that an LLM provider needs.
 
     header: the field, None moves nothing. starting: move only values with this prefix. sparing: leave values with this
-    prefix, and remove the client's field of that name. formats: only for requests to the provider in one of these
-    formats. spared_path: not for paths with this in them. missing: fields that are added if the request does not have
+    prefix, and remove the client's field of that name. only: for requests to the provider in one of these formats, and
+    not for paths with this in them. missing: fields that are added if the request does not have
     them. pictured: the same, for requests with pictures.
     """
 
@@ -22,8 +22,7 @@ class ProviderStep(Step):
         *,
         starting: str = "",
         sparing: str = "",
-        formats: Iterable[str] | None = None,
-        spared_path: str | None = None,
+        only: tuple[Iterable[str] | None, str | None] = (None, None),
         missing: Iterable[tuple[str, str]] = (),
         pictured: Iterable[tuple[str, str]] = (),
     ) -> None: ...

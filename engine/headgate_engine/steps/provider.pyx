@@ -41,10 +41,11 @@ cdef tuple fields_of(pairs):
 
 
 cdef class ProviderStep(Step):
-    def __init__(self, header=None, *, starting="", sparing="", formats=None, spared_path=None, missing=(), pictured=()):
+    def __init__(self, header=None, *, starting="", sparing="", only=(None, None), missing=(), pictured=()):
         self.name = "providerAuth"
         self.header = None if header is None else header.lower().encode("ascii")
         self.starting, self.sparing = starting.encode(), sparing.encode()
+        formats, spared_path = only
         self.formats = None if formats is None else frozenset(formats)
         self.spared_path = None if spared_path is None else spared_path.encode()
         self.missing, self.pictured = fields_of(missing), fields_of(pictured)

@@ -54,7 +54,7 @@ def after_auth(provider: LlmProvider) -> list[Step]:
             ProviderStep("x-api-key", sparing="sk-ant-oat", missing=ANTHROPIC_VERSION),
         ]
     if provider.family == "gemini":
-        return [ProviderStep("x-goog-api-key", starting="AIza", formats=GOOGLE_FORMATS, spared_path="/openai/")]
+        return [ProviderStep("x-goog-api-key", starting="AIza", only=(GOOGLE_FORMATS, "/openai/"))]
     if provider.family == "copilot":
         return [ProviderStep(missing=COPILOT_FIELDS, pictured=COPILOT_PICTURES)]
     if provider.azure is not None and provider.azure.kind == "foundry":
