@@ -5,7 +5,7 @@ boundscheck is off: the body is checked as JSON before offsets are taken from it
 written. nonecheck is off: the body is read without the GIL, into objects that are made for it.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
@@ -18,6 +18,9 @@ SCOPES = ("systemPrompt", "messages", "toolInput", "toolOutput")
 cdef tuple ROLES = ("", "system", "user", "assistant")
 # Deeper nesting is refused (RFC 8259 section 9 allows a limit).
 DEPTH = 512
+
+cdef enum:
+    LONG_TEXT = 65536          # bytes
 
 cdef const char** NAMES = [
     "", "action", "actions", "annotations", "args", "arguments", "audio", "candidates", "choices", "code",
@@ -357,9 +360,15 @@ cdef class BodyTexts:
                 [self._piece(&self.pieces[run.first + i]) for i in range(run.count)])
 
     def text(self, int index):
+        cdef Run* run
+        cdef Py_ssize_t length = 0
+        cdef int i
         if not 0 <= index < self.run_count:
             raise IndexError("there is no such run")
-        return self._text(&self.pieces[self.runs[index].first], self.runs[index].count, self.runs[index].joiner)
+        run = &self.runs[index]
+        for i in range(run.first, run.first + run.count):
+            length += self.pieces[i].stop - self.pieces[i].start
+        return self._text(&self.pieces[run.first], run.count, run.joiner) if length < LONG_TEXT else long_text(self, index)
 
     def scope(self, int index):
         if not 0 <= index < self.run_count:
@@ -380,6 +389,24 @@ cdef class BodyTexts:
                 unquoted(self.body, turn.name.start, turn.name.stop).decode("utf-8", "replace")
             found.append((role, b"\n" if turn.joiner == LINE else b" ", pieces[i]))
         return found
+
+
+cdef bytes long_text(BodyTexts texts, int run):
+    """The text of a run, copied without the GIL: threads read long ones, and the event loop goes on meanwhile."""
+    cdef Text text
+    cdef bytes found
+    cdef char* out
+    memset(&text, 0, sizeof(Text))
+    try:
+        with nogil:
+            texts.text_of(run, &text)
+        found = PyBytes_FromStringAndSize(NULL, text.n)
+        out = PyBytes_AS_STRING(found)
+        with nogil:
+            memcpy(out, text.p, text.n)
+    finally:
+        free(text.room)
+    return found
 
 
 cdef Field[1] NO_FIELDS

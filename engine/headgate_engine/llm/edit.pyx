@@ -9,6 +9,9 @@ import json
 
 from headgate_engine.peek.json cimport ObjectPeek
 
+cdef enum:
+    LONG_PART = 65536          # bytes
+
 
 cdef Py_ssize_t skip_blank(const char* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
     while at < n and (p[at] == 32 or p[at] == 9 or p[at] == 10 or p[at] == 13):
@@ -17,11 +20,23 @@ cdef Py_ssize_t skip_blank(const char* p, Py_ssize_t at, Py_ssize_t n) noexcept 
 
 
 cdef Py_ssize_t string_end(const char* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-    """Offset behind the closing quote of the string at `at`."""
+    """Offset behind the closing quote of the string at `at`. Plain texts are passed by memchr."""
+    cdef const char* quote
+    cdef Py_ssize_t stop, first
     at += 1
-    while at < n and p[at] != 34:
-        at += 2 if p[at] == 92 else 1
-    return at + 1
+    first = at
+    while at < n:
+        quote = <const char*>memchr(p + at, 34, n - at)
+        if quote == NULL:
+            return n + 1
+        stop = at = quote - p
+        while stop > first and p[stop - 1] == 92:
+            stop -= 1
+        at += 1
+        # Behind an odd number of backslashes a quote is part of the text.
+        if not (at - 1 - stop) & 1:
+            return at
+    return n + 1
 
 
 cdef Py_ssize_t value_end(const char* p, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
@@ -70,6 +85,11 @@ cdef list members_of(bytes body):
             at += 1
 
 
+cdef object part_of(bytes body, Py_ssize_t start, Py_ssize_t stop):
+    """A part of a body, to be joined with others: a long one is not copied before."""
+    return body[start:stop] if stop - start < LONG_PART else memoryview(body)[start:stop]
+
+
 cdef bytes edit_object(bytes body, dict sets, dict defaults, object removes):
     cdef list members = members_of(body)
     cdef list out = []
@@ -91,7 +111,7 @@ cdef bytes edit_object(bytes body, dict sets, dict defaults, object removes):
             first = False
             seen.add(name)
             out.append(body[start:value])
-            out.append(sets[name] if name in sets else body[value:stop])
+            out.append(sets[name] if name in sets else part_of(body, value, stop))
         previous = stop
     for more in (sets, defaults):
         for name, raw in (more or {}).items():

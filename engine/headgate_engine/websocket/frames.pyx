@@ -4,7 +4,9 @@ Messages keep the bytes of their frames, so that a proxy can forward exactly wha
 between the frames of a message (RFC 6455 section 5.4) and are returned in their order.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcpy
 
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -13,6 +15,22 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 class FrameError(ValueError):
     """The bytes are not valid frames, or a message is too long or compressed."""
+
+
+cdef void mask_bytes(uint8_t* out, const uint8_t* p, Py_ssize_t n, const uint8_t* mask) noexcept nogil:
+    """Write n bytes with the mask of a frame put on or taken off (RFC 6455 section 5.3), eight at a time."""
+    cdef Py_ssize_t i = 0
+    cdef uint64_t wide, word
+    memcpy(&wide, mask, 4)
+    memcpy(<uint8_t*>&wide + 4, mask, 4)
+    while i + 8 <= n:
+        memcpy(&word, p + i, 8)
+        word ^= wide
+        memcpy(out + i, &word, 8)
+        i += 8
+    while i < n:
+        out[i] = p[i] ^ mask[i & 3]
+        i += 1
 
 
 cdef class FrameReader:
@@ -55,7 +73,6 @@ cdef class FrameReader:
         cdef uint64_t length
         cdef int opcode
         cdef bytes payload
-        cdef bytearray plain
         if n < 2:
             return 0
         if p[0] & 0x70:
@@ -86,10 +103,8 @@ cdef class FrameReader:
             return 0
         payload = b""
         if self.masked:
-            plain = bytearray((<const char*>p)[at + 4:at + 4 + <Py_ssize_t>length])
-            for i in range(<Py_ssize_t>length):
-                plain[i] = plain[i] ^ p[at + (i & 3)]
-            payload = bytes(plain)
+            payload = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>length)
+            mask_bytes(<uint8_t*>PyBytes_AS_STRING(payload), p + at + 4, <Py_ssize_t>length, p + at)
             at += 4
         else:
             payload = (<const char*>p)[at:at + <Py_ssize_t>length]
@@ -101,6 +116,12 @@ cdef class FrameReader:
                 raise FrameError("a message begins within another one, or goes on without one")
             if opcode != CONTINUATION:
                 self.opcode = opcode
+            if p[0] & 0x80 and self.said.length == 0 and self.raw.length == 0:
+                # A message of one frame is not copied once more.
+                found.append((self.opcode, payload, (<const char*>p)[:at]))
+                self.opcode = 0
+                self.at += at
+                return 1
             self.raw.append(<const char*>p, at)
             self.said.append(payload, len(payload))
             if p[0] & 0x80:
@@ -112,7 +133,8 @@ cdef class FrameReader:
 
 def frame(bytes payload not None, int opcode=TEXT, bytes mask=None):
     """Return a single frame that holds the whole message. mask: four bytes, for frames from a client."""
-    cdef Py_ssize_t n = len(payload), i
+    cdef Py_ssize_t n = len(payload)
+    cdef bytes hidden
     cdef int bit = 0 if mask is None else 0x80
     head = bytearray([0x80 | opcode])
     if n < 126:
@@ -127,7 +149,7 @@ def frame(bytes payload not None, int opcode=TEXT, bytes mask=None):
         return bytes(head) + payload
     if len(mask) != 4:
         raise ValueError("a mask has four bytes")
-    hidden = bytearray(payload)
-    for i in range(n):
-        hidden[i] = hidden[i] ^ mask[i & 3]
-    return bytes(head) + mask + bytes(hidden)
+    hidden = PyBytes_FromStringAndSize(NULL, n)
+    mask_bytes(<uint8_t*>PyBytes_AS_STRING(hidden), <const uint8_t*>PyBytes_AS_STRING(payload), n,
+               <const uint8_t*>PyBytes_AS_STRING(mask))
+    return b"".join((head, mask, hidden))

@@ -16,10 +16,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from headgate.backend.llm.guards.contract import GuardRefusal
+from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import request_texts
 from headgate_engine.guard.readers import event_types
 from headgate_engine.guard.stream import StreamGuard
+from headgate_engine.llm.translate.readers import Garbage
+from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.websocket.frames import BINARY, CLOSE, TEXT, FrameError, FrameReader, frame
 
 LIMIT: Final = 2 * 1024 * 1024
@@ -150,7 +153,7 @@ class GuardedTunnel:
                     self._take_masked(self._masker)
                 self._send(client, raw)
                 continue
-            found = self._event(client, said, raw)
+            found = self._long_event(client, said, raw) if self._is_long(client, said) else self._event(client, said, raw)
             if found is not None:
                 self._pause(client, found)
                 return
@@ -187,29 +190,47 @@ class GuardedTunnel:
                 # What is no event, what other parsers reject, or what is nested too deeply.
                 self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
                 return None
-        try:
-            told = json.loads(said)
-        except (ValueError, RecursionError):
-            told = None
-        if isinstance(told, dict):
-            return self._from_model(told, said, raw)
-        self._send(False, raw)
-        return None
+        return self._from_model(read_model_event(said), said, raw)
+
+    def _is_long(self, client: bool, said: bytes) -> bool:
+        """Return True if reading an event would block the event loop for too long, and it must be read."""
+        if len(said) <= LONG_BYTES:
+            return False
+        if client:
+            return self._judges.check_event is not None
+        return self._judges.window is not None or self._masker is not None
+
+    async def _long_event(self, client: bool, said: bytes, raw: bytes) -> None:
+        """Process one long event, which is read in a thread."""
+        if client:
+            try:
+                types, event = await off_loop(read_user_event, said)
+                found = self._user_read(types, event, raw)
+            except ValueError as error:
+                self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
+                return
+        else:
+            found = self._from_model(await off_loop(read_model_event, said), said, raw)
+        if found is not None:
+            await found
 
     # -- user ----------------------------------------------------------------------------------------------------------
     def _from_user(self, said: bytes, raw: bytes) -> Awaitable[None] | None:
         if self._judges.check_event is None:
             self._send(True, raw)
             return None
+        return self._user_read(*read_user_event(said), raw)
+
+    def _user_read(self, types: list[str | None], event: bytes | None, raw: bytes) -> Awaitable[None] | None:
+        """Process an event that read_user_event() has read."""
+        assert self._judges.check_event is not None
         # Of several types, the provider may read any.
-        types = event_types(said)
         if len(types) == 1 and types[0] in SILENT:
             self._send(True, raw)
             return None
         if len(types) != 1 or types[0] not in SAYING:
             self._tunnel.tunnel_send(b"", _error_frame(UNKNOWN))
             return None
-        event = user_event(said)
         if event is None:
             self._send(True, raw)
             return None
@@ -232,7 +253,10 @@ class GuardedTunnel:
         return _error_frame(self._judges.message(refused))
 
     # -- model ---------------------------------------------------------------------------------------------------------
-    def _from_model(self, told: Json, said: bytes, raw: bytes) -> Awaitable[None] | None:
+    def _from_model(self, told: Json | None, said: bytes, raw: bytes) -> Awaitable[None] | None:
+        if told is None:
+            self._send(False, raw)
+            return None
         kind = told.get("type")
         if self._blocked:
             self._after_block(kind, told, raw)
@@ -328,6 +352,36 @@ def _error_frame(message: str) -> bytes:
 
 def _event_frame(event: Json) -> bytes:
     return frame(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def read_user_event(event: bytes) -> tuple[list[str | None], bytes | None]:
+    """Return the types of a client's event, each time that `type` stands there, and what user_event() returns of an
+    event that may have texts.
+
+    Raises ValueError if the event is not a JSON object.
+    """
+    types = event_types(event)
+    return types, user_event(event) if len(types) == 1 and types[0] in SAYING else None
+
+
+def read_model_event(event: bytes) -> Json | None:
+    """Return the JSON of a provider's event, None if it is no object."""
+    told: Any
+    try:
+        told = load_sliced(event) if len(event) > LONG_BYTES else json.loads(event)
+    except Garbage:
+        told = _python_json(event)
+    except (ValueError, RecursionError):
+        told = None
+    return told if isinstance(told, dict) else None
+
+
+def _python_json(event: bytes) -> Any:
+    """Return what Python's parser makes of JSON that stricter ones refuse (NaN), None if it is not JSON to either."""
+    try:
+        return json.loads(event)
+    except (ValueError, RecursionError):
+        return None
 
 
 def user_event(event: bytes) -> bytes | None:

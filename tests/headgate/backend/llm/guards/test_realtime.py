@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from headgate.backend.llm.guards.realtime import TURN, GuardedTunnel, Judges
+from headgate.backend.llm.guards.realtime import TURN, GuardedTunnel, Judges, Verdict, read_model_event
+from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate_engine.websocket.frames import BINARY, PING, TEXT, FrameReader, frame
 
 MASK = b"\x01\x02\x03\x04"
@@ -18,7 +19,7 @@ MASK = b"\x01\x02\x03\x04"
 class Tunnel:
     """Both connections of a conversation, and the tasks of its guards."""
 
-    def __init__(self, *, judged: bool = True) -> None:
+    def __init__(self, *, judged: bool = True, window: Callable[[list[bytes]], Verdict] | None = None) -> None:
         self.upstream = b""
         self.client = b""
         self.held: list[bool] = []
@@ -27,7 +28,7 @@ class Tunnel:
         self.guarded = GuardedTunnel(
             self,
             Judges(
-                check_event=(lambda event: None) if judged else None, window=None, message=str, size=20, overlap=16,
+                check_event=(lambda event: None) if judged else None, window=window, message=str, size=20, overlap=16,
                 spawn=lambda name, work: self.tasks.append(work),
             ),
         )  # fmt: skip
@@ -122,3 +123,54 @@ def test_what_is_no_event_of_a_client_ends_the_conversation(text: str) -> None:
 def test_events_without_text_pass(kind: str) -> None:
     tunnel = client_event(json.dumps({"type": kind}))
     assert (tunnel.passed, tunnel.client, tunnel.ended) == (1, b"", None)
+
+
+def user_text(text: str) -> str:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    return json.dumps({"type": "conversation.item.create", "item": item})
+
+
+LONG = "word " * LONG_BYTES
+
+
+@pytest.mark.parametrize(("text", "passed", "ended"), [
+    (user_text(LONG), True, None),
+    (json.dumps({"type": "input_audio_buffer.append", "audio": LONG}), True, None),
+    (json.dumps({"type": "odd", "item": LONG}), False, None),
+    (user_text(LONG)[:-1], False, "cannot be read"),
+])  # fmt: skip
+def test_a_long_event_of_a_client_is_read_in_a_thread(text: str, passed: bool, ended: str | None) -> None:
+    tunnel = client_event(text)
+    assert (tunnel.upstream, tunnel.ended, tunnel.held) == (b"", None, [True])
+    after = frame(b'{"type":"response.cancel"}', TEXT, MASK)
+    tunnel.guarded.from_client(after)            # waits behind it
+    assert tunnel.upstream == b""
+    asyncio.run(_done(tunnel.tasks.pop()))
+    if ended is None:
+        assert tunnel.upstream == (frame(text.encode(), TEXT, MASK) if passed else b"") + after
+        assert tunnel.held == [True, False]
+    else:
+        assert ended in (tunnel.ended or "")
+
+
+def test_a_long_event_of_a_model_is_read_in_a_thread() -> None:
+    seen: list[list[bytes]] = []
+    tunnel = Tunnel(window=seen.append)          # finds nothing
+    event = frame(json.dumps({"type": "response.output_text.delta", "item_id": "a", "delta": LONG}).encode(), TEXT)
+    tunnel.guarded.from_upstream(event)
+    assert (tunnel.client, seen) == (b"", [])
+    asyncio.run(_done(tunnel.tasks.pop()))
+    assert (tunnel.client, seen) == (event, [[LONG.encode()]])
+    plain = Tunnel()
+    plain.guarded.from_upstream(event)           # nothing reads it
+    assert (plain.client, plain.tasks) == (event, [])
+
+
+@pytest.mark.parametrize("size", [0, LONG_BYTES])
+def test_events_of_a_model_are_what_lenient_parsers_read(size: int) -> None:
+    blanks = b" " * size
+    assert read_model_event(b'{"delta":NaN,"type":"x"}' + blanks) is not None
+    assert read_model_event(b'{"type":"x"}' + blanks) == {"type": "x"}
+    assert read_model_event(b"[1]" + blanks) is None
+    assert read_model_event(b'{"type":' + blanks) is None
+    assert read_model_event(b"[" * (size + 100_000)) is None
