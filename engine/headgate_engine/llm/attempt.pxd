@@ -68,6 +68,8 @@ cdef class LlmCall:
     cdef public tuple translated
     # (body, its JSON), read beside the loop for edits of what goes to the provider; None: the engine reads it itself
     cdef public tuple final_document
+    # (body, what the provider's dialect made of it), made beside the loop; None: render() does it
+    cdef public tuple adapted
     cdef bint kept_back                  # what the answer begins with waits for words: another provider can be asked
     # Of the attempt under way: names of parameters that the provider's format cannot say, for metrics, and the same as
     # the value of a response header. None: everything is said, or nobody asks.

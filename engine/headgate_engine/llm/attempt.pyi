@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from headgate_engine.context.request import TokenUsage
@@ -54,14 +55,15 @@ class LlmCall:
     """One LLM request over all of its attempts. `model` is the provider's name for the model, `translation_state`
     what a translation wants to remember for the answer, `verdicts` what guards said of the request in earlier attempts.
     `dropped`: labels of parameters that the provider's format cannot say, `unsupported`: their names as the value of a
-    response header; None where there are none. `translated`: a body and what its translation came to, `final_document`:
-    a body that goes to the provider and its JSON, `prompt_estimate`: the tokens of the body, -1 for not known; all of
-    them are made beside the loop, for long bodies.
+    response header; None where there are none. `translated`: a body and what its translation came to, `adapted`: a body
+    and the same in the provider's dialect, `final_document`: a body that goes to the provider and its JSON,
+    `prompt_estimate`: the tokens of the body, -1 for not known; all of them are made beside the loop, for long bodies.
     """
 
     dropped: tuple[str, ...] | None
     unsupported: bytes | None
     translated: tuple[bytes, Any] | None
+    adapted: tuple[bytes, bytes] | None
     final_document: tuple[bytes, Any] | None
     prompt_estimate: int
     @property
@@ -70,6 +72,10 @@ class LlmCall:
     @property
     def history(self) -> ForeignHistory | None:
         """What makes turns of other vendors fit for a provider that speaks the client's format; None: nothing does."""
+
+    @property
+    def adapt(self) -> Callable[[bytes, bool], bytes] | None:
+        """What makes a body one of the provider's dialect: adapt(body, streaming); None: it has none."""
 
     @property
     def edits_final(self) -> bool:

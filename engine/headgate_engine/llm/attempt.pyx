@@ -48,6 +48,11 @@ cdef class LlmCall:
         return None if self.format_route is None else self.format_route.history
 
     @property
+    def adapt(self):
+        """adapt(body, streaming): the body in the provider's dialect of its format; None: it has none."""
+        return None if self.format_route is None else self.format_route.adapt
+
+    @property
     def edits_final(self):
         """Whether expressions edit what goes to the provider, in its format."""
         edits = None if self.target is None else self.target.edits
@@ -65,7 +70,7 @@ cdef class LlmCall:
         attempt.started_ns = monotonic_ns()
         self.attempt = attempt
         self.translation_state = None
-        self.translated = self.final_document = None
+        self.translated = self.adapted = self.final_document = None
         self.dropped = self.unsupported = None
         self.response_model = self.service_tier = None
         self.sent = self.answer = self.usage_parts = None

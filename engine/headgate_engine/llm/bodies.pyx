@@ -183,10 +183,15 @@ cdef bytes asked_path(MessageHead head, LlmCall call):
 
 cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1:
     """Writes the model of the path into the body; returns whether that is an object."""
+    cdef tuple known = decoded_of(ctx, ctx.body)
+    cdef str model = call.deployment.decode()
     try:
-        ctx.body = edit_object(ctx.body, {"model": json.dumps(call.deployment.decode()).encode()}, {}, ())
+        ctx.body = edit_object(ctx.body, {"model": json.dumps(model).encode()}, {}, ())
     except ValueError:
         return False
+    if known is not None and type(known[1]) is dict:
+        # What was read beside the loop is of the new body as well, but for its model.
+        ctx.dynamic[DECODED] = (ctx.body, {**<dict>known[1], "model": model}, known[2])
     call.coded = None
     return True
 

@@ -490,7 +490,11 @@ cdef Reply render(RequestContext ctx):
     elif format_route.history is not None and call.object_end >= 0 and not call.opaque:
         make_fit(ctx, call, format_route.history)
     if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
-        ctx.replace_body(format_route.adapt(ctx.body, call.streaming))
+        made = call.adapted
+        call.adapted = None
+        if made is None or made[0] is not ctx.body:
+            made = (ctx.body, format_route.adapt(ctx.body, call.streaming))
+        ctx.replace_body(made[1])
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
         ctx.replace_body(finally_edited(ctx, call, edits))
     if call.coded is not None and ctx.body is call.body:

@@ -13,29 +13,31 @@ from unittest import mock
 from rig import Message, Rig, on_rig
 
 from headgate.backend.llm import long_bodies
-from headgate.backend.llm.format_routes import ProviderPath, native
-from headgate.backend.llm.long_bodies import reading_step
+from headgate.backend.llm.format_routes import PLAIN, Dialect, ProviderPath, native
+from headgate.backend.llm.long_bodies import reading_step, translation_step
 from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES
+from headgate.expr.compile import compile_expression
 from headgate_engine.link.backend import HOST
 from headgate_engine.llm.backend import LlmBackend
 from headgate_engine.llm.estimate import tokens_of_prompt
 from headgate_engine.llm.router import ModelRouter
-from headgate_engine.llm.target import LlmGroup, LlmTarget, ModelEntry
+from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.route.table import RouteRule, RouteTable
 
 
-def counting(rig: Rig) -> None:
-    """Let the rig's route lead to a model whose provider cannot count tokens."""
+def counting(rig: Rig, edits: LlmEdits | None = None, *, asked: bool = False, dialect: Dialect = PLAIN) -> None:
+    """Let the rig's route lead to a model whose provider cannot count tokens. `asked`: expressions read the body."""
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool
-    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI")}
-    router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes})])]))
+    plan.request_steps = (translation_step(),)
+    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI", dialect)}
+    router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes}, edits=edits)])]))
     backend = LlmBackend(router)
-    assert not backend.reads_request
+    assert backend.reads_request is asked
     backend.long_bytes, backend.coded_bytes = LONG_BYTES, CODED_BYTES
     backend.reading = BackendPlan("long body", "llm", HOST)
-    backend.reading.request_steps = (reading_step(router, False),)
+    backend.reading.request_steps = (reading_step(router, asked),)
     rig.backend = BackendPlan("llm", "llm", backend)
     rig.backend.max_body = backend.reading.max_body = 4 << 20
     rig.route = RoutePlan("r", "default", "", (rig.backend,), (1,))
@@ -122,3 +124,46 @@ async def test_a_long_body_that_is_no_json_is_refused(rig: Rig) -> None:
     counting(rig)
     answer = await rig.ask(asking(b'{"model": "m", "messages": [' + b" " * LONG_BYTES))
     assert answer.status == 400
+
+
+@on_rig()
+async def test_a_long_body_is_read_once_where_the_path_names_its_model(rig: Rig) -> None:
+    """The body is written anew with the model of a path of Azure's; what was read of it beside the loop still holds."""
+    edits = LlmEdits(transformations=[("user", compile_expression("llmRequest.mark + llmRequest.model", "llm", {}))])
+    counting(rig, edits, asked=True)
+    read = long_bodies.read_document
+
+    def marked(body: bytes, form: str | None) -> Any:
+        document, tokens = read(body, form) or ({}, -1)
+        return {**document, "mark": "read once: "}, tokens
+
+    body = body_of(10_000)
+    head = b"POST /openai/deployments/gpt/chat/completions HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n"
+    with mock.patch.object(long_bodies, "read_document", marked):
+        client = await rig.client()
+        answer = await client.ask(head % len(body) + body)
+    assert answer.status == 200
+    sent = json.loads(rig.seen[-1].body)
+    assert sent["user"] == "read once: gpt"
+    assert sent["messages"] == json.loads(body)["messages"]
+
+
+@on_rig()
+async def test_a_long_body_is_put_into_the_provider_s_dialect_once(rig: Rig) -> None:
+    threads = []
+
+    def adapt(body: bytes, streaming: bool) -> bytes:
+        threads.append(threading.current_thread())
+        return b'{"dialect":true,' + body[1:]
+
+    final = LlmEdits(final=[("user", compile_expression("string(llmRequest.dialect)", "llm", {}))])
+    counting(rig, final, asked=False, dialect=Dialect(adapt=adapt))
+    client = await rig.client()
+    for turns in (10_000, 1):
+        body = body_of(turns)
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n" % len(body)
+        assert (await client.ask(head + body)).status == 200
+        assert json.loads(rig.seen[-1].body) == {"dialect": True, **json.loads(body), "user": "true"}
+    assert len(threads) == 2
+    assert threads[0] is not threading.main_thread()
+    assert threads[1] is threading.main_thread()

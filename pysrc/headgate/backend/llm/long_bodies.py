@@ -28,7 +28,9 @@ def counting_step() -> LongBodyStep:
 
 
 def translation_step() -> LongBodyStep:
-    """Return the step that makes a long request fit for its provider: translated, or without turns of other vendors."""
+    """Return the step that makes a long request fit for its provider: translated or without turns of other vendors, and
+    in the provider's dialect.
+    """
     return LongBodyStep("translation", _translate, LONG_BYTES)
 
 
@@ -89,6 +91,14 @@ def read_document(body: bytes, form: str | None) -> tuple[Any, int] | None:
         return None
 
 
+def adapted(adapt: Callable[[bytes, bool], bytes], body: bytes, streaming: bool) -> bytes | None:
+    """Return a body in the provider's dialect; None for one that is no JSON object, of which there is none."""
+    try:
+        return adapt(body, streaming)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _count(ctx: RequestContext) -> Awaitable[None] | None:
     call: LlmCall | None = ctx.llm
     body = ctx.request_body
@@ -118,25 +128,32 @@ def _translate(ctx: RequestContext) -> Awaitable[None] | None:
         return _translated(ctx, call, body, call.translation)
     if call.history is not None and call.history.is_in(body):
         return _cleaned(call, body, call.history.clean)
-    return _final(call, body) if call.edits_final else None
+    return _finished(call, body) if call.edits_final or call.adapt is not None else None
 
 
 async def _translated(ctx: RequestContext, call: LlmCall, body: bytes, translation: Any) -> None:
     made = await off_loop(translation.request, body, call, ctx.request)
     call.translated = (body, made)
-    if call.edits_final and not isinstance(made, Reply):
-        await _final(call, made[0])
+    if not isinstance(made, Reply):
+        await _finished(call, made[0])
 
 
 async def _cleaned(call: LlmCall, body: bytes, clean: Callable[[bytes], bytes]) -> None:
     made = await off_loop(clean, body)
     call.translated = (body, made)
-    if call.edits_final:
-        await _final(call, made)
+    await _finished(call, made)
 
 
-async def _final(call: LlmCall, body: bytes) -> None:
-    """Read what goes to the provider, for the expressions that edit it."""
+async def _finished(call: LlmCall, body: bytes) -> None:
+    """Put a body into the provider's dialect, and read it for the expressions that edit what goes to the provider."""
+    if call.adapt is not None:
+        made = await off_loop(adapted, call.adapt, body, call.streaming)
+        if made is None:
+            return
+        call.adapted = (body, made)
+        body = made
+    if not call.edits_final:
+        return
     found = await off_loop(read_document, body, None)
     if found is not None:
         call.final_document = (body, found[0])

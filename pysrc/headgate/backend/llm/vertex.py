@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from headgate_engine.llm.edit import edit
-from headgate_engine.llm.translate.readers import load_json
+from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 
 CLAUDE: Final = "claude"
@@ -58,7 +58,7 @@ def claude_body(body: bytes, streaming: bool) -> bytes:
 def count_body(body: bytes, streaming: bool) -> bytes:
     """Return the body of a token count, whose path does not name the model."""
     body = _unscoped(body)
-    told: Any = load_json(body)
+    told: Any = load_sliced(body)
     model = told.get("model")
     sets = {"anthropic_version": ANTHROPIC_VERSION}
     if isinstance(model, str):
@@ -70,7 +70,7 @@ def _unscoped(body: bytes) -> bytes:
     """Return the body without `scope` in any `cache_control`; the same bytes if there is none."""
     if b'"scope"' not in body or b'"cache_control"' not in body:
         return body
-    told: Any = load_json(body)
+    told: Any = load_sliced(body)
     waiting, found = [told], False
     while waiting:
         one = waiting.pop()
@@ -81,4 +81,7 @@ def _unscoped(body: bytes) -> bytes:
             waiting += one.values()
         elif isinstance(one, list):
             waiting += one
-    return dump_json(told) if found else body
+    if not found:
+        return body
+    # Long bodies are adapted in a thread: no call holds the interpreter's lock for long.
+    return dump_json(told) if len(body) <= SLICE else dump_sliced(told)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.llm import off_loop
+from headgate.backend.llm import off_loop, vertex
 from headgate.backend.llm.long_bodies import counting_step, estimate, translation_step
 from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate.backend.llm.translation import Translation
@@ -30,6 +30,9 @@ class CallOf:
 
     format = "messages"
     history = None
+    adapt: Any = None
+    adapted: tuple[bytes, bytes] | None = None
+    streaming = False
     edits_final = False
     final_document: tuple[bytes, Any] | None = None
     requested = None
@@ -96,6 +99,39 @@ def test_what_goes_to_the_provider_is_read_in_another_thread_for_expressions_tha
     made, _ = call.translated[1]
     assert call.final_document[0] is made
     assert call.final_document[1] == json.loads(made)
+
+
+@pytest.mark.parametrize("dialect", [vertex.claude_body, vertex.count_body])
+def test_the_provider_s_dialect_is_made_in_another_thread_and_read_for_expressions(dialect: Any) -> None:
+    body = json.dumps({**LONG, "system": [{"type": "text", "text": "x", "cache_control": {"scope": "y"}}]}).encode()
+    threads = []
+
+    def adapt(body: bytes, streaming: bool) -> bytes:
+        threads.append(threading.current_thread())
+        made: bytes = dialect(body, streaming)
+        return made
+
+    call, native = CallOf(translation()), CallOf(None)
+    for one, final in ((call, True), (native, True), (native, False)):
+        one.edits_final, one.adapt, one.final_document = final, adapt, None
+        assert asyncio.run(settle(translation_step(), context_of(body, one))) is None
+        assert one.adapted is not None
+        assert one.adapted[1] == dialect(one.adapted[0], False)
+        assert one.final_document == ((one.adapted[1], json.loads(one.adapted[1])) if final else None)
+    assert threading.main_thread() not in threads
+    assert native.adapted is not None
+    assert call.adapted is not None
+    assert call.translated is not None
+    assert native.adapted[0] is body
+    assert call.adapted[0] is call.translated[1][0]
+    assert b"scope" not in native.adapted[1]
+
+
+def test_what_has_no_dialect_is_left_to_the_engine() -> None:
+    call = CallOf(None)
+    call.edits_final, call.adapt = True, vertex.claude_body
+    assert asyncio.run(settle(translation_step(), context_of(b"[" * (LONG_BYTES + 1), call))) is None
+    assert (call.adapted, call.final_document) == (None, None)
 
 
 @pytest.mark.parametrize("translated", [False, True])

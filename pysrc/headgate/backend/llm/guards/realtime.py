@@ -153,7 +153,8 @@ class GuardedTunnel:
                     self._take_masked(self._masker)
                 self._send(client, raw)
                 continue
-            found = self._long_event(client, said, raw) if self._is_long(client, said) else self._event(client, said, raw)
+            event = self._long_event if self._is_long(client, said) else self._event
+            found = event(client, said, raw)
             if found is not None:
                 self._pause(client, found)
                 return
