@@ -480,21 +480,17 @@ cdef Reply render(RequestContext ctx):
             made = format_route.translation.request(ctx.body, call, ctx.head)
         if isinstance(made, Reply):
             return made
-        body, suffix = made
-        ctx.replace_body(body)
+        ctx.replace_body(made[0])
         ctx.head.drop_field(b"content-type", 12)
         ctx.head.add_field(b"content-type", 12, b"application/json", 16)
-        if suffix:
-            new = format_route.path_for(call, b"", b"", suffix)
+        if made[1]:
+            new = format_route.path_for(call, b"", b"", made[1])
             ctx.head.set_target(new, len(new))
     elif format_route.history is not None and call.object_end >= 0 and not call.opaque:
         make_fit(ctx, call, format_route.history)
     if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
-        made = call.adapted
-        call.adapted = None
-        if made is None or made[0] is not ctx.body:
-            made = (ctx.body, format_route.adapt(ctx.body, call.streaming))
-        ctx.replace_body(made[1])
+        ctx.replace_body(call.adapted[1] if call.adapted is not None and call.adapted[0] is ctx.body
+                         else format_route.adapt(ctx.body, call.streaming))
     if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
         ctx.replace_body(finally_edited(ctx, call, edits))
     if call.coded is not None and ctx.body is call.body:

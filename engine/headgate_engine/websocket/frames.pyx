@@ -116,17 +116,14 @@ cdef class FrameReader:
                 raise FrameError("a message begins within another one, or goes on without one")
             if opcode != CONTINUATION:
                 self.opcode = opcode
-            if p[0] & 0x80 and self.said.length == 0 and self.raw.length == 0:
-                # A message of one frame is not copied once more.
-                found.append((self.opcode, payload, (<const char*>p)[:at]))
-                self.opcode = 0
-                self.at += at
-                return 1
-            self.raw.append(<const char*>p, at)
-            self.said.append(payload, len(payload))
-            if p[0] & 0x80:
-                found.append((self.opcode, self.said.take(), self.raw.take()))
-                self.opcode = 0
+            if p[0] & 0x80 and not self.raw.length:
+                found.append((self.opcode, payload, (<const char*>p)[:at]))        # of one frame: not copied again
+            else:
+                self.raw.append(<const char*>p, at)
+                self.said.append(payload, len(payload))
+                if p[0] & 0x80:
+                    found.append((self.opcode, self.said.take(), self.raw.take()))
+            self.opcode = 0 if p[0] & 0x80 else self.opcode
         self.at += at
         return 1
 

@@ -44,6 +44,7 @@ from headgate.pipeline import phases
 from headgate.pipeline.agents import destination_of, host_of, protocol_of
 from headgate.pipeline.callers import grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
+from headgate.pipeline.guard_patterns import compile_patterns
 from headgate.pipeline.http2_limits import http2_limits
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import REPLIES, ReplyRow, reply_of
@@ -269,6 +270,7 @@ class PlanCompiler:
             if earlier is not None and earlier.route is route and earlier.claims is not None:
                 entry = earlier if self._settled is not None else None
             if entry is None:
+                yield from compile_patterns(route, self._environment)
                 entry = self.route(route, earlier)
                 if earlier is not None and entry.rules is earlier.rules:
                     found.moved.append(entry)

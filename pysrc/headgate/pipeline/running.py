@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import is_
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headgate.backend.contract import BackendCall
 from headgate.document.hunks import hunks
@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from headgate.pipeline.mcp import McpHandlers
 
 Result = TypeVar("Result")
-Steps = Generator[None, None, Result]
+# Yields None between two pieces, or a call that a thread makes (headgate.pipeline.slices.Work).
+Steps = Generator[Any, None, Result]
 # Routes that are gone over between two yields: some tens of microseconds.
 STEP: Final = 256
 # Routes that are freed between two yields.

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from headgate.crypto.sealed import Sealer
     from headgate.expr.custom import CustomFunctions
     from headgate.ir.policies import BackendPolicies
+    from headgate.ir.policy.prompt_guard import GuardRule
     from headgate.policy.cloud.store import CredentialStore
     from headgate.policy.key_sets import KeyStore
+    from headgate_engine.guard.scan import Scanner
     from headgate_engine.link.grpc_call import GrpcCaller
     from headgate_engine.plan.step import Step
 
@@ -45,7 +47,7 @@ class Environment:
     `programs`: precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC
     calls to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
     `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
-    policies that are being compiled.
+    policies that are being compiled. `scanners`: what prompt guards search with, by rules.
     """
 
     segment: Segment
@@ -60,6 +62,7 @@ class Environment:
     claims: RouteClaims = field(default_factory=RouteClaims)
     programs: Mapping[tuple[str, str], Program] = field(default_factory=dict)
     reads_body: bool = False
+    scanners: dict[tuple[GuardRule, ...], Scanner] = field(default_factory=dict)
     phase: str = "route"
     max_answer: int = MAX_MODEL_RESPONSE_BYTES
     grpc: Callable[..., GrpcCaller] | None = None

@@ -27,7 +27,7 @@ from headgate.backend.llm.guards.contract import (
 from headgate.backend.llm.guards.model_armor import ModelArmor
 from headgate.backend.llm.guards.moderation import Moderation
 from headgate.backend.llm.guards.realtime import GuardedTunnel, Judges, RealtimeTunnel
-from headgate.backend.llm.guards.regex import PatternGuard, scanner_of
+from headgate.backend.llm.guards.regex import PatternGuard, scanner_of, streamed_rules
 from headgate.backend.llm.guards.stream import FAILED, GuardedStream, machine
 from headgate.backend.llm.guards.webhook import REASON, Webhook
 from headgate.backend.llm.off_loop import LONG_BYTES, LONG_NS, off_loop
@@ -111,9 +111,8 @@ class Guards:
             for _, program in entry.programs
         )
         answers = self.entries["response"]
-        masks = [one.source.guard for one in answers if _masks(one)]
-        rules = tuple(rule for one in masks if isinstance(one, RegexGuard) for rule in one.rules)
-        self.stream_scanner = scanner_of(rules) if rules and guard.streaming and guard.stream_masks else None
+        rules = streamed_rules(guard)
+        self.stream_scanner = scanner_of(rules, env.scanners) if rules else None
         self.stream_judges = tuple(one for one in answers if not _masks(one))
         self.asks = {phase: any(one.guard.asks for one in entries) for phase, entries in self.entries.items()}
 
@@ -425,7 +424,7 @@ def _entry(source: GuardEntry, phase: Phase, env: Environment) -> _Entry:
 def _guard(guard: GuardKind, env: Environment) -> Guard:
     match guard:
         case RegexGuard():
-            return PatternGuard(guard)
+            return PatternGuard(guard, env.scanners)
         case WebhookGuard():
             return Webhook(guard, env)
         case ModerationGuard():
