@@ -198,6 +198,12 @@ cdef class GeminiWriter(Writer):
         tool.parts.append(p[1:n - 1].decode("utf-8") if delta is None else delta)
         return 0
 
+    cdef int sign_tool(self, object key, str signature) except -1:
+        cdef OpenTool tool = self.tools.get(key)
+        if tool is not None and not tool.closed and signature and THOUGHT not in tool.id:
+            tool.id += THOUGHT + signature
+        return 0
+
     cdef int _close_tool(self, OpenTool tool) except -1:
         return self._part(dumps(function_call(tool.id, tool.name, "".join(tool.parts))))
 

@@ -35,6 +35,7 @@ cdef class EventReader:
     cdef int _fail(self, str kind, str message) except -1
     # Ends it with one that the provider tells. code: its code, or the HTTP status as a number; None: not told.
     cdef int _failed(self, str kind, object code, str message) except -1
+    cdef int _refused(self, object error) except -1
 
 # The error type of a vendor's error object, "" if it has none.
 cdef str error_type(object error)
@@ -47,6 +48,7 @@ cdef class CompletionsReader(EventReader):
     cdef dict unnamed                    # index -> [id, arguments...] of calls whose name has not come
     cdef int _tool_call(self, dict call, Py_ssize_t position) except -1
     cdef int _details(self, list details, bint texts) except -1
+    cdef int _sign(self, str id, str signature) except -1
     cdef int _beside(self, dict delta) except -1
     cdef int _thought(self, dict delta) except -1
     cdef int _content(self, object content) except -1

@@ -236,6 +236,12 @@ cdef class EventReader:
         self.failed = True
         return self.writer.failed(kind, code if type(code) is str and code else None, status, message)
 
+    cdef int _refused(self, object error) except -1:
+        """An error as OpenAI's formats have it, and as servers in front of other providers tell theirs."""
+        code = error.get("code") if isinstance(error, dict) else None
+        return self._failed(error_type(error) or kind_of(None, code if type(code) is str else None, 0), code,
+                            error_text(error, PROVIDER_ERROR))
+
 
 cdef class CompletionsReader(EventReader):
     """chat.completion.chunk events."""
@@ -264,10 +270,7 @@ cdef class CompletionsReader(EventReader):
         if not isinstance(event, dict):
             raise Garbage("an event is not an object")
         if event.get("error") is not None:
-            error = event["error"]
-            code = error.get("code") if isinstance(error, dict) else None
-            return self._failed(error_type(error) or kind_of(None, code if type(code) is str else None, 0), code,
-                                error_text(error, PROVIDER_ERROR))
+            return self._refused(event["error"])
         usage = event.get("usage")
         if usage is not None:
             out.usage = completions_usage(usage) or out.usage
@@ -359,7 +362,7 @@ cdef class CompletionsReader(EventReader):
                     out.redacted(f"headgate_sealed:{text_or_none(one, 'id')}:{text_or_none(one, 'data')}")
                 elif form == "google-gemini-v1":
                     # Of the thought that led to the call with this id.
-                    self.signatures[text_or_none(one, "id")] = text_or_none(one, "data")
+                    self._sign(text_or_none(one, "id"), text_or_none(one, "data"))
                 elif (not form or form == "anthropic-claude-v1") and text_or_none(one, "data"):
                     out.redacted(text_or_none(one, "data"))
                 continue
@@ -367,6 +370,14 @@ cdef class CompletionsReader(EventReader):
                 out.thinking(text_or_none(one, "text") or text_or_none(one, "summary"))
             if not form or form == "anthropic-claude-v1":
                 out.signature(text_or_none(one, "signature"))
+        return 0
+
+    cdef int _sign(self, str id, str signature) except -1:
+        """Keep the signature of a thought for the call that it led to, which may have begun already."""
+        self.signatures[id] = signature
+        for known in self.keys.values():
+            if id and known[0] == id:
+                self.writer.sign_tool(known[1], signature)
         return 0
 
     cdef int _content(self, object content) except -1:
@@ -481,6 +492,8 @@ cdef class MessagesReader(EventReader):
         if kind == "error":
             error = event.get("error")
             return self._failed(error_type(error) or "api_error", None, error_text(error, PROVIDER_ERROR))
+        if "type" not in event and event.get("error") is not None:
+            return self._refused(event["error"])
         return 0
 
     cdef int _block_start(self, dict event) except -1:

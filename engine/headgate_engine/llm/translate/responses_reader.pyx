@@ -85,6 +85,8 @@ cdef class ResponsesReader(EventReader):
             code = text_or_none(event, "code") or text_or_none(inner, "code") or None
             return self._failed(error_type(inner) or code or "api_error", code,
                                 text_or_none(event, "message") or error_text(inner, PROVIDER_ERROR))
+        if "type" not in event and event.get("error") is not None:
+            return self._refused(event["error"])
         return 0
 
     cdef int _rest(self, str text, bint refusal) except -1:

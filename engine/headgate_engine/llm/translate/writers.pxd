@@ -75,6 +75,7 @@ cdef class Writer:
     # The same for a call of a custom tool. Its arguments are free text.
     cdef bint custom_tool(self, object key, str id, str name) except -1
     cdef int arguments(self, object key, str delta) except -1
+    cdef int sign_tool(self, object key, str signature) except -1   # of a call that was begun without it
     cdef int close(self, object key) except -1         # key of a tool call, or None for the block being written
     cdef int stop(self, str stop, str sequence) except -1
     cdef int finish(self) except -1

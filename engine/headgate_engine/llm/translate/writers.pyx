@@ -258,6 +258,10 @@ cdef class Writer:
         self.tools[key] = tool
         return True
 
+    cdef int sign_tool(self, object key, str signature) except -1:
+        """Formats whose calls have been told by now have no use for it."""
+        return 0
+
     cdef int arguments(self, object key, str delta) except -1:
         cdef bytes encoded
         if not delta:

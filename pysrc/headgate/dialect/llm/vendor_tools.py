@@ -28,7 +28,9 @@ OPENROUTER: Final = "openrouter"
 # Vendors of chat completions that search where `web_search_options` say so; OpenAI's do with models for searches alone.
 SEARCHING: Final = frozenset({OPENROUTER, "perplexity"})
 OPENAI: Final = frozenset({"openai", "azure"})
-# Where Anthropic's models have no code execution.
+# Where Anthropic's models have no code execution, though they search
+# (https://platform.claude.com/docs/en/build-with-claude/overview, "Server-side tools"). At Anthropic it is generally
+# available: `code_execution_20250825` needs no field of betas.
 WITHOUT_CODE: Final = frozenset({"gcp.vertex_ai"})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from llm_streams import blocks, joined, run
 
+from headgate_engine.llm.translate.readers import EventReader, MessagesReader
 from headgate_engine.llm.translate.responses_reader import ResponsesReader
 
 PLACE = {"output_index": 0, "content_index": 0}
@@ -89,3 +90,13 @@ def test_errors_keep_what_the_provider_says() -> None:
     run(reader, {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "m"}}})
     assert reader.writer.fault_status == 500
     assert (reader.writer.fault_kind, reader.writer.fault_code) == ("server_error", "server_error")
+
+
+@pytest.mark.parametrize("reader", [ResponsesReader, MessagesReader])
+def test_an_error_without_a_kind_of_event_keeps_its_reason(reader: type[EventReader]) -> None:
+    """Servers in front of a provider tell errors as bare objects."""
+    told = run(joined(reader), {"error": {"message": "slow down", "type": "rate_limit_error", "code": 429}})
+    assert told == [{"type": "error", "error": {"type": "rate_limit_error", "message": "slow down"}}]
+    found = joined(reader, "completions")
+    run(found, {"error": {"message": "out of order", "code": 503}})
+    assert (found.writer.fault_status, found.writer.fault_message) == (503, "out of order")
