@@ -13,13 +13,18 @@ from headgate_engine.llm.public cimport PublicModel
 from headgate_engine.llm.replies cimport refusal
 from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
 
+from libc.string cimport memchr
+
+cdef extern from "string.h" nogil:
+    void* memmem(const void* text, size_t n, const void* sought, size_t size)   # of GNU and BSD
+
 # Header fields in which requests name a model or a provider that their bodies do not.
 cdef bytes model_field = b"x-gw-model"
 cdef bytes provider_field = b"x-gw-provider"
 # Stands in every sealed id, behind the vendor's prefix. Names of Google have no underscore.
 MARK = b"gw1_"
 NAME_MARK = b"gw1"
-# What a request with a sealed id has in it.
+# What a request with a sealed id has in it; has_stem() looks for these letters.
 STEM = b"gw1"
 # Paths whose JSON has a model in `session`, and the longest body that is looked through for it
 # (https://platform.openai.com/docs/api-reference/realtime).
@@ -72,7 +77,7 @@ cdef class Resources:
         if head.find(provider_field, len(provider_field), 0) >= 0:
             call.asked_provider = head.get(provider_field.decode()).encode()
         self.clear(ctx)
-        if STEM not in target:
+        if not has_stem(target):
             return None
         found = self.ids.opened(target, ctx, False, call.bound)
         if isinstance(found, Reply):
@@ -84,7 +89,7 @@ cdef class Resources:
         return None
 
     cdef Reply open_body(self, RequestContext ctx, LlmCall call):
-        if STEM not in ctx.body:
+        if not has_stem(ctx.body):
             return None
         found = self.ids.opened(ctx.body, ctx, True, call.bound)
         if isinstance(found, Reply):
@@ -169,9 +174,26 @@ cdef class Resources:
         return self.ids.place(ctx, target.account, target.guarded)
 
 
+cdef bint has_stem(bytes text) except -1:
+    """Whether STEM is in a text. Every body is looked through: by its first letter, 32 bytes at a time; memmem() and `in` take
+    five instructions for each byte."""
+    cdef const char* p = text
+    cdef Py_ssize_t left = len(text) - 2
+    cdef const char* found
+    while left > 0:
+        found = <const char*>memchr(p, 103, left)
+        if found == NULL:
+            return False
+        if found[1] == 119 and found[2] == 49:
+            return True
+        left -= found + 1 - p
+        p = found + 1
+    return False
+
+
 cdef bint stores(bytes body) except -1:
     """Whether a chat completion is to be kept by the provider."""
-    if b'"store"' not in body:
+    if memmem(<const char*>body, len(body), b'"store"', 7) == NULL:
         return False
     for name, _, start, stop in members_of(body):
         if name == "store" and body[start:stop] == b"true":
