@@ -56,6 +56,7 @@ DRIVERS = {
     "engine/headgate_engine/http2/hpack.pyx": {"set_table_limit"},
     "engine/headgate_engine/http2/table.pyx": {"resize", "find_static"},
     # Functions of a byte string: all cases, and fuzzing.
+    "engine/headgate_engine/a2a/card.pyx": {"rewritten_card"},
     "engine/headgate_engine/context/authority.pyx": {"valid_authority"},
     "engine/headgate_engine/context/cookies.pyx": {"settle_cookies"},
     "engine/headgate_engine/context/media.pyx": {"is_media_type"},
@@ -65,6 +66,7 @@ DRIVERS = {
     "engine/headgate_engine/llm/formats.pyx": {"path_model", "azure_path"},
     "engine/headgate_engine/llm/id_tap.pyx": {"sealed_text"},
     "engine/headgate_engine/llm/native.pyx": {"tap_stream"},
+    "engine/headgate_engine/llm/translate/free_input.pyx": {"free_pieces"},
     "engine/headgate_engine/llm/prices.pyx": {"price_of"},
     "engine/headgate_engine/log/text.pyx": {"text_value"},
     "engine/headgate_engine/mcp/fields.pyx": {"plain_head", "target_head"},
