@@ -38,11 +38,11 @@ CALLED_BY_LIBRARIES = {
     # Rules of the grammar of CEL; expr/compile puts the underscore in front.
     "pysrc/headgate/expr/compile.py": {
         "_expr", "_conditionalor", "_conditionaland", "_relation", "_addition", "_multiplication", "_unary", "_dot_ident",
-        "_paren_expr", "_list_lit", "_map_lit", "_literal",
+        "_paren_expr", "_list_lit", "_map_lit",
     },
     # asyncio.Transport and asyncio.Protocol.
     "engine/headgate_engine/link/secure.pyx": {
-        "pause_writing", "resume_writing", "is_reading", "get_write_buffer_limits", "writelines",
+        "is_reading", "get_write_buffer_limits", "writelines",
     },
 }  # fmt: skip
 # What the engine does in C, and Python cannot call. Without these, tests of all cases, comparisons with other
@@ -57,7 +57,6 @@ DRIVERS = {
     "engine/headgate_engine/http2/table.pyx": {"resize", "find_static"},
     # Functions of a byte string: all cases, and fuzzing.
     "engine/headgate_engine/a2a/card.pyx": {"rewritten_card"},
-    "engine/headgate_engine/context/authority.pyx": {"valid_authority"},
     "engine/headgate_engine/context/cookies.pyx": {"settle_cookies"},
     "engine/headgate_engine/context/media.pyx": {"is_media_type"},
     "engine/headgate_engine/guard/phone.pyx": {"is_phone_number"},
