@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Final
 
-from headgate.config import dynamic_backends
 from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -83,6 +82,8 @@ class TcpRoutes:
         if record.get("service") is not None:
             return self._backends.service(record["service"]["name"], record["service"]["port"], options, tcp=True)
         if record.get("dynamic") is not None:
+            from headgate.config import dynamic_backends  # with the first one
+
             return dynamic_backends.parse(self._backends, record, options, tcp=True)
         return None if record.get("host") is None else self._host(record, "", options)
 

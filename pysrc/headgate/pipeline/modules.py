@@ -54,7 +54,8 @@ NAMES: Final = "encodings.idna"
 CREDENTIALS: Final = "headgate.policy.backend_auth"
 OF_LLM: Final = (
     "headgate.pipeline.llm", "headgate.backend.llm.guards.compile", "headgate.backend.llm.guards.step",
-    "headgate.backend.llm.long_bodies", "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment", CREDENTIALS,
+    "headgate.backend.llm.long_bodies", "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment",
+    "headgate_engine.steps.remote_limit", CREDENTIALS,
     NAMES, SEALS,
 )  # fmt: skip
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {

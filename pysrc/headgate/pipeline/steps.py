@@ -64,7 +64,6 @@ from headgate_engine.steps.buffer import BufferStep, ReadBodyStep
 from headgate_engine.steps.conditional import ConditionalStep
 from headgate_engine.steps.headers import RequestHeaderStep, ResponseHeaderStep
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTokenStep, TokenLimitStep
-from headgate_engine.steps.remote_limit import RemoteTokensStep
 
 Found = Iterable[Step]
 NS_PER_MS = 1_000_000
@@ -256,6 +255,8 @@ def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
 
 
 def remote_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
+    from headgate_engine.steps.remote_limit import RemoteTokensStep
+
     return (RemoteTokensStep(),)
 
 

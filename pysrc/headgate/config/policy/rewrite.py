@@ -25,6 +25,8 @@ def _authority(context: Context, record: Record) -> AuthorityRewrite | None:
     found = AuthorityRewrite(full=value.get("full"), host=value.get("host"), port=value.get("port") or 0)
     try:
         AuthorityChange(found.full, found.host, found.port)
+    except UnicodeEncodeError as error:
+        context.fault(Problem.VALUE, record, "authority", f"{error.object!r} is not a host: its IDNA form is wanted")
     except ValueError as error:
         context.fault(Problem.VALUE, record, "authority", str(error))
     return found
@@ -39,6 +41,9 @@ def _path(context: Context, record: Record) -> PathRewrite | None:
         return None      # reported by the check
     try:
         PathChange(found.full, found.prefix)
+    except UnicodeEncodeError as error:
+        message = f"{error.object!r} is not a path: characters outside of ASCII are percent-encoded (RFC 3986)"
+        context.fault(Problem.VALUE, record, "path", message)
     except ValueError as error:
         context.fault(Problem.VALUE, record, "path", str(error))
     return found
