@@ -353,6 +353,7 @@ def test_answers_of_the_gateway_itself(start, send_raw, data: bytes, start_of_an
 
 
 @pytest.mark.http1(reason="httpx sends no RST_STREAM when a response is closed")
+@pytest.mark.cold      # counts all connections of the gateway, and those of tests before it may still be there
 def test_clients_that_vanish_leave_nothing_behind(start) -> None:
     def script(connection: socket.socket) -> None:
         read_request(connection)
