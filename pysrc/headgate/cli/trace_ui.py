@@ -60,7 +60,6 @@ class TraceApp(App[None]):
         self.state = WAITING
         self._source = source
         self._name = name
-        self._moved = False
         self._shown = ""
 
     def compose(self) -> ComposeResult:
@@ -108,6 +107,8 @@ class TraceApp(App[None]):
 
     def _take(self) -> None:
         """Add the rows that were read since the last call. Single updates would take minutes for a long trace."""
+        # The newest row is followed while the cursor stands on it: a key moves it away at once, and later back.
+        follows = self.table.cursor_row >= len(self.rows) - 1
         for _ in range(min(len(self._found), TAKE_MOST)):
             found = self._found.popleft()
             if isinstance(found, str):
@@ -116,7 +117,7 @@ class TraceApp(App[None]):
             self.rows.append(found)
             style = STYLES.get(found.severity, "")
             self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), found.kind, found.summary)))
-        if self.rows and not self._moved:
+        if self.rows and follows:
             self.table.move_cursor(row=len(self.rows) - 1)
         if self.state == COMPLETE:
             self._taking.stop()
@@ -127,13 +128,6 @@ class TraceApp(App[None]):
         count = len(self.rows)
         shown = f"{count} events" if state == WAITING and count else state
         self.query_one("#help", Static).update(f"{shown}\n{LEGEND}")
-
-    def on_key(self) -> None:
-        """Follow the newest row no longer once a key has moved the cursor to another row."""
-        self.call_after_refresh(self._note_move)
-
-    def _note_move(self) -> None:
-        self._moved = self.table.cursor_row < len(self.rows) - 1
 
     def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
         """Show the row under the cursor."""
