@@ -31,7 +31,7 @@ CALLED_BY_LIBRARIES = {
     "pysrc/headgate/cli/proxy_trace.py": {"collect_usage_pieces"},
     # Textual: events and keys by name.
     "pysrc/headgate/cli/trace_ui.py": {
-        "on_mount", "on_unmount", "on_key", "on_data_table_row_highlighted", "action_mode", "action_form", "action_copy",
+        "on_mount", "on_unmount", "on_data_table_row_highlighted", "action_mode", "action_form", "action_copy",
     },
     # PyYAML's dumper.
     "pysrc/headgate/document/write.py": {"ignore_aliases", "increase_indent"},

@@ -5,3 +5,6 @@
 # longest: characters of an id of a tool call that the provider takes as it is; 0: all ids stay as they are; -1: turns with
 # calls are not plain.
 cdef list plain_turn(dict message, Py_ssize_t longest)
+
+# The text of a text block or part without further members, None for anything else.
+cdef str text_of(object block)

@@ -8,6 +8,7 @@ from headgate.dialect.llm import content, custom_tools, efforts, fields, idents,
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
+from headgate_engine.llm.translate.turns import messages_turn
 
 DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
@@ -91,6 +92,10 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[Json]]:
     if not messages:
         raise Untranslatable("messages", "must not be empty")
     for position, message in enumerate(messages):
+        plain = messages_turn(message)
+        if plain is not None:
+            content.merge_turn(out, *plain)
+            continue
         at = f"messages[{position}]"
         role = fields.needed_text(message, "role", at)
         if role in ("system", "developer"):

@@ -13,6 +13,7 @@ from headgate.dialect.llm import content, fields, idents, ran_code
 from headgate.dialect.llm.contract import Json, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.messages_to_completions import blocks_of
+from headgate_engine.llm.translate.turns import converse_turn
 
 MAX_CACHE_POINTS = 4
 LONGEST_NAME = 64
@@ -105,10 +106,16 @@ class Turns:
 
     def add(self, message: Json, at: str) -> None:
         """Add a message of the user or the assistant. Raises Untranslatable for any other role."""
+        plain = converse_turn(message, self.names.known, self.used)
+        if plain is not None:
+            blocks, results = plain
+            self.results += results
+            content.merge_turn(self.messages, message["role"], blocks)
+            return
         role = fields.needed_text(message, "role", at)
         if role not in ("user", "assistant"):
             raise Untranslatable(f"{at}.role", "must be user or assistant")
-        blocks: list[Json] = []
+        blocks = []
         runs: ran_code.Runs | None = None
         given = blocks_of(message, at)
         for position, block in enumerate(given):
