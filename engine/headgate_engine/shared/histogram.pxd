@@ -1,4 +1,7 @@
 # Histograms in shared memory. The slot contains the bounds, so that any process can render it.
+#
+# Where the segment says so, a slot has exponential buckets as well, for what Prometheus calls native histograms: EIGHTHS
+# buckets for each power of two, from SMALLEST (seconds) or 1 (tokens) on, and in front of them one for what is smaller.
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -7,6 +10,9 @@ from headgate_engine.shared.segment cimport Segment, SlotRef
 
 cdef enum:
     BOUNDS_LIMIT = 32
+    EIGHTHS = 8
+    # Exponential buckets, with the one for values that count as zero: 37 powers of two.
+    NATIVE_BUCKETS = 297
 
 cdef struct HistogramSlot:
     int64_t n_bounds
@@ -15,7 +21,11 @@ cdef struct HistogramSlot:
     # time, which 1000 streams reach in four months.
     uint64_t total
     uint64_t total_high
-    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], and for RequestSeries int64_t bytes
+    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], for RequestSeries int64_t bytes, and where the segment
+    # has native histograms int64_t native[NATIVE_BUCKETS]
+
+# The exponential bucket of a value in 1/scale units: 0 for what counts as zero. The last one has all that is larger.
+cdef int native_bucket(int64_t value, int64_t scale) noexcept nogil
 
 cdef class BucketBounds:
     # Bounds in 1/scale units, one copy for all histograms of this process with these bounds. The search for the bucket
@@ -26,6 +36,7 @@ cdef class Histogram:
     cdef SlotRef held          # keeps the slot alive
     cdef HistogramSlot* slot
     cdef int64_t* counts
+    cdef int64_t* native       # NULL without exponential buckets
     cdef BucketBounds limits
     cdef int n_bounds
     # value: in 1/scale units (ns for durations in seconds). A negative one (the clock was set back) counts as 0.
@@ -43,6 +54,8 @@ cdef class Histogram:
             else:
                 low = middle + 1
         HG_ADD(&self.counts[low], 1)
+        if self.native != NULL:
+            HG_ADD(&self.native[native_bucket(value, self.slot.scale)], 1)
         if HG_ADD_UNSIGNED(&self.slot.total, <uint64_t>value) > <uint64_t>-1 - <uint64_t>value:
             HG_ADD_UNSIGNED(&self.slot.total_high, 1)
     cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1

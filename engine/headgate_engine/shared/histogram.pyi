@@ -5,6 +5,8 @@ from headgate_engine.shared.segment import Segment
 
 MAX_BOUNDS: int
 SECONDS: int
+NATIVE_SCHEMA: int
+NATIVE_ZERO: float
 
 class BucketBounds:
     """Bounds of a histogram. Only C code uses it."""
@@ -41,12 +43,25 @@ class RequestSeries(Histogram):
     def add(self, duration_ns: int, response_bytes: int) -> None:
         """Count a request. duration_ns: ns. response_bytes: bytes of its response."""
 
+class NativeBuckets(NamedTuple):
+    """Exponential buckets. zero_threshold: up to which value observations are in zero_count. counts: by the number of
+    the bucket, which reaches up to 2 ** (number / 8) in units of the bounds; without empty ones, in rising order.
+    """
+
+    zero_threshold: float
+    zero_count: int
+    counts: dict[int, int]
+
 class HistogramValue(NamedTuple):
-    """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds."""
+    """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds.
+
+    native: None in a segment without native histograms.
+    """
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     sum: float
+    native: NativeBuckets | None = ...
 
 class Sample(NamedTuple):
     """One series. kind: counter, gauge or histogram. value: int, HistogramValue, or Decimal for money."""

@@ -1,6 +1,6 @@
 """Histograms in shared memory, and the snapshot for the metrics page."""
 
-from libc.math cimport floor, isfinite
+from libc.math cimport floor, frexp, isfinite
 from libc.stdint cimport INT64_MAX, int64_t
 from libc.string cimport memset
 
@@ -19,8 +19,31 @@ MAX_BOUNDS = BOUNDS_LIMIT
 SECONDS = 1_000_000_000
 
 cdef enum:
-    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), and the byte count of RequestSeries
-    ROOM = 560
+    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), the byte count of RequestSeries, and exponential buckets
+    ROOM = 560 + 8 * NATIVE_BUCKETS
+
+# Prometheus names the number of buckets per power of two by its logarithm, and a bucket by the power of 2 ** (1 / 8) at
+# its upper end (https://prometheus.io/docs/specs/native_histograms/).
+NATIVE_SCHEMA = 3
+# Seconds up to which a duration counts as zero, just under a microsecond. One token is the smallest of tokens.
+NATIVE_ZERO = 2.0 ** -20
+cdef int FIRST_OF_SECONDS = -20 * EIGHTHS + 1
+cdef int FIRST_OF_UNITS = 0
+# Upper ends of the buckets of a power of two, as the mantissas of frexp(): 2 ** (n / 8 - 1).
+cdef double[EIGHTHS] MANTISSAS = [2.0 ** (n / 8.0 - 1.0) for n in range(EIGHTHS)]
+
+
+cdef int native_bucket(int64_t value, int64_t scale) noexcept nogil:
+    cdef int exponent, at
+    cdef double part
+    if value <= 0:
+        return 0
+    part = frexp(<double>value / <double>scale, &exponent)
+    at = 0
+    while at < EIGHTHS and part > MANTISSAS[at]:
+        at += 1
+    at += (exponent - 1) * EIGHTHS - (FIRST_OF_UNITS if scale == 1 else FIRST_OF_SECONDS) + 1
+    return min(max(at, 0), NATIVE_BUCKETS - 1)
 
 # The family of RequestSeries in the segment, and the metric families that a snapshot makes of it.
 REQUESTS = b"gw_requests"
@@ -79,9 +102,9 @@ cdef class Histogram:
 
     cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1:
         cdef char[ROOM] room
-        cdef Py_ssize_t size = _empty(room, bounds, scale)
-        cdef SlotRef held = segment.series(
-            key, kind, size + sizeof(int64_t) if kind == SLOT_REQUESTS else size, <const char*>room)
+        cdef Py_ssize_t size = _empty(room, bounds, scale) + (sizeof(int64_t) if kind == SLOT_REQUESTS else 0)
+        cdef Py_ssize_t whole = size + (NATIVE_BUCKETS * sizeof(int64_t) if segment.header.native else 0)
+        cdef SlotRef held = segment.series(key, kind, whole, <const char*>room)
         cdef HistogramSlot* slot = <HistogramSlot*>held.memory
         cdef double* values = <double*>(held.memory + sizeof(HistogramSlot))
         cdef int n = <int>len(bounds)
@@ -91,6 +114,7 @@ cdef class Histogram:
         self.limits = _limits(bounds, scale)
         self.n_bounds = n
         self.counts = <int64_t*>(values + n)
+        self.native = <int64_t*>(held.memory + size) if whole > size else NULL
         self.slot = slot
         self.held = held
         return 0
@@ -143,12 +167,26 @@ cdef Py_ssize_t _empty(char* room, tuple bounds, int64_t scale) except -1:
     return sizeof(HistogramSlot) + 8 * (2 * slot.n_bounds + 1)
 
 
+class NativeBuckets(NamedTuple):
+    """Exponential buckets. zero_threshold: up to which value observations are in zero_count. counts: by the number of
+    the bucket, which reaches up to 2 ** (number / 8) in units of the bounds; without empty ones, in rising order.
+    """
+
+    zero_threshold: float
+    zero_count: int
+    counts: dict
+
+
 class HistogramValue(NamedTuple):
-    """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds."""
+    """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds.
+
+    native: None in a segment without native histograms.
+    """
 
     bounds: tuple
     counts: tuple
     sum: float
+    native: object = None
 
 
 class Sample(NamedTuple):
@@ -181,14 +219,28 @@ def snapshot(Segment segment not None):
 
 def _requests(labels, bytes raw):
     """Return the samples of a RequestSeries."""
-    duration = _value(raw)
-    values = (sum(duration.counts), struct.unpack_from("=q", raw, len(raw) - 8)[0], duration)
+    duration = _value(raw, 8)
+    sent = struct.unpack_from("=q", raw, _counted(raw))[0]
+    values = (sum(duration.counts), sent, duration)
     for family, kind, value in zip(REQUEST_FAMILIES, ("counter", "counter", "histogram"), values):
         yield Sample(family, labels, kind, value)
 
 
-def _value(bytes raw):
+cdef Py_ssize_t _counted(bytes raw) except -1:
+    """Return the length of a slot up to its last count."""
+    return 32 + 8 * (2 * struct.unpack_from("=q", raw)[0] + 1)
+
+
+def _value(bytes raw, Py_ssize_t more=0):
+    """Return the value of a slot. more: bytes between the counts and the exponential buckets."""
     n, scale, low, high = struct.unpack_from("=qqQQ", raw)
     bounds = struct.unpack_from(f"={n}d", raw, 32)
     counts = struct.unpack_from(f"={n + 1}q", raw, 32 + 8 * n)
-    return HistogramValue(bounds, counts, ((high << 64) + low) / scale)
+    native = _native(raw, _counted(raw) + more, scale) if len(raw) > _counted(raw) + more else None
+    return HistogramValue(bounds, counts, ((high << 64) + low) / scale, native)
+
+
+def _native(bytes raw, Py_ssize_t start, scale):
+    zeros, *counts = struct.unpack_from(f"={NATIVE_BUCKETS}q", raw, start)
+    first = FIRST_OF_UNITS if scale == 1 else FIRST_OF_SECONDS
+    return NativeBuckets(NATIVE_ZERO, zeros, {first + at: count for at, count in enumerate(counts) if count})

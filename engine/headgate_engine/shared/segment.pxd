@@ -37,7 +37,7 @@ cdef enum:
 cdef struct SegmentHeader:
     uint64_t magic               # stored last by create()
     uint32_t version
-    uint32_t spare
+    uint32_t native              # histograms have exponential buckets beside those of their bounds
     uint64_t size                # bytes of the whole segment
     uint64_t lock                # shared.lock word
     uint64_t generation          # number of the configuration, for sweep()

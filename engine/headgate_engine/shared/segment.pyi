@@ -33,11 +33,13 @@ class Segment:
     def holder(self) -> int:
         """The number of this process among the holders of slots."""
     @staticmethod
-    def create(*, state_bytes: int = ..., series_bytes: int = ..., series_limit: int = ...) -> Segment:
+    def create(
+        *, state_bytes: int = ..., series_bytes: int = ..., series_limit: int = ..., native_histograms: bool = ...
+    ) -> Segment:
         """Return a new segment. Raises ValueError if an area is too small.
 
         Sizes in bytes are upper bounds: the file is sparse, and unused memory costs nothing. If the system cannot map
-        so much, the sizes are halved until it can.
+        so much, the sizes are halved until it can. native_histograms: histograms count in exponential buckets as well.
         """
     @staticmethod
     def attach(fd: int, holder: int = ...) -> Segment:

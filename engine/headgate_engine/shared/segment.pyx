@@ -39,7 +39,7 @@ cdef extern from *:
 
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
-    VERSION = 3
+    VERSION = 4
     # Smallest useful size of an area in bytes.
     LEAST_AREA = 65536
     # Bytes of SERIES that are reserved for the series named `other`.
@@ -119,11 +119,11 @@ cdef class Segment:
 
     @staticmethod
     def create(*, Py_ssize_t state_bytes=STATE_BYTES, Py_ssize_t series_bytes=SERIES_BYTES,
-               unsigned int series_limit=SERIES_LIMIT):
+               unsigned int series_limit=SERIES_LIMIT, bint native_histograms=False):
         """Return a new segment. Raises ValueError if an area is too small.
 
         Sizes in bytes are upper bounds: the file is sparse, and unused memory costs nothing. If the system cannot map
-        so much, the sizes are halved until it can.
+        so much, the sizes are halved until it can. native_histograms: histograms count in exponential buckets as well.
         """
         cdef Segment segment = Segment.__new__(Segment)
         if state_bytes < LEAST_AREA or series_bytes < LEAST_AREA + RESERVE_BYTES:
@@ -143,6 +143,7 @@ cdef class Segment:
         except BaseException:
             os.close(fd)
             raise
+        segment.header.native = native_histograms
         segment._lay_out(aligned(state_bytes), series_limit)
         return segment
 

@@ -1,5 +1,5 @@
 """Metrics as length-delimited io.prometheus.client.MetricFamily messages
-(https://github.com/prometheus/client_model), and the content negotiation for them.
+(https://github.com/prometheus/client_model), which alone have a place for native histograms.
 """
 
 from __future__ import annotations
@@ -8,46 +8,25 @@ from collections.abc import Iterable
 from typing import Final
 
 from headgate.admin.meters import labels_of
-from headgate.dialect.protobuf_wire import double, message, number, varint
+from headgate.dialect.protobuf_wire import double, message, number, packed, signed, varint, zigzag
 from headgate.telemetry.families import FAMILIES
 from headgate.telemetry.metrics import removed
-from headgate_engine.shared.histogram import HistogramValue, Sample
+from headgate_engine.shared.histogram import NATIVE_SCHEMA, HistogramValue, NativeBuckets, Sample
 
 CONTENT_TYPE: Final = (
     "application/vnd.google.protobuf;proto=io.prometheus.client.MetricSet;encoding=delimited;version=1.0.0"
 )
-KINDS: Final = ("application/vnd.google.protobuf", "application/protobuf", "application/x-protobuf")
-TEXT_KINDS: Final = ("text/plain", "text/*", "*/*")
 # The value of MetricType, and the number of the field in Metric for that type.
 TYPES: Final = {"counter": (0, 3), "gauge": (1, 2), "histogram": (4, 7)}
+# Empty buckets between two others that are written down rather than beginning another span.
+LONGEST_GAP: Final = 2
 
 
-def prefers_protobuf(accept: str) -> bool:
-    """Return True if an Accept header (RFC 9110 section 12.5.1) prefers protobuf to text by its q values."""
-    best = {True: 0.0, False: 0.0}
-    for entry in accept.split(","):
-        kind, *parameters = (part.strip().lower() for part in entry.split(";"))
-        if kind not in KINDS and kind not in TEXT_KINDS:
-            continue
-        quality = 1.0
-        for parameter in parameters:
-            name, _, value = parameter.partition("=")
-            if name.strip() == "q":
-                quality = _quality(value.strip())
-        best[kind in KINDS] = max(best[kind in KINDS], quality)
-    return best[True] > best[False]
+def encode(samples: Iterable[Sample], remove: Iterable[str] = (), classic: bool = True) -> bytes:
+    """Return the metric families in the order of the table, each with its length as prefix.
 
-
-def _quality(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        return 0.0
-    return found if 0.0 <= found <= 1.0 else 0.0
-
-
-def encode(samples: Iterable[Sample], remove: Iterable[str] = ()) -> bytes:
-    """Return the metric families in the order of the table, each with its length as prefix."""
+    classic: histograms have the buckets of the families' bounds, as those without native ones always have.
+    """
     remove = tuple(remove)
     by_family: dict[str, list[Sample]] = {}
     for sample in samples:
@@ -60,7 +39,7 @@ def encode(samples: Iterable[Sample], remove: Iterable[str] = ()) -> bytes:
         kind, field = TYPES[family.kind]
         body = message(1, family.name.encode()) + message(2, family.help.encode()) + number(3, kind)
         for sample in sorted(found, key=lambda item: item.labels):
-            body += message(4, _labels(sample.labels) + message(field, _value(sample)))
+            body += message(4, _labels(sample.labels) + message(field, _value(sample, classic)))
         out += varint(len(body)) + body
     return bytes(out)
 
@@ -71,12 +50,37 @@ def _labels(text: str) -> bytes:
     )
 
 
-def _value(sample: Sample) -> bytes:
+def _value(sample: Sample, classic: bool) -> bytes:
     value = sample.value
     if not isinstance(value, HistogramValue):
         return double(1, float(value))
     total, buckets = 0, b""
-    for bound, count in zip(value.bounds, value.counts, strict=False):
+    for bound, count in zip(value.bounds, value.counts, strict=False) if classic or value.native is None else ():
         total += count
         buckets += message(3, number(1, total) + double(2, bound))
-    return number(1, sum(value.counts)) + double(2, value.sum) + buckets
+    native = _native(value.native) if value.native is not None else b""
+    return number(1, sum(value.counts)) + double(2, value.sum) + buckets + native
+
+
+def _native(buckets: NativeBuckets) -> bytes:
+    """Return the members of a native histogram: runs of buckets, and each count as its difference to the one before."""
+    spans: list[list[int]] = []
+    deltas: list[int] = []
+    end = before = 0
+    for at, count in buckets.counts.items():
+        if not spans or at - end > LONGEST_GAP:
+            spans.append([at - end, 0])
+            end = at
+        while end < at:
+            deltas.append(-before)
+            before, end = 0, end + 1
+            spans[-1][1] += 1
+        deltas.append(count - before)
+        before, end = count, end + 1
+        spans[-1][1] += 1
+    # A histogram without observations is known for a native one by a span of no buckets.
+    told = b"".join(message(12, signed(1, gap) + number(2, length)) for gap, length in spans or [[0, 0]])
+    return (
+        signed(5, NATIVE_SCHEMA) + double(6, buckets.zero_threshold) + number(7, buckets.zero_count) + told
+        + packed(13, map(zigzag, deltas))
+    )  # fmt: skip

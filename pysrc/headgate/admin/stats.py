@@ -6,9 +6,10 @@ import os
 
 from headgate import __version__
 from headgate.admin import memory, metrics_protobuf
+from headgate.admin.metrics_accept import Page, wanted
 from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
-from headgate.telemetry.metrics import CONTENT_TYPE, label_text, render
+from headgate.telemetry.metrics import CONTENT_TYPE, OPENMETRICS_TYPE, PageForm, label_text, render
 from headgate_engine.shared.histogram import Sample, snapshot
 from headgate_engine.shared.segment import Segment
 
@@ -19,10 +20,12 @@ def stats_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     async def metrics(request: AdminRequest) -> AdminResponse:
         samples = snapshot(running.process.segment) + process_samples(running)
         remove = running.gateway.process.metrics_remove
-        if metrics_protobuf.prefers_protobuf(request.headers.get("accept", "")):
-            return AdminResponse(200, metrics_protobuf.encode(samples, remove), metrics_protobuf.CONTENT_TYPE)
-        page = render(samples, remove)
-        return AdminResponse(200, page.encode(), CONTENT_TYPE)
+        classic = running.gateway.process.histograms != "native"
+        page = wanted(request.headers.get("accept", ""))
+        if page is Page.PROTOBUF:
+            return AdminResponse(200, metrics_protobuf.encode(samples, remove, classic), metrics_protobuf.CONTENT_TYPE)
+        text = render(samples, remove, PageForm(page is Page.OPENMETRICS, classic))
+        return AdminResponse(200, text.encode(), OPENMETRICS_TYPE if page is Page.OPENMETRICS else CONTENT_TYPE)
 
     return (AdminRoute("GET", "/metrics", metrics), AdminRoute("GET", "/stats/prometheus", metrics))
 

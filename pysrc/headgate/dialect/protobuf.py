@@ -22,6 +22,8 @@ SCALARS: Final = {
     "uint32": FieldDescriptorProto.TYPE_UINT32,
     "int64": FieldDescriptorProto.TYPE_INT64,
     "uint64": FieldDescriptorProto.TYPE_UINT64,
+    "sint32": FieldDescriptorProto.TYPE_SINT32,
+    "sint64": FieldDescriptorProto.TYPE_SINT64,
     "fixed64": FieldDescriptorProto.TYPE_FIXED64,
     "double": FieldDescriptorProto.TYPE_DOUBLE,
 }

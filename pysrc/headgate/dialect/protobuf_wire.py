@@ -25,6 +25,16 @@ def number(tag: int, value: int) -> bytes:
     return varint(tag << 3) + varint(value) if value else b""
 
 
+def signed(tag: int, value: int) -> bytes:
+    """Return a field of type sint32 or sint64 (ZigZag). Zero is encoded as well."""
+    return varint(tag << 3) + varint(zigzag(value))
+
+
+def zigzag(value: int) -> int:
+    """Return an integer of 64 bits as the unsigned one that stands for it in sint32 and sint64."""
+    return value << 1 ^ value >> 63
+
+
 def double(tag: int, value: float) -> bytes:
     """Return a field of type double. Zero is encoded as well, so that a message is never empty."""
     return varint(tag << 3 | 1) + struct.pack("<d", value)

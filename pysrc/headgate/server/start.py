@@ -16,8 +16,9 @@ from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
+from headgate.server.config_warnings import warn
 from headgate.server.parent_death import die_with_parent
-from headgate.server.supervisor import Supervisor, start_levels, warn
+from headgate.server.supervisor import Supervisor, start_levels
 from headgate.server.template import import_all
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.worker import Life, begin
@@ -52,7 +53,7 @@ def serve(source: Source) -> int | Life:
         why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
         print(f"headgate: cannot start: {why}", file=sys.stderr)
         return 1
-    segment = Segment.create()
+    segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
     workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
     template = TemplateHandle(segment, folder, wake_descriptors(workers))
     template.modules = needed_modules(loaded.gateway)

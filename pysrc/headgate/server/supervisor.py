@@ -22,6 +22,7 @@ from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap, reports
+from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.ready_descriptor import tell_ready
 from headgate.server.request_log import RequestLog
@@ -284,9 +285,9 @@ class Supervisor:
                 for line in str(error).splitlines():
                     logger.error("Failed to reload config", extra={"error": line, "generation": self.generation})
                 return
+            warn(loaded, self._loaded)
             self._loaded = loaded
             self._watched = loaded.watched_files
-            warn(loaded)
             logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
 
     async def _watch(self, before: Fingerprint) -> None:
@@ -491,9 +492,3 @@ def session_key(gateway: Gateway) -> bytes:
     if configured is None:
         return secrets.token_bytes(SESSION_KEY_BYTES)
     return bytes.fromhex(configured.secret.reveal().strip())
-
-
-def warn(loaded: Loaded) -> None:
-    """Log the warnings of the loader."""
-    for warning in loaded.warnings:
-        logger.warning("configuration", extra={"warning": warning})

@@ -1,16 +1,20 @@
-"""Exposition of the shared counters in the Prometheus text format 0.0.4.
+"""Exposition of the shared counters as text: in the Prometheus format 0.0.4, and as OpenMetrics 1.0.
 
-Source: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format.
+Sources: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format,
+https://prometheus.io/docs/specs/om/open_metrics_spec/. They differ in the names of counters' families, in how bounds
+are written, and in the end of the page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from headgate.telemetry.families import FAMILIES, Family
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 CONTENT_TYPE = "text/plain;charset=utf-8"
+OPENMETRICS_TYPE = "application/openmetrics-text;version=1.0.0;charset=utf-8"
 
 
 def label_text(labels: dict[str, str]) -> str:
@@ -34,7 +38,18 @@ def removed(name: str, remove: Iterable[str]) -> bool:
     return any(entry.removeprefix("gw_").removesuffix("_total") in (short, bare) for entry in remove)
 
 
-def render(samples: Iterable[Sample], remove: Iterable[str] = ()) -> str:
+class PageForm(NamedTuple):
+    """How a page is written. open: as OpenMetrics. classic: with the buckets of the families' bounds, which histograms
+    without native ones always have."""
+
+    open: bool = False
+    classic: bool = True
+
+
+TEXT: Final = PageForm()
+
+
+def render(samples: Iterable[Sample], remove: Iterable[str] = (), form: PageForm = TEXT) -> str:
     """Return the text of all metrics: families in table order with HELP and TYPE, series sorted by labels."""
     remove = tuple(remove)
     by_family: dict[str, list[Sample]] = {}
@@ -44,15 +59,18 @@ def render(samples: Iterable[Sample], remove: Iterable[str] = ()) -> str:
     for family in FAMILIES:
         found = by_family.get(family.name)
         if found and not removed(family.name, remove):
-            lines += _family_lines(family, found)
+            lines += _family_lines(family, found, form)
+    if form.open:
+        lines.append("# EOF")
     return "\n".join(lines) + "\n"
 
 
-def _family_lines(family: Family, samples: list[Sample]) -> list[str]:
-    lines = [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+def _family_lines(family: Family, samples: list[Sample], form: PageForm) -> list[str]:
+    name = family.name.removesuffix("_total") if form.open else family.name
+    lines = [f"# HELP {name} {family.help}", f"# TYPE {name} {family.kind}"]
     for sample in sorted(samples, key=lambda item: item.labels):
         if isinstance(sample.value, HistogramValue):
-            lines += _histogram_lines(family.name, sample.labels, sample.value)
+            lines += _histogram_lines(family.name, sample.labels, sample.value, form)
         else:
             lines.append(f"{family.name}{_braces(sample.labels)} {_number(sample.value)}")
     return lines
@@ -78,14 +96,18 @@ def _braces(labels: str) -> str:
     return f"{{{labels}}}" if labels else ""
 
 
-def _histogram_lines(name: str, labels: str, value: HistogramValue) -> list[str]:
+def _histogram_lines(name: str, labels: str, value: HistogramValue, form: PageForm) -> list[str]:
     separator = "," if labels else ""
     lines = []
-    total = 0
-    for bound, count in zip((*value.bounds, "+Inf"), value.counts, strict=True):
-        total += count
-        text = bound if isinstance(bound, str) else _digits(bound)
-        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {total}')
+    total = sum(value.counts)
+    reached = 0
+    for bound, count in zip(value.bounds, value.counts, strict=False) if form.classic or value.native is None else ():
+        reached += count
+        text = _digits(bound)
+        if form.open and "." not in text:
+            text += ".0"
+        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {reached}')
+    lines.append(f'{name}_bucket{{{labels}{separator}le="+Inf"}} {total}')
     lines.append(f"{name}_sum{_braces(labels)} {_digits(value.sum)}")
     lines.append(f"{name}_count{_braces(labels)} {total}")
     return lines

@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 from bisect import bisect_left
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,16 @@ from hypothesis import strategies as st
 
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.shared.counters import Counter, Gauge
-from headgate_engine.shared.histogram import MAX_BOUNDS, Histogram, HistogramValue, RequestSeries, Sample, snapshot
+from headgate_engine.shared.histogram import (
+    MAX_BOUNDS,
+    NATIVE_SCHEMA,
+    NATIVE_ZERO,
+    Histogram,
+    HistogramValue,
+    RequestSeries,
+    Sample,
+    snapshot,
+)
 from headgate_engine.shared.segment import Segment
 
 SECONDS = (0.005, 0.1, 2.5)
@@ -159,3 +169,64 @@ def test_a_snapshot_is_sorted_and_leaves_buckets_out(segment: Segment) -> None:
         Sample("a", 'x="2"', "counter", 1),
         Sample("b", "", "gauge", 2),
     ]
+
+
+@pytest.fixture
+def native() -> Segment:
+    return Segment.create(native_histograms=True)
+
+
+@pytest.mark.parametrize(("value", "number"), [
+    (1.0, 0), (1.0000001, 1), (2.0, 8), (2.0000001, 9), (1.5, 5), (0.5, -8), (0.001, -79), (0.000001, -159), (100_000.0, 133), (1e9, 136),
+])  # fmt: skip
+def test_durations_fall_into_exponential_buckets(native: Segment, value: float, number: int) -> None:
+    Histogram(native, b"h\0", SECONDS).observe(value)
+    buckets = value_of(native).native
+    assert buckets is not None
+    assert (buckets.zero_count, buckets.counts) == (0, {number: 1})
+
+
+def test_what_is_below_the_threshold_counts_as_zero(native: Segment) -> None:
+    histogram = Histogram(native, b"h\0", SECONDS)
+    for value in (0, -1, 1e-9, 9.5e-7):
+        histogram.observe(value)
+    assert value_of(native).native == (NATIVE_ZERO, 4, {})
+
+
+@settings(max_examples=300)
+@given(values=st.lists(st.integers(1, 10**15), max_size=20), scale=st.sampled_from([1, 1_000_000_000]))
+def test_each_value_lies_within_its_exponential_bucket(values: list[int], scale: int) -> None:
+    segment = Segment.create(native_histograms=True)
+    for value in values:
+        one = Histogram(segment, b"h\0%d" % value, (1,), scale)
+        one.observe(value / scale)
+        buckets = {sample.labels: sample.value for sample in snapshot(segment)}[str(value)].native  # type: ignore[union-attr]
+        exact = Fraction(value, scale)
+        if buckets.zero_count:
+            assert exact <= Fraction(NATIVE_ZERO)
+            continue
+        [(number, count)] = buckets.counts.items()
+        assert count == values.count(value) or count <= values.count(value)
+        width = 2**NATIVE_SCHEMA
+        # 2 ** ((number - 1) / 8) < exact <= 2 ** (number / 8), without roots; the last bucket has all above.
+        assert exact**width > Fraction(2) ** (number - 1) * Fraction(10**9 - 1, 10**9)
+        assert exact**width <= Fraction(2) ** number * Fraction(10**9 + 1, 10**9) or number in (136, 295)
+
+
+def test_requests_have_exponential_buckets_beside_their_bytes(native: Segment) -> None:
+    series = RequestSeries(native, 'a="1"', SECONDS)
+    series.add(1_000_000_000, 500)
+    series.add(2_000_000_000, 7)
+    total, sent, duration = sorted(snapshot(native), key=lambda sample: sample.family != "gw_requests_total")[0], *(
+        next(sample for sample in snapshot(native) if sample.family == name)
+        for name in ("gw_response_bytes_total", "gw_request_duration_seconds")
+    )
+    assert (total.value, sent.value) == (2, 507)
+    assert isinstance(duration.value, HistogramValue)
+    assert duration.value.native == (NATIVE_ZERO, 0, {0: 1, 8: 1})
+    assert duration.value.counts == (0, 0, 2, 0)
+
+
+def test_a_segment_without_native_histograms_shows_none(segment: Segment) -> None:
+    Histogram(segment, b"h\0", SECONDS).observe(1)
+    assert value_of(segment).native is None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.headgate.admin.metrics_protobuf_rig import families
 
-from headgate.admin.metrics_protobuf import CONTENT_TYPE, encode, prefers_protobuf
-from headgate_engine.shared.histogram import HistogramValue, Sample
+from headgate.admin.metrics_protobuf import encode
+from headgate_engine.shared.histogram import NATIVE_SCHEMA, HistogramValue, NativeBuckets, Sample
 
 COUNTER, GAUGE, HISTOGRAM = 0, 1, 4
 
@@ -41,24 +41,33 @@ def test_removed_families_are_left_out() -> None:
     assert encode([Sample("gw_workers", "", "gauge", 3)], ["workers"]) == b""
 
 
-@pytest.mark.parametrize(
-    ("accept", "wanted"),
-    [
-        ("", False),
-        ("*/*", False),
-        ("text/plain", False),
-        ("application/json", False),
-        (CONTENT_TYPE, True),
-        ("application/protobuf", True),
-        ("Application/X-Protobuf", True),
-        ("application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,"
-         "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2", True),
-        ("application/openmetrics-text;q=0.9,application/protobuf;q=0.2,text/plain;q=0.5", False),
-        ("application/protobuf;q=0.5,*/*;q=0.5", False),
-        ("application/protobuf;q=0", False),
-        ("application/protobuf;q=nan", False),
-        ("application/protobuf;q=often", False),
-    ],
-)
-def test_who_wants_protobuf(accept: str, wanted: bool) -> None:
-    assert prefers_protobuf(accept) is wanted
+def native(counts: dict[int, int], zeros: int = 0) -> HistogramValue:
+    total = sum(counts.values()) + zeros
+    return HistogramValue((0.1,), (total, 0), 1.5, NativeBuckets(2.0**-20, zeros, counts))
+
+
+@pytest.mark.parametrize("counts", [
+    {}, {0: 3}, {-159: 1}, {-3: 2, -2: 5, 0: 1, 3: 4, 4: 4}, {-3: 2, 1: 7, 90: 1, 91: 1, 137: 1000000},
+])  # fmt: skip
+@pytest.mark.parametrize("classic", [True, False])
+def test_native_histograms_are_read_back(counts: dict[int, int], classic: bool) -> None:
+    samples = [Sample("gw_request_duration_seconds", "", "histogram", native(counts, 2))]
+    histogram = families(encode(samples, classic=classic))[0].metric[0].histogram
+    assert (histogram.schema, histogram.zero_threshold, histogram.zero_count) == (NATIVE_SCHEMA, 2.0**-20, 2)
+    assert histogram.sample_count == sum(counts.values()) + 2
+    assert len(histogram.bucket) == classic
+    found, at, count, deltas = {}, 0, 0, iter(histogram.positive_delta)
+    for span in histogram.positive_span:
+        at += span.offset
+        for _ in range(span.length):
+            count += next(deltas)
+            found[at] = count
+            at += 1
+    assert next(deltas, None) is None
+    assert {number: count for number, count in found.items() if count} == counts
+    assert len(histogram.positive_span) >= 1, "known for a native one, also without observations"
+
+
+def test_histograms_without_native_buckets_always_have_the_others() -> None:
+    samples = [Sample("gw_request_duration_seconds", "", "histogram", HistogramValue((0.1, 1.0), (2, 1, 1), 3.5))]
+    assert len(families(encode(samples, classic=False))[0].metric[0].histogram.bucket) == 2

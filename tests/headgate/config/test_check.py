@@ -103,7 +103,7 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("config: {histograms: native}", "config.histograms = native"),
+        ("config: {storage: {mode: hybrid}}", "config.storage.mode = hybrid"),
         ("routes: [{policies: {extProc: {host: 'a:1'}}}]", "routes[0].policies.extProc"),
         ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
     ],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from headgate.telemetry.families import FAMILIES
-from headgate.telemetry.metrics import label_text, removed, render
-from headgate_engine.shared.histogram import HistogramValue, Sample
+from headgate.telemetry.metrics import PageForm, label_text, removed, render
+from headgate_engine.shared.histogram import HistogramValue, NativeBuckets, Sample
 
 
 def test_families_have_one_row_each_and_legal_names() -> None:
@@ -47,3 +48,29 @@ def test_bounds_and_sums_have_all_their_digits() -> None:
     page = render([Sample("gw_request_processing_seconds", "", "histogram", value)])
     assert [line.split('"')[1] for line in page.splitlines() if "_bucket" in line] == ["0.00005", "1", "67108864", "+Inf"]
     assert "gw_request_processing_seconds_sum 123456789.125\n" in page
+
+
+def test_openmetrics_is_read_by_the_reference_parser() -> None:
+    value = HistogramValue((0.00005, 1.0, 67108864.0), (1, 2, 0, 1), 123456789.125)
+    page = render([
+        Sample("gw_requests_total", 'a="x\\"y"', "counter", 5),
+        Sample("gw_workers", "", "gauge", 2),
+        Sample("gw_request_processing_seconds", 'b="1"', "histogram", value),
+    ], form=PageForm(open=True))  # fmt: skip
+    assert page.endswith("# EOF\n")
+    found = {family.name: family for family in text_string_to_metric_families(page)}
+    assert {name: family.type for name, family in found.items()} == {
+        "gw_requests": "counter", "gw_workers": "gauge", "gw_request_processing_seconds": "histogram",
+    }  # fmt: skip
+    [requests] = found["gw_requests"].samples
+    assert (requests.name, requests.labels, requests.value) == ("gw_requests_total", {"a": 'x"y'}, 5)
+    assert [(one.labels["le"], one.value) for one in found["gw_request_processing_seconds"].samples if "le" in one.labels] == [
+        ("0.00005", 1), ("1.0", 3), ("67108864.0", 3), ("+Inf", 4),
+    ]  # fmt: skip
+
+
+def test_native_histograms_alone_have_one_bucket_in_text() -> None:
+    value = HistogramValue((0.1, 1.0), (2, 1, 1), 3.5, NativeBuckets(2.0**-20, 0, {0: 4}))
+    page = render([Sample("gw_request_duration_seconds", "", "histogram", value)], form=PageForm(classic=False))
+    assert [line for line in page.splitlines() if "_bucket" in line] == ['gw_request_duration_seconds_bucket{le="+Inf"} 4']
+    assert "gw_request_duration_seconds_count 4\n" in page

@@ -11,6 +11,6 @@ def converse_turn(
 ) -> tuple[list[dict[str, Any]], int] | None:
     """Return the blocks of Converse for a turn of Messages and the number of tool results, None if it is not plain.
 
-    names: the provider's names of tools by the client's; a call of any other tool is not plain. used: gets the provider's
-    names of called tools, in order.
+    names: the provider's names of tools by the client's; a call of any other tool is not plain. used: gets the
+    provider's names of called tools, in order.
     """

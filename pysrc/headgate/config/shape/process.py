@@ -221,7 +221,7 @@ PROCESS: Final = Object(
         "standardAttributes": later(
             maybe(Object("StandardAttributes", {"user": maybe(CEL), "group": maybe(CEL)})), {}
         ),
-        "histograms": optional(WordChoice("Histograms", ("classic", "native", "both"), ("native", "both"))),
+        "histograms": optional(WordChoice("Histograms", ("classic", "native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
         "mcp": maybe(MCP),
         "adminAllowedOrigins": optional(ListOf(ORIGIN, most=64)),
