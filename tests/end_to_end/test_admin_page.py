@@ -81,7 +81,7 @@ def test_traffic_shows_errors_and_latencies_of_routes_and_backends(page: Page, r
     page.wait_text("All requests")
     page.click("p95", "th button")
     assert page.js("document.querySelector('th[aria-sort]').textContent") == "p95"
-    assert page.js("document.querySelectorAll('.chart rect.column').length") == 15
+    assert page.js("document.querySelectorAll('.chart rect.column').length") == 19
     page.click("default/catalogue")
     busy(page, running)
     keep(page, "traffic")

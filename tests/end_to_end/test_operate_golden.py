@@ -159,7 +159,7 @@ def golden(name: str, text: str) -> None:
 
 # Members of JSON and YAML whose values differ from run to run and from machine to machine.
 CHANGING = (
-    "requests|requestLatency|latencyMs|pendingRequests|totalRequests|connections|idle|accepted|open|pid|cpu_seconds|digest"
+    "requests|in_flight|requestLatency|latencyMs|pendingRequests|totalRequests|connections|idle|accepted|open|pid|cpu_seconds|digest"
     "|version|git_revision|rust_version|build_profile|build_target"
 )
 

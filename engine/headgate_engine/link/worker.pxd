@@ -40,7 +40,8 @@ cdef class Worker:
     cdef public object records       # where records of requests go (log.records.RecordSink); None: nobody asked for them
     cdef object date_handle
     cdef public object spawn        # spawn(name, coroutine) -> task
-    cdef public int64_t accepted, refused, requests
+    cdef public int64_t accepted, refused
+    cdef public int64_t requests, ended          # requests that have begun, and of those the ones that are over
     cdef RequestMeters meters
     cdef public object watchers     # who wants to trace a request (link.traced); None: nobody
     # True for bytes in the scratch buffer: they stay until control returns to the loop, so a write may borrow them.

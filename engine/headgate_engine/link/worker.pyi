@@ -34,6 +34,7 @@ class Worker:
     accepted: int
     refused: int
     requests: int
+    ended: int
     watchers: Watchers | None
     spawn: Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
     def __init__(

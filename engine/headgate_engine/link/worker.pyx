@@ -188,6 +188,7 @@ cdef class Worker:
             "accepted": self.accepted,
             "refused": self.refused,
             "requests": self.requests,
+            "in_flight": self.requests - self.ended,
         }
 
     # -- hot helpers -------------------------------------------------------------------------------------------------

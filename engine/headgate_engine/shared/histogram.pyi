@@ -64,12 +64,12 @@ class HistogramValue(NamedTuple):
     native: NativeBuckets | None = ...
 
 class Sample(NamedTuple):
-    """One series. kind: counter, gauge or histogram. value: int, HistogramValue, or Decimal for money."""
+    """One series. kind: counter, gauge or histogram. value: a number, HistogramValue, or Decimal for money."""
 
     family: str
     labels: str
     kind: str
-    value: int | HistogramValue
+    value: int | float | HistogramValue
 
 def snapshot(segment: Segment) -> list[Sample]:
     """Return every counter, gauge and histogram of the segment, sorted by family and labels."""

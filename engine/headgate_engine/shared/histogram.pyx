@@ -190,7 +190,7 @@ class HistogramValue(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One series. kind: counter, gauge or histogram. value: int, HistogramValue, or Decimal for money."""
+    """One series. kind: counter, gauge or histogram. value: a number, HistogramValue, or Decimal for money."""
 
     family: str
     labels: str

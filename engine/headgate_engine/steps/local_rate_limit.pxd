@@ -3,15 +3,19 @@
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.bucket cimport TakeResult
 from headgate_engine.plan.step cimport Step
+from headgate_engine.shared.counters cimport Counter
 
 from libc.stdint cimport int64_t
 
 cdef class LocalRateLimitStep(Step):
     cdef tuple buckets
+    # Decisions of all limits of this kind in the process; None: nobody counts them.
+    cdef Counter passed, limited
     cdef Reply refusal
     # The last limit in a response, and its text: it seldom changes.
     cdef int64_t sent_limit
     cdef bytes sent_text
+    cdef int count(self, bint refused) noexcept
     cdef int set_headers(self, RequestContext ctx, TakeResult* result) except -1
 
 cdef class TokenLimitStep(LocalRateLimitStep):

@@ -7,6 +7,7 @@ from headgate_engine.limit.bucket cimport TakeResult, TokenBucket
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.estimate cimport prompt_tokens
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
+from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.segment cimport Segment
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -30,12 +31,24 @@ cdef bytes digits(int64_t value):
             return PyBytes_FromStringAndSize(text + at, 20 - at)
 
 
+cdef tuple decisions(Segment segment, bytes kind):
+    """Return the counters of requests that limits of a kind let pass, and refused."""
+    return (Counter(segment, b'gw_limit_decisions_total\0limit="%s",decision="passed"' % kind),
+            Counter(segment, b'gw_limit_decisions_total\0limit="%s",decision="limited"' % kind))
+
+
 cdef class LocalRateLimitStep(Step):
     def __init__(self, Segment segment not None, limits, Reply refusal not None):
         """limits: (key, max_tokens, tokens_per_fill, fill_interval_ns) per entry, in order."""
         self.name = "localRateLimit"
         self.buckets = tuple(TokenBucket(segment, *limit) for limit in limits)
         self.refusal = refusal
+        self.passed, self.limited = decisions(segment, b"requests")
+
+    cdef int count(self, bint refused) noexcept:
+        if self.passed is not None:
+            (self.limited if refused else self.passed).bump(1)
+        return 0
 
     cdef int run(self, RequestContext ctx) except -1:
         cdef TakeResult result, tightest
@@ -53,6 +66,7 @@ cdef class LocalRateLimitStep(Step):
                 refused = True
                 break
         self.set_headers(ctx, &tightest)
+        self.count(refused)
         if refused:
             ctx.reply = self.refusal
             return RESPOND
@@ -74,6 +88,10 @@ cdef class TokenLimitStep(LocalRateLimitStep):
     crosses the limit succeeds.
     """
 
+    def __init__(self, Segment segment not None, limits, Reply refusal not None):
+        LocalRateLimitStep.__init__(self, segment, limits, refusal)
+        self.passed, self.limited = decisions(segment, b"tokens")
+
     cdef int run(self, RequestContext ctx) except -1:
         cdef TakeResult result, tightest
         cdef TokenBucket bucket
@@ -87,8 +105,10 @@ cdef class TokenLimitStep(LocalRateLimitStep):
             # Requests that count a prompt's tokens are free.
             if not result.allowed and not counts_tokens(ctx.head):
                 self.set_headers(ctx, &result)
+                self.count(True)
                 ctx.reply = self.refusal
                 return RESPOND
+        self.count(False)
         # A limit on requests that has been told already stands.
         if not first and not limit_sent_already(ctx):
             self.set_headers(ctx, &tightest)

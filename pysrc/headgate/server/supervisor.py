@@ -25,6 +25,7 @@ from headgate.server import heap, reports
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.ready_descriptor import tell_ready
+from headgate.server.reload_meter import ReloadMeter
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
@@ -92,7 +93,7 @@ class Supervisor:
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
-        self._synchronized = Gauge(segment, series_key("gw_config_synchronized", {}))
+        self._reloads = ReloadMeter(segment)
         self._generation_gauge = Gauge(segment, series_key("gw_config_generation", {}))
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._stopped: asyncio.Event = asyncio.Event()
@@ -201,7 +202,7 @@ class Supervisor:
             worker.stale = worker not in workers
         self.segment.sweep()
         self._generation_gauge.set(generation)
-        self._synchronized.set(1)
+        self._reloads.in_force()
         self._close_sockets(self._sockets.keys() - {bind.key for bind in gateway.binds})
 
     @staticmethod
@@ -266,12 +267,13 @@ class Supervisor:
         async with self._reload_lock:
             if self._stopping:
                 return
+            self._reloads.begin()
             try:
                 loaded = await asyncio.to_thread(self._reader.load)
                 if loaded.gateway.digest == self.gateway.digest:
                     self._loaded = loaded
                     self._watched = loaded.watched_files
-                    self._synchronized.set(1)
+                    self._reloads.unchanged()
                     return
                 if loaded.blank and self.gateway.binds:
                     raise ReloadFailed(BLANK)
@@ -279,7 +281,7 @@ class Supervisor:
             except (ConfigErrors, ReloadFailed, OSError) as error:
                 if isinstance(error, WorkerLost) and not last:
                     raise
-                self._synchronized.set(0)
+                self._reloads.failed()
                 if isinstance(error, LoadErrors):
                     self._watched = error.watched_files or self._watched
                 for line in str(error).splitlines():
@@ -297,7 +299,7 @@ class Supervisor:
             try:
                 await self.reload()
             except Exception:  # task boundary: the next change gets its chance
-                self._synchronized.set(0)
+                self._reloads.failed()
                 logger.exception("Failed to reload config", extra={"generation": self.generation})
 
     # -- workers -------------------------------------------------------------------------------------------------------
