@@ -9,6 +9,7 @@ Signatures in tests are Base64 of a text that begins with the vendor's name, so 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -116,6 +117,25 @@ def _block_faults(block: Json, role: str, ran: set[str]) -> list[str]:
     return []
 
 
+def schema_faults(schema: Any, at: str = "output_config.format.schema") -> list[str]:
+    """Return what Anthropic refuses in the schema of an answer."""
+    if isinstance(schema, list):
+        return [fault for one in schema for fault in schema_faults(one, at)]
+    if not isinstance(schema, dict):
+        return []
+    found = []
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        found.append(f"{at}: For 'object' type, 'additionalProperties' must be explicitly set to false")
+    number, text = ("minimum", "maximum", "multipleOf"), ("minLength", "maxLength", "format")
+    limits = {"integer": number, "number": number, "string": text, "array": ("maxItems", "uniqueItems")}
+    for name in limits.get(str(schema.get("type")), ()):
+        if name in schema and (name != "format" or schema[name] not in ("date", "date-time", "uri", "email")):
+            found.append(f"{at}: For '{schema['type']}' type, property '{name}' is not supported")
+    for name in ("properties", "$defs"):
+        found += schema_faults(list(schema.get(name, {}).values()), f"{at}.{name}")
+    return found + [fault for name in ("items", "anyOf", "allOf") for fault in schema_faults(schema.get(name), f"{at}.{name}")]
+
+
 def messages_faults(body: Json, model: str) -> list[str]:
     """Return what Anthropic refuses."""
     sampling = {name: body[name] for name in ("temperature", "top_p", "top_k") if name in body}
@@ -125,6 +145,7 @@ def messages_faults(body: Json, model: str) -> list[str]:
     return [
         *thinking_faults(thinking, body["max_tokens"], sampling, body["model"], forced),
         *turn_faults(turns, thinking.get("type") == "enabled"),
+        *schema_faults((body.get("output_config", {}).get("format") or {}).get("schema")),
     ]
 
 
@@ -134,7 +155,8 @@ def converse_faults(body: Json, model: str) -> list[str]:
     sampling = {name: inference[name] for name in ("temperature", "topP") if name in inference}
     forced = not {"any", "tool"}.isdisjoint(body.get("toolConfig", {}).get("toolChoice", {}))
     thinking = extra.get("thinking", {})
-    turns, found = [], []
+    form = body.get("outputConfig", {}).get("textFormat", {}).get("structure", {}).get("jsonSchema", {})
+    turns, found = [], schema_faults(json.loads(form.get("schema", "null")))
     for turn in body["messages"]:
         blocks = [_of_converse(block) for block in turn["content"]]
         found += [f"toolUseId {one['id']!r}" for one in blocks if len(one.get("id", "")) > 64]

@@ -131,6 +131,8 @@ _FOUND: Final = frozenset((
     "tools[].format", "tools[].container", "tools[].user_location", "tools[].search_context_size", "tools[].max_uses",
     "tools[].allowed_domains", "tools[].blocked_domains", "web_search_options.search_context_size",
     "web_search_options.user_location", "tools[].googleSearch",
+    "response_format.json_schema.schema", "text.format", "text.format.schema", "generationConfig.responseMimeType",
+    "generationConfig.responseSchema",
     "tools[].codeExecution", "tools[].urlContext", "messages[].content[].content[].citations",
 ))  # fmt: skip
 _INDEX: Final = re.compile(r"\[\d+\]")

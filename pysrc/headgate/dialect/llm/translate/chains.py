@@ -38,9 +38,10 @@ COMPLETIONS_TO_CONVERSE_DROPS = (
 GEMINI_DROPS = gemini_to_completions.DROPS
 _SAMPLING = "`temperature`, and `topP` below 0.95, with thinking, for Claude 4.7 and later also without"
 GEMINI_TO_COMPLETIONS_DROPS = (*GEMINI_DROPS, "`topK`, thoughts of earlier turns")
-GEMINI_TO_MESSAGES_DROPS = (*GEMINI_DROPS, _SAMPLING, "`seed`, penalties, audio")
+_SCHEMAS = "JSON without a schema; limits of values in schemas of answers are only described, and objects closed"
+GEMINI_TO_MESSAGES_DROPS = (*GEMINI_DROPS, _SAMPLING, _SCHEMAS, "`seed`, penalties, audio")
 GEMINI_TO_CONVERSE_DROPS = (
-    *GEMINI_DROPS, _SAMPLING, "`seed`, penalties", "refused instead of dropped: images by URI",
+    *GEMINI_DROPS, _SAMPLING, _SCHEMAS, "`seed`, penalties", "refused instead of dropped: images by URI",
 )  # fmt: skip
 GEMINI_TO_RESPONSES_DROPS = (*GEMINI_DROPS, "`topK`, `seed`, penalties, `stopSequences`, thoughts of earlier turns")
 TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `logprobs`")
@@ -61,6 +62,8 @@ _THERE = {
     "top_p": {"gemini": "generationConfig.topP"},
     "top_k": {"gemini": "generationConfig.topK"},
     "tool_choice": {"gemini": "toolConfig"},
+    "response_format": {"responses": "text.format", "gemini": "generationConfig.responseMimeType"},
+    completions_to_messages.SCHEMA: {"responses": "text.format.schema", "gemini": "generationConfig.responseSchema"},
 }
 # What messages of the format between are to the client.
 _TURNS = {"responses": "input[]", "gemini": "contents[]", "text": "prompt"}
@@ -70,6 +73,7 @@ RESPONSES_TO_MESSAGES_DROPS = (
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
     "audio, files other than PDF and plain text, `detail` of images, `strict` of tools",
     _RESPONSES_THINKING,
+    _SCHEMAS,
 )
 RESPONSES_TO_GEMINI_DROPS = (
     *_RESPONSES,
@@ -83,6 +87,7 @@ RESPONSES_TO_CONVERSE_DROPS = (
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
     "`detail` of images, `strict` of tools, `tool_choice` none behind calls of tools",
     _RESPONSES_THINKING,
+    _SCHEMAS,
     "refused instead of dropped: images by URL, files of types that the provider does not read",
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm import content, custom_tools, efforts, fields, idents, ran_code, vendor_tools
+from headgate.dialect.llm.closed_schemas import closed
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
@@ -15,6 +16,7 @@ DROPS = (
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text",
     "`image_url.detail`, `name` of messages, `strict` of tools",
+    "`response_format` with any JSON object; limits of values in its schemas are only described, and objects closed",
     "tools other than functions and searches; custom tools are functions with one text, `input`, and their grammars "
     "only told; `search_context_size` of `web_search_options`",
     "`temperature`, `top_k`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
@@ -25,6 +27,7 @@ DROPS = (
 
 
 CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+SCHEMA = "response_format.json_schema.schema"
 # Media types of documents that the provider accepts.
 DOCUMENTS = frozenset({"application/pdf", "text/plain"})
 
@@ -354,17 +357,18 @@ def in_tool_loop(messages: list[Json]) -> bool:
 
 
 def _output_format(body: Json, way: Way) -> Json | None:
+    """Return the format of answers. Any JSON object is none that the provider has: its objects have fixed members."""
     form = fields.obj(body, "response_format") or {}
     kind = fields.text(form, "type", "response_format")
     if kind == "json_object":
-        return {"type": "json_schema", "schema": {"type": "object", "additionalProperties": True}}
+        way.dropped.append("response_format")
     if kind != "json_schema":
         return None
     named = fields.obj(form, "json_schema", "response_format") or {}
-    schema = fields.obj(named, "schema", "response_format.json_schema")
+    schema = fields.obj(named, "schema", SCHEMA.rpartition(".")[0])
     if schema is None:
-        raise Untranslatable("response_format.json_schema.schema", "is missing")
-    out: Json = {"type": "json_schema", "schema": schema}
+        raise Untranslatable(SCHEMA, "is missing")
+    out: Json = {"type": "json_schema", "schema": closed(schema, SCHEMA, way.dropped)}
     if way.strict:
         fields.copy(named, out, {"name": "name", "description": "description"})
     return out
