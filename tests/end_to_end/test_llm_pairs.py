@@ -31,6 +31,7 @@ llm:
   - {name: "aws-*", provider: bedrock, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: bedrock-key}}
   - {name: "resp-*", provider: {reference: only-responses}}
   - {name: "local-*", provider: {reference: local}}
+  - {name: "acme/*", provider: {reference: local}}
   - {name: claude-guarded, provider: anthropic, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k},
      guardrails: {request: [{regex: {rules: [{pattern: secret}], action: reject}}]}}
 """
@@ -207,6 +208,20 @@ def test_tokens_are_counted(rig: Rig, google: genai.Client) -> None:
     whole_request = {"generateContentRequest": {"contents": [{"parts": [{"text": "one two three"}]}]}}
     assert rig.post(whole_request, "/v1beta/models/gpt-x:countTokens").json() == {"totalTokens": 10}
     assert len(rig.provider.seen) == before
+
+
+@pytest.mark.parametrize("model", ["acme/claude", "acme/models/r1:free"])
+def test_google_s_client_names_models_with_slashes(rig: Rig, google: genai.Client, model: str) -> None:
+    rig.answers(whole(CHAT))
+    assert google.models.generate_content(model=model, contents="hi").text == "hello"
+    assert rig.provider.last.json["model"] == model
+    rig.answers(stream(*CHAT_EVENTS))
+    assert "".join(one.text or "" for one in google.models.generate_content_stream(model=model, contents="hi")) == "hello"
+    assert rig.provider.last.json["model"] == model
+    assert google.models.count_tokens(model=model, contents="one two three").total_tokens == 10
+    with pytest.raises(errors.ClientError) as unknown:
+        google.models.generate_content(model=f"other/{model}", contents="hi")
+    assert (unknown.value.code, unknown.value.status) == (404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("model", ["resp-x", "o3-pro"])

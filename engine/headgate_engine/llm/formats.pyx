@@ -1,5 +1,7 @@
 """Formats of LLM clients by path; see formats.pxd."""
 
+import re
+
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport MessageHead
@@ -43,6 +45,11 @@ DEFAULT_ROUTES = {
 # (https://learn.microsoft.com/azure/ai-foundry/openai/reference). All else goes on as it is.
 AT_DEPLOYMENTS = frozenset((b"chat/completions", b"completions", b"embeddings"))
 AT_RESOURCES = frozenset((b"chat/completions", b"completions", b"embeddings", b"responses", b"realtime"))
+
+
+# Google's clients write a slash in a name as it is (`acme/claude`). Names of Google's own models have none.
+GOOGLE_NAME = re.compile(rb"/v1(?:alpha|beta)?\d*/models/((?:(?!\.{1,2}/)[^/]+/)+[^/]+):[A-Za-z]+")
+GOOGLE_VERBS = (b":generateContent", b":streamGenerateContent", b":countTokens", b":embedContent", b":batchEmbedContents")
 
 
 cdef class RouteMap:
@@ -108,6 +115,8 @@ cdef tuple model_span(bytes path):
     cdef Py_ssize_t start, stop
     if memmem(<const char*>path, len(path), b"odel", 4) == NULL:
         return None                  # none of the names below
+    if path.endswith(GOOGLE_VERBS) and (named := GOOGLE_NAME.fullmatch(path)) is not None:
+        return named.span(1)
     # Vertex publishers and Gemini; tuned models have a collection of their own.
     for marker in (b"/models/", b"/tunedModels/"):
         start = path.rfind(marker)
