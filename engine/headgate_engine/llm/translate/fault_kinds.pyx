@@ -49,6 +49,12 @@ WORDS = {
     "context_length_exceeded": "invalid_request_error",
     "string_above_max_length": "invalid_request_error",
     "invalid_prompt": "invalid_request_error",
+    # Pictures that Responses cannot read (https://platform.openai.com/docs/api-reference/responses/object).
+    **dict.fromkeys((
+        "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url", "invalid_image_mode",
+        "image_too_large", "image_too_small", "image_parse_error", "image_content_policy_violation", "image_file_too_large",
+        "unsupported_image_media_type", "empty_image_file", "failed_to_download_image", "image_file_not_found",
+    ), "invalid_request_error"),
     "unsupported_country_region_territory": "permission_error",
     "server_error": "api_error",
     "server_is_overloaded": "overloaded_error",

@@ -226,6 +226,8 @@ cdef class GeminiWriter(Writer):
 
     cdef int _tell_fault(self, str kind, str message) except -1:
         code, status = STATUSES.get(kind_of(kind, self.fault_code, self.fault_status), (500, "INTERNAL"))
+        if self.fault_status == 503:
+            code, status = 503, "UNAVAILABLE"
         self.out.append(b"data: ", 6)
         self._put(dumps({"error": {"code": code, "message": message, "status": status}}))
         return self.out.append(b"\n\n", 2)

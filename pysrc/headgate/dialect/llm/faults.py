@@ -20,8 +20,11 @@ TOO_LONG = "context_length_exceeded"
 # How vendors without codes say that a prompt does not fit into the context window, and how Messages clients read it.
 LONG_PROMPTS = (
     "prompt is too long", "input is too long for requested model", "exceeds the maximum number of tokens allowed",
-    "input length and `max_tokens` exceed context limit",
+    "input length and `max_tokens` exceed context limit", "maximum context length", "maximum prompt length",
+    "exceeds the available context size",
 )  # fmt: skip
+# Codes that say of such an error only that the request is at fault.
+GENERAL_CODES = frozenset((None, "INVALID_ARGUMENT", "invalid_request_error", "validationException"))
 # What Google says of a bad key, with status 400 and INVALID_ARGUMENT.
 BAD_KEY = "API_KEY_INVALID"
 # Google's status words by HTTP status.
@@ -40,6 +43,13 @@ GOOGLE_BY_STATUS = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
+# The same by what an error means, for statuses that Google does not use.
+GOOGLE_BY_KIND = {
+    "overloaded_error": "UNAVAILABLE",
+    "timeout_error": "DEADLINE_EXCEEDED",
+    "billing_error": "FAILED_PRECONDITION",
+    "api_error": "INTERNAL",
+}
 GOOGLE_FORMATS = frozenset(("gemini", "gemini_count_tokens"))
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 # Members in which errors without an object say what is wrong, and members of such bodies.
@@ -47,6 +57,8 @@ MESSAGES = ("message", "Message", "detail", "error_description")
 BARE_ERROR = frozenset((*MESSAGES, "error", "code", "status", "type", "__type", "success"))
 # The maximum length in bytes of an error message from a body that is not JSON.
 MAX_TEXT = 2000
+# Errors of a list that are told.
+MAX_LISTED = 20
 
 
 class LlmFault(NamedTuple):
@@ -75,7 +87,28 @@ def read(status: int, body: bytes) -> LlmFault:
     for name in (*MESSAGES, "error"):
         if isinstance(found.get(name), str) and found[name]:
             return _told(status, found[name])
+    for name in (*MESSAGES, "error", "errors"):
+        if (text := _listed(found.get(name))):
+            return _told(status, text)
     return _told(status, f"the provider answered {status}")
+
+
+def _listed(value: object) -> str:
+    """Return the texts of a list of errors, "" for anything else. FastAPI's say where they are.
+
+    Source: https://fastapi.tiangolo.com/tutorial/handling-errors/; Mistral has them a level below `message`.
+    """
+    if isinstance(value, dict):
+        value = value.get("detail")
+    told: list[str] = []
+    for one in value[:MAX_LISTED] if isinstance(value, list) else ():
+        if isinstance(one, dict):
+            text, place = _text(one.get("msg")) or _text(one.get("message")), one.get("loc")
+            where = ".".join(map(str, place)) if isinstance(place, list) else ""
+            one = f"{where}: {text}" if text and where else text
+        if (text := _text(one)):
+            told.append(text)
+    return "; ".join(told)[:MAX_TEXT]
 
 
 def inside(body: object) -> tuple[int, LlmFault] | None:
@@ -120,7 +153,7 @@ def _error(status: int, error: Json) -> LlmFault:
             kind = "authentication_error"
             code = OPENAI_CODES[kind]
     message = message or f"the provider answered {status}"
-    if is_too_long(status, message) and code in (None, "INVALID_ARGUMENT"):
+    if is_too_long(status, message) and code in GENERAL_CODES:
         code = TOO_LONG
     return LlmFault(kind or kind_of(None, code, status), message, code, param)
 
@@ -143,7 +176,8 @@ def _messages(status: int, fault: LlmFault) -> Json:
 
 
 def _google(status: int, fault: LlmFault) -> Json:
-    word = GOOGLE_BY_STATUS.get(status, "INVALID_ARGUMENT" if 400 <= status < 500 else "INTERNAL")
+    kind = kind_of(fault.kind, fault.code, status)
+    word = GOOGLE_BY_STATUS.get(status) or GOOGLE_BY_KIND.get(kind, "INVALID_ARGUMENT")
     return {"error": {"code": status, "message": fault.message, "status": word}}
 
 

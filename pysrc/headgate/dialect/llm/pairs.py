@@ -260,4 +260,6 @@ def gateway_error(format: str, status: int, code: str, message: str) -> bytes:
 
 def told_error(format: str, status: int, kind: str, code: str | None, message: str) -> bytes:
     """Return the body of an error that a provider's stream began with. kind, code: the provider's own words."""
+    if code in faults.GENERAL_CODES and faults.is_too_long(status, message):
+        code = faults.TOO_LONG
     return faults.write(format, status, faults.LlmFault(kind, message, code))

@@ -38,6 +38,8 @@ def test_tables_have_no_kind_that_clients_do_not_know() -> None:
         ("unheard_of", None, 429, "rate_limit_error"),
         ("unheard_of", None, 418, "invalid_request_error"),
         ("unheard_of", None, 0, "api_error"),
+        (None, "invalid_image_url", 0, "invalid_request_error"),
+        ("image_file_too_large", None, 0, "invalid_request_error"),
         ("api_error", None, 413, "request_too_large"),
         (None, None, 503, "api_error"),
         (None, "RESOURCE_EXHAUSTED", 0, "rate_limit_error"),

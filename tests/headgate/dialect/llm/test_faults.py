@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.dialect.llm import faults
+from headgate.dialect.llm import faults, pairs
 from headgate.dialect.llm.contract import Format
 from headgate_engine.llm.translate.fault_kinds import ERROR_TYPES, kind_of_status
 
@@ -23,6 +23,12 @@ CASES: list[tuple[int, Any, tuple[str, str, str | None]]] = [
     (401, {"error": "m"}, ("authentication_error", "m", None)),
     (422, {"detail": "m"}, ("invalid_request_error", "m", None)),
     (422, {"detail": [{"loc": []}]}, ("invalid_request_error", "the provider answered 422", None)),
+    (422, {"detail": [{"loc": ["body", "messages", 0], "msg": "Field required", "type": "missing"}, {"msg": "n"}]},
+     ("invalid_request_error", "body.messages.0: Field required; n", None)),
+    (422, {"object": "error", "message": {"detail": [{"loc": ["body"], "msg": "m"}]}, "type": "invalid_request_error"},
+     ("invalid_request_error", "body: m", None)),
+    (403, {"errors": [{"code": 7009, "message": "m"}], "success": False}, ("permission_error", "m", None)),
+    (400, {"error": ["m", "n", 3]}, ("invalid_request_error", "m; n", None)),
     (503, "down", ("api_error", "the provider answered 503", None)),
     (418, {"error": {"message": 3, "type": {}}}, ("invalid_request_error", "the provider answered 418", None)),
 ]  # fmt: skip
@@ -67,6 +73,11 @@ LONG = [
                                "message": "The input token count (9) exceeds the maximum number of tokens allowed (1)."}}),
     ("completions", 400, {"error": {"message": "This model's maximum context length is 8 tokens.", "param": "messages",
                                     "type": "invalid_request_error", "code": "context_length_exceeded"}}),
+    ("vllm", 400, {"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400}),
+    ("deepseek", 400, {"error": {"message": "This model's maximum context length is 8 tokens.",
+                                 "type": "invalid_request_error", "code": "invalid_request_error"}}),
+    ("xai", 400, {"code": "Client specified an invalid argument",
+                  "error": "This model's maximum prompt length is 8 but the request contains 9 tokens."}),
 ]  # fmt: skip
 
 
@@ -102,6 +113,24 @@ def test_errors_map_by_what_they_mean(status: int, body: Any, kind: str, code: s
     fault = faults.read(status, json.dumps(body).encode())
     assert json.loads(faults.write("messages", status, fault))["error"] == {"type": kind, "message": "m"}
     assert json.loads(faults.write("completions", status, fault))["error"]["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "word"),
+    [(408, "timeout_error", "DEADLINE_EXCEEDED"), (424, "api_error", "INTERNAL"), (529, "overloaded_error", "UNAVAILABLE"),
+     (402, "billing_error", "FAILED_PRECONDITION"), (418, "invalid_request_error", "INVALID_ARGUMENT"),
+     (500, "api_error", "INTERNAL"), (502, "api_error", "INTERNAL")],
+)  # fmt: skip
+def test_google_has_a_word_for_what_its_statuses_do_not_say(status: int, kind: str, word: str) -> None:
+    told = json.loads(faults.write("gemini", status, faults.LlmFault(kind, "m")))
+    assert told == {"error": {"code": status, "message": "m", "status": word}}
+
+
+@pytest.mark.parametrize("code", [None, "validationException"])
+def test_a_stream_that_begins_with_a_prompt_that_is_too_long(code: str | None) -> None:
+    for format, told in (("completions", '"code":"context_length_exceeded"'), ("messages", '"message":"prompt is too long: ')):
+        said = pairs.told_error(format, 400, "invalid_request_error", code, "Input is too long for requested model.")
+        assert told in said.decode()
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>oh</html>", b"\xff\xfe", b"[" * 100_000, b"x" * 100_000])
