@@ -8,9 +8,13 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import anthropic
+import boto3
 import httpx
 import openai
 import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import ClientError
 from google import genai
 from google.genai import errors as google_errors
 from tests.end_to_end.llm_rig import Rig, served, stand_ins
@@ -143,6 +147,35 @@ def test_a_provider_that_breaks_off_is_an_error_of_the_client_s_shape(rig: Rig, 
 def test_a_configured_rejection_is_sent_as_it_is_configured(rig: Rig, client: str) -> None:
     answer = ask(rig, client, "worded", "a heron")
     assert (answer.status_code, answer.text) == (422, "no herons")
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "code", "text"),
+    [("nothing", "k-all", "ResourceNotFoundException", "model 'nothing' is not served here"),
+     ("guarded", "k-one", "AccessDeniedException", "the API key may not use this model"),
+     ("gone", "k-all", "ServiceUnavailableException", "upstream call failed"),
+     ("plain", "k-bad", "UnrecognizedClientException", "api key authentication failure")],
+)  # fmt: skip
+def test_bedrock_s_client_reads_what_is_wrong(rig: Rig, model: str, key: str, code: str, text: str) -> None:
+    def with_key(request: Any, **_: Any) -> None:
+        request.headers["authorization"] = f"Bearer {key}"
+
+    client = boto3.client("bedrock-runtime", region_name="eu-west-1", endpoint_url=rig.running.url,
+                          config=Config(signature_version=UNSIGNED, retries={"max_attempts": 0}))  # fmt: skip
+    client.meta.events.register("before-send.bedrock-runtime", with_key)
+    for call in (client.converse, client.converse_stream):
+        with pytest.raises(ClientError) as found:
+            call(modelId=model, messages=[{"role": "user", "content": [{"text": "hi"}]}])
+        error = found.value.response["Error"]
+        assert error["Code"] == code
+        assert error["Message"].startswith(text)
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta"])
+@pytest.mark.parametrize(("model", "status"), [("nothing", (404, "NOT_FOUND")), ("gone", (503, "UNAVAILABLE"))])
+def test_google_s_shape_for_embeddings(rig: Rig, version: str, model: str, status: tuple[int, str]) -> None:
+    answer = rig.post({"requests": []}, f"/{version}/models/{model}:batchEmbedContents", authorization="Bearer k-all")
+    assert (answer.status_code, read("gemini", answer)[0]) == status
 
 
 def test_google_s_shape_without_events(rig: Rig) -> None:

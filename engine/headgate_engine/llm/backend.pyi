@@ -3,6 +3,7 @@ from collections.abc import Callable
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.link.backend import Backend
 from headgate_engine.llm.capture_tap import COUNTING as COUNTING
+from headgate_engine.llm.resources import LOOSE as LOOSE
 from headgate_engine.llm.router import BODY_TOO_LONG as BODY_TOO_LONG
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.plan.plans import BackendPlan

@@ -25,6 +25,7 @@ import asyncio
 import logging
 
 from headgate_engine.llm.capture_tap import COUNTING
+from headgate_engine.llm.resources import LOOSE
 from headgate_engine.llm.router import BODY_TOO_LONG
 
 logger = logging.getLogger("headgate.forward")
@@ -234,7 +235,8 @@ cdef class LlmBackend(Backend):
             return reply
         limit, remaining, reset = limit_told(ctx) if reply.status == 429 else (-1, -1, -1)
         try:
-            return self.speak(self.router.format_of(ctx) if call is None else call.format, reply, limit, remaining, reset)
+            format = self.router.format_of(ctx) if call is None or call.format in LOOSE else call.format
+            return self.speak(format, reply, limit, remaining, reset)
         except Exception:  # task boundary: the answer as it is elsewhere
             logger.exception("an answer cannot be told in the client's format")
             return reply

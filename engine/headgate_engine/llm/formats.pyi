@@ -1,4 +1,9 @@
+import re
+
 DEFAULT_ROUTES: dict[str, str]
+GOOGLE_NAME: re.Pattern[bytes]
+GOOGLE_VERBS: tuple[bytes, ...]
+BEDROCK_VERBS: tuple[bytes, ...]
 
 class RouteMap:
     """Formats of clients by the end of their paths.

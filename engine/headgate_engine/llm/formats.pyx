@@ -50,6 +50,8 @@ AT_RESOURCES = frozenset((b"chat/completions", b"completions", b"embeddings", b"
 # Google's clients write a slash in a name as it is (`acme/claude`). Names of Google's own models have none.
 GOOGLE_NAME = re.compile(rb"/v1(?:alpha|beta)?\d*/models/((?:(?!\.{1,2}/)[^/]+/)+[^/]+):[A-Za-z]+")
 GOOGLE_VERBS = (b":generateContent", b":streamGenerateContent", b":countTokens", b":embedContent", b":batchEmbedContents")
+# What Bedrock's own clients ask of a model.
+BEDROCK_VERBS = (b"/converse", b"/converse-stream", b"/invoke", b"/invoke-with-response-stream", b"/count-tokens")
 
 
 cdef class RouteMap:

@@ -1,5 +1,7 @@
 from collections.abc import Iterable
 
+from headgate_engine.llm.formats import BEDROCK_VERBS as BEDROCK_VERBS
+from headgate_engine.llm.formats import GOOGLE_VERBS as GOOGLE_VERBS
 from headgate_engine.llm.target import ModelEntry
 from headgate_engine.route.conditions import ValuePredicate
 from headgate_engine.steps.authorization import AuthorizationStep

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
+from headgate_engine.llm.formats import BEDROCK_VERBS, GOOGLE_VERBS
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, ValuePredicate, forget
@@ -246,7 +247,9 @@ cdef str listed_model(bytes path):
 
 
 cdef str list_format(MessageHead head, bytes path):
-    if path.startswith((b"/v1beta", b"/v1alpha")) or head.get("x-goog-api-key") is not None:
+    if path.endswith(BEDROCK_VERBS) and b"/model/" in path:
+        return "converse"
+    if path.startswith((b"/v1beta", b"/v1alpha")) or path.endswith(GOOGLE_VERBS) or head.get("x-goog-api-key") is not None:
         return "gemini"
     return "completions" if head.get("anthropic-version") is None else "messages"
 

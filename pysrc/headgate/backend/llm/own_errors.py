@@ -83,6 +83,8 @@ def speak(format: str, reply: Reply, limit: int, remaining: int, reset_s: int) -
         return reply
     kept = tuple(pair for pair in reply.headers if pair[0] not in (b"content-type", b"retry-after", RESOURCE))
     fields = (JSON_TYPE, *kept)
+    if format == "converse":
+        fields += ((faults.AWS_FIELD, faults.aws_type(reply.status)),)
     if reply.status == 429:
         fields += ((b"retry-after", str(wait).encode()),)
         if limit >= 0:

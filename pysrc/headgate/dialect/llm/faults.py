@@ -50,6 +50,17 @@ GOOGLE_BY_KIND = {
     "billing_error": "FAILED_PRECONDITION",
     "api_error": "INTERNAL",
 }
+# What Bedrock's clients look for in AWS_FIELD, by HTTP status
+# (https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html); other statuses are of the client or not.
+AWS_TYPES = {
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+}
+AWS_FIELD = b"x-amzn-errortype"
 GOOGLE_FORMATS = frozenset(("gemini", "gemini_count_tokens"))
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 # Members in which errors without an object say what is wrong, and members of such bodies.
@@ -181,7 +192,8 @@ def _google(status: int, fault: LlmFault) -> Json:
     return {"error": {"code": status, "message": fault.message, "status": word}}
 
 
-def _cohere(status: int, fault: LlmFault) -> Json:
+def _bare(status: int, fault: LlmFault) -> Json:
+    """Return what Cohere and Bedrock tell; Bedrock's kind of error is in a header field (AWS_TYPES)."""
     return {"message": fault.message}
 
 
@@ -194,7 +206,8 @@ WRITERS: dict[str, Callable[[int, LlmFault], Json]] = {
     "count_tokens": _messages,
     "gemini": _google,
     "gemini_count_tokens": _google,
-    "rerank": _cohere,
+    "rerank": _bare,
+    "converse": _bare,
 }
 
 
@@ -205,6 +218,11 @@ def write(format: str, status: int, fault: LlmFault, wait_s: int = 0) -> bytes:
         # Google's clients look here instead of at `retry-after`.
         found["error"]["details"] = [{"@type": RETRY_INFO, "retryDelay": f"{wait_s}s"}]
     return dump_json(found)
+
+
+def aws_type(status: int) -> bytes:
+    """Return the type of an error for Bedrock's clients, which is the code of what they raise."""
+    return AWS_TYPES.get(status, "ValidationException" if status < 500 else "ServiceUnavailableException").encode()
 
 
 def stream_event(format: str, fault: LlmFault) -> bytes:

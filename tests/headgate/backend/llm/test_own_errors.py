@@ -22,7 +22,7 @@ from headgate_engine.context.request import Reply
 
 TEXT = (b"content-type", b"text/plain")
 ROWS = [row for row in (*REPLIES.values(), *(row for _, row, _ in POLICY_ROWS)) if row.reason in ADVICE]
-FORMATS = ("completions", "messages", "responses", "gemini", "rerank", "embeddings", "realtime", "passthrough")
+FORMATS = ("completions", "messages", "responses", "gemini", "rerank", "embeddings", "realtime", "passthrough", "converse")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -33,7 +33,8 @@ def test_every_answer_of_the_table_keeps_its_text_and_says_what_to_do(format: st
     assert (told.status, told.reason) == (row.status, row.reason)
     assert dict(told.headers)[b"content-type"] == b"application/json"
     body = json.loads(told.body)
-    message = body["message"] if format == "rerank" else body["error"]["message"]
+    assert (dict(told.headers).get(faults.AWS_FIELD) is not None) == (format == "converse")
+    message = body["message"] if format in ("rerank", "converse") else body["error"]["message"]
     text = json.loads(row.body)["error_description"] if row.body.startswith("{") else row.body
     assert message.startswith(f"{text}: " if text else "")
     assert len(message) > len(text) + 10
