@@ -194,7 +194,10 @@ cdef class MessagesWriter(BlockWriter):
     cdef int _ran(self, RanTool tool) except -1:
         cdef bytes told
         self._close_all()
-        for block in messages_blocks(tool, f"{self.ident}_{self.count}"):
+        blocks = messages_blocks(tool, f"{self.ident}_{self.count}")
+        if not blocks:
+            self.untold = True
+        for block in blocks:
             index = self._next()
             given = block.get("input")
             if given is not None:
@@ -411,6 +414,7 @@ cdef class ResponsesWriter(BlockWriter):
     cdef int _ran(self, RanTool tool) except -1:
         item = responses_item(tool, f"{self.ident}_{self.count}")
         if item is None:
+            self.untold = True
             return 0
         self._close_all()
         item["id"] = f"{item['id'].partition('_')[0]}_{self.ident}_{self.count}"

@@ -15,6 +15,9 @@ from headgate_engine.llm.translate.evidence import code_ran, converse_citation, 
 from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
 from headgate_engine.llm.translate.probs import gemini_probs
 
+# Searches that Bedrock runs itself.
+cdef frozenset SEARCHES = frozenset(("web_search", "nova_grounding"))
+
 cdef extern from "<string.h>" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
 
@@ -194,6 +197,8 @@ cdef class ConverseReader(EventReader):
             # Tools of another type are the vendor's own, which it runs itself.
             if tool is not None and tool.get("type") is None:
                 out.tool(a_key(event, "contentBlockIndex"), a_text(tool, "toolUseId"), a_text(tool, "name") or "")
+            elif tool is not None and tool.get("name") not in SEARCHES:
+                out.untold = True
             return 0
         if name == "contentBlockStop":
             for citation in self.cited:

@@ -14,6 +14,7 @@ from headgate_engine.llm.translate.probs import gemini_result
 # Stands between the id of a tool call and the signature of the thought that led to it (dialect.llm.idents).
 cdef str THOUGHT = "__thought__"
 cdef str CODE = "code_execution"
+cdef frozenset RUNS = frozenset((CODE, "bash_code_execution"))
 cdef str SEARCH = "web_search"
 # Google's status words for kinds of errors, with their numbers; any other kind is INTERNAL.
 cdef dict STATUSES = {
@@ -57,12 +58,13 @@ def function_call(str id not None, str name not None, str arguments not None):
 
 
 def ran_parts(RanTool tool not None):
-    """The parts of code that a vendor has run."""
-    if tool.name != CODE:
+    """The parts of code that a vendor has run; commands of a shell are of no language that Google knows."""
+    if tool.name not in RUNS:
         return []
-    code = tool.input.get("code")
+    code = tool.input.get("code" if tool.name == CODE else "command")
+    language = "PYTHON" if tool.name == CODE else "LANGUAGE_UNSPECIFIED"
     return [
-        {"executableCode": {"language": "PYTHON", "code": code if isinstance(code, str) else dumps(tool.input).decode()}},
+        {"executableCode": {"language": language, "code": code if isinstance(code, str) else dumps(tool.input).decode()}},
         {"codeExecutionResult": {"outcome": "OUTCOME_FAILED" if tool.failed else "OUTCOME_OK", "output": tool.output}},
     ]
 
@@ -159,8 +161,11 @@ cdef class GeminiWriter(Writer):
         return known
 
     cdef int _ran(self, RanTool tool) except -1:
-        for part in ran_parts(tool):
+        parts = ran_parts(tool)
+        for part in parts:
             self._part(dumps(part))
+        if not parts and tool.name != SEARCH:
+            self.untold = True
         return self._found(tool)
 
     cdef int _found(self, RanTool tool) except -1:

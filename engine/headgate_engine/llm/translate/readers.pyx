@@ -517,6 +517,8 @@ cdef class MessagesReader(EventReader):
             out.tool(key, a_text(block, "id"), a_text(block, "name") or "")
             if block.get("input"):
                 out.arguments(key, dumps(block["input"]).decode())
+        else:
+            out.untold = True
         return 0
 
     cdef int _tell_uses(self, str id, dict result) except -1:

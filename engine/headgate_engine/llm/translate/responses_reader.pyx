@@ -10,6 +10,9 @@ from headgate_engine.llm.translate.evidence import responses_ran, url_annotation
 from headgate_engine.llm.translate.readers import PROVIDER_ERROR, Garbage
 from headgate_engine.llm.translate.probs import chat_probs
 
+# Items that may say nothing that is missed.
+cdef frozenset QUIET = frozenset(("reasoning", "mcp_list_tools"))
+
 
 cdef class ResponsesReader(EventReader):
     """Events of the Responses API."""
@@ -155,7 +158,10 @@ cdef class ResponsesReader(EventReader):
             if isinstance(item.get("result"), str):
                 out.image(f"data:image/{text_or_none(item, 'output_format') or 'png'};base64,{item['result']}")
         elif done:
-            out.ran(responses_ran(item))
+            ran = responses_ran(item)
+            if ran is None and kind not in QUIET:
+                out.untold = True
+            out.ran(ran)
         return 0
 
     cdef int _end(self, str kind, dict event) except -1:

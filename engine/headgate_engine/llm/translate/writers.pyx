@@ -20,7 +20,7 @@ from headgate_engine.llm.translate.evidence import chat_annotation
 cdef object fast_dumps = orjson.dumps
 cdef object slow_dumps = json.dumps
 # Names of tools of vendors that run code.
-cdef frozenset CODE = frozenset(("code_execution", "bash_code_execution"))
+cdef frozenset SEARCHES = frozenset(("web_search", "web_fetch"))
 cdef str LATE = "arguments of a tool call that had ended"
 
 
@@ -368,7 +368,7 @@ cdef class Writer:
 
     cdef int _ran(self, RanTool tool) except -1:
         # Of a search the citations are told.
-        if tool.name in CODE:
+        if tool.name not in SEARCHES:
             self.untold = True
         return 0
 

@@ -10,8 +10,9 @@ from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.evidence import Citation, RanTool
 from headgate_engine.llm.translate.readers import Garbage, load_json
 
-# Names of tools of vendors that run code.
+# Names of tools of vendors that run code, and of those whose results are told by citations.
 CODE = frozenset({"code_execution", "bash_code_execution"})
+SEARCHES = frozenset({"web_search", "web_fetch"})
 
 
 class Text(NamedTuple):
@@ -117,9 +118,9 @@ class Said:
         """Return the sounds."""
         return [part for part in self.parts if isinstance(part, Sound)]
 
-    def ran_code(self) -> bool:
-        """Return whether the vendor has run code."""
-        return any(isinstance(part, RanTool) and part.name in CODE for part in self.parts)
+    def ran_others(self) -> bool:
+        """Return whether the vendor has run a tool other than a search, of which citations are told."""
+        return any(isinstance(part, RanTool) and part.name not in SEARCHES for part in self.parts)
 
     def calls(self) -> list[ToolCall]:
         """Return the tool calls."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from llm_cases import framed
 from llm_sdk_shapes import shape_faults
 
 from headgate.dialect.llm import pairs
@@ -102,3 +104,79 @@ def test_claude_on_vertex_runs_no_code() -> None:
     asked = pairs.PAIRS["responses", "messages"].request(RESPONSE, Options(model="m", vendor="gcp.vertex_ai"))
     assert [tool["name"] for tool in asked.body["tools"]] == ["web_search"]
     assert "tools[]" in asked.dropped
+
+
+def ran_by_claude(name: str, kind: str, printed: Json, **given: str) -> list[Json]:
+    return [{"type": "server_tool_use", "id": "srvtoolu_1", "name": name, "input": given},
+            {"type": kind, "tool_use_id": "srvtoolu_1", "content": printed}]  # fmt: skip
+
+
+SHELL = ran_by_claude("bash_code_execution", "bash_code_execution_tool_result",
+                      {"type": "bash_code_execution_result", "stdout": "4", "stderr": "", "return_code": 0, "content": []},
+                      command="echo 4")  # fmt: skip
+EDITED = ran_by_claude("text_editor_code_execution", "text_editor_code_execution_tool_result",
+                       {"type": "text_editor_code_execution_create_result", "is_file_update": False}, path="a")  # fmt: skip
+FETCHED = ran_by_claude("web_fetch", "web_fetch_tool_result", {"type": "web_fetch_result", "url": "https://a.example"},
+                        url="https://a.example")  # fmt: skip
+CALLED = [{"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "f", "server_name": "s", "input": {}},
+          {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "content": [{"type": "text", "text": "4"}]}]  # fmt: skip
+MCP_CALL = {"type": "mcp_call", "id": "mcp_1", "name": "f", "server_label": "s", "arguments": "{}", "output": "4"}
+OPENED = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "open_page", "url": "u"}}
+SHELLED = {"toolUse": {"toolUseId": "t", "name": "nova_code_interpreter", "type": "server_tool_use", "input": {}}}
+GROUNDED = {"toolUse": {"toolUseId": "t", "name": "nova_grounding", "type": "server_tool_use", "input": {}}}
+# What a provider ran, and the clients that are told of it by a mark alone.
+UNTOLD: dict[str, tuple[str, list[Json], set[str]]] = {
+    "shell": ("messages", SHELL, {"completions", "text"}),
+    "editor": ("messages", EDITED, {"completions", "responses", "gemini", "text"}),
+    "fetch": ("messages", FETCHED, {"gemini"}),
+    "mcp": ("messages", CALLED, {"completions", "gemini", "text"}),
+    "upload": ("messages", [{"type": "container_upload", "file_id": "f"}], {"completions", "responses", "gemini", "text"}),
+    "mcp of responses": ("responses", [MCP_CALL], {"completions", "messages", "gemini", "text"}),
+    "tools of a server": ("responses", [{"type": "mcp_list_tools", "id": "l", "tools": [], "server_label": "s"}], set()),
+    "page": ("responses", [OPENED], {"messages", "gemini"}),
+    "interpreter": ("converse", [SHELLED], {"completions", "messages", "responses", "gemini", "text"}),
+    "search": ("converse", [GROUNDED], set()),
+}
+
+
+def answer_of(upstream: str, ran: list[Json]) -> Json:
+    if upstream == "messages":
+        return {"id": "m", "content": [*ran, {"type": "text", "text": "four"}], "stop_reason": "end_turn"}
+    if upstream == "responses":
+        said = {"type": "message", "content": [{"type": "output_text", "text": "four"}]}
+        return {"id": "r", "status": "completed", "output": [*ran, said]}
+    return {"output": {"message": {"content": [*ran, {"text": "four"}]}}, "stopReason": "end_turn"}
+
+
+def events_of(upstream: str, ran: list[Json]) -> list[Json]:
+    """Return the events of a stream without text, as far as they tell what ran."""
+    if upstream == "messages":
+        opened = [{"type": "content_block_start", "index": at, "content_block": block} for at, block in enumerate(ran)]
+        stopped = [{"type": "content_block_stop", "index": at} for at in range(len(ran))]
+        told = [event for pair in zip(opened, stopped, strict=True) for event in pair]
+        return [{"event": event["type"], "data": event} for event in told]
+    if upstream == "responses":
+        return [{"event": "response.output_item.done", "data": {"type": "response.output_item.done", "output_index": 0, "item": item}}
+                for item in ran]  # fmt: skip
+    return [{"event": "contentBlockStart", "data": {"contentBlockIndex": 0, "start": block}} for block in ran]
+
+
+WHAT_RAN = [(name, client) for name, (upstream, _, _) in UNTOLD.items() for client, other in pairs.PAIRS if other == upstream]
+
+
+@pytest.mark.parametrize(("name", "client"), WHAT_RAN)
+def test_what_a_client_s_format_cannot_say_of_it_is_marked(name: str, client: str) -> None:
+    upstream, ran, marked = UNTOLD[name]
+    pair = pairs.PAIRS[client, upstream]
+    body = {"text": {"prompt": "2+2"}, "responses": {"input": "2+2"}}.get(client, BODIES.get(client, {}))
+    body = {key: value for key, value in body.items() if key not in ("tools", "web_search_options")}
+    asked = pair.request(body, Options(model="m"))
+    told = json.dumps(pair.reply(answer_of(upstream, ran), asked))
+    assert "four" in told
+    assert asked.untold == (client in marked)
+    if name == "shell" and client in ("gemini", "responses"):
+        assert "echo 4" in told
+    stream = pair.stream(pair.request(body, Options(model="m", stream=True)))
+    for piece in framed(pair, events_of(upstream, ran)):
+        stream.feed(piece)
+    assert stream.untold == (client in marked)

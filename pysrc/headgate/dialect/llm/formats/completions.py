@@ -175,7 +175,7 @@ def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
         ]
     if said.sounds():
         _speak(message, said, asked)
-    said.untold = said.untold or said.ran_code()
+    said.untold = said.untold or said.ran_others()
     if calls:
         message["tool_calls"] = [_tool_call(call, asked.customs) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}

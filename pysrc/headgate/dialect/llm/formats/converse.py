@@ -24,6 +24,9 @@ from headgate_engine.llm.translate.counts import converse_usage
 from headgate_engine.llm.translate.evidence import converse_citation
 from headgate_engine.llm.translate.stops import read_stop
 
+# Searches that the provider runs itself.
+SEARCHES = frozenset({"web_search", "nova_grounding"})
+
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply, without an id: Bedrock has it in a header. Raises UpstreamGarbage."""
@@ -40,7 +43,15 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         part = _part(a_dict(block, "a content block"), said.length(), asked)
         if part is not None:
             said.parts.append(part)
+        elif not _is_search(block):
+            said.untold = True
     return said
+
+
+def _is_search(block: Json) -> bool:
+    """Return whether a block is of a search that the provider ran, of which citations are told."""
+    use = block.get("toolUse")
+    return "toolResult" in block or (isinstance(use, dict) and use.get("name") in SEARCHES)
 
 
 def _part(block: Json, at: int, asked: TranslatedRequest) -> Part | None:

@@ -57,7 +57,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         "modelVersion": said.model or asked.model,
         "responseId": said.id or asked.ident,
     }
-    asked.untold = said.untold
+    asked.untold = any(one.untold for one in (said, *said.others))
     if said.usage is not None:
         out["usageMetadata"] = gemini_usage_of(said.usage)
     return out
@@ -69,7 +69,9 @@ def _answer(said: Said, index: int) -> Json:
         if isinstance(part, ToolCall):
             parts.append(function_call(part.id, part.name, part.arguments))
         elif isinstance(part, RanTool):
-            parts += ran_parts(part)
+            ran = ran_parts(part)
+            parts += ran
+            said.untold = said.untold or not (ran or part.name == "web_search")
         elif isinstance(part, Image):
             parts.append(_shown(part))
         elif isinstance(part, Sound):

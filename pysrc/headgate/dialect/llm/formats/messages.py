@@ -54,6 +54,8 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         part = _part(block, said.length(), results, asked)
         if part is not None:
             said.parts.append(part)
+        elif not is_result(block.get("type")):
+            said.untold = True
     return said
 
 
@@ -89,7 +91,9 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         elif isinstance(part, RedactedThinking):
             content.append({"type": "redacted_thinking", "data": part.data})
         elif isinstance(part, RanTool):
-            content += messages_blocks(part, f"{asked.ident}_{len(content)}")
+            ran = messages_blocks(part, f"{asked.ident}_{len(content)}")
+            content += ran
+            said.untold = said.untold or not ran
         elif isinstance(part, Image | Sound):
             said.untold = True
         elif isinstance(part, Text) and part.citations:

@@ -34,6 +34,9 @@ from headgate_engine.llm.translate.probs import chat_probs
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import responses_usage_of
 
+# Items that may say nothing that is missed.
+QUIET = frozenset(("message", "reasoning", "mcp_list_tools"))
+
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
     """Return the neutral form of a reply. Raises UpstreamGarbage, also for a failed or unfinished response."""
@@ -54,7 +57,9 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     if not isinstance(body.get("output"), list):
         raise garbage("output", "is not an array")
     for position, item in enumerate(body["output"]):
-        said.parts += _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
+        parts = _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
+        said.parts += parts
+        said.untold = said.untold or not (parts or item.get("type") in QUIET)
         said.probs += _probs(item)
     return said
 
@@ -184,8 +189,12 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
             said.untold = True
         elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}", asked.customs))
-        elif isinstance(part, RanTool) and (item := responses_item(part, f"{asked.ident}_{at}")) is not None:
-            out.append(item)
+        elif isinstance(part, RanTool):
+            item = responses_item(part, f"{asked.ident}_{at}")
+            if item is None:
+                said.untold = True
+            else:
+                out.append(item)
     return out
 
 

@@ -26,7 +26,7 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
 def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
     text = "".join(part.text for part in said.parts if isinstance(part, Text | Refusal))
     reason = write_stop("text", said.ended())
-    asked.untold = asked.untold or bool(said.untold or said.images() or said.sounds() or said.ran_code())
+    asked.untold = asked.untold or bool(said.untold or said.images() or said.sounds() or said.ran_others())
     echoed = asked.echo.get("echo", "")
     probs = text_probs(said.probs, len(echoed)) if said.probs else None
     return {"text": echoed + text, "index": index, "logprobs": probs, "finish_reason": reason}
