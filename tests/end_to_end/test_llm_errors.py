@@ -278,3 +278,21 @@ def test_a_stream_of_the_client_s_format_is_read_without_a_content_type(rig: Rig
     assert answer.headers["content-type"] == "text/event-stream"
     # The end of a stream is watched, wherever it comes from.
     assert texts(client, answer.content) == ("hel", ["the provider's stream ended before the answer was complete"])
+
+
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("client", ["completions", "messages", "responses"])
+def test_what_google_says_of_when_to_come_back_reaches_other_clients(rig: Rig, client: str, streams: bool) -> None:
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "6.2s"}]
+    refused = {"error": {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": details}}
+    rig.answers(whole(refused, 429))
+    answer = sent(rig, client, "gemini", streams)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    rig.answers(whole(refused, 429, retry_after="3"))
+    assert sent(rig, client, "gemini", streams).headers.get_list("retry-after") == ["3"]
+
+
+def test_google_s_clients_read_when_to_come_back(rig: Rig) -> None:
+    rig.answers(whole({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}, 429, retry_after="3"))
+    told = sent(rig, "gemini", "messages", streams=False).json()["error"]
+    assert told["details"] == [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "3s"}]

@@ -239,7 +239,7 @@ cdef class TranslatedTap(ResponseTap):
                 coding = self.coding or "unknown coding"
                 return (*self.work.broken(f"the provider's answer cannot be decoded: {coding}"), None, None)
         if not 200 <= self.head.status < 300:
-            return (*self.work.error(self.head.status, body, self.call.translation_state), None, None)
+            return (*self._error(body), None, None)
         if self.call.streaming and is_events(body):
             return self._late_stream(body)
         try:
@@ -247,6 +247,17 @@ cdef class TranslatedTap(ResponseTap):
         except Exception as error:  # task boundary: the client is told that the answer is broken
             logger.exception("an answer cannot be translated")
             return (*self.work.broken(f"the answer cannot be translated: {type(error).__name__}"), None, None)
+
+    def _error(self, bytes body not None):
+        """(status, body) of an error. What only its body says of when to come back is told in the head, too."""
+        cdef int wait = 0
+        cdef bytes told
+        if self.head.status == 429:
+            wait = self.work.wait(self.head, body)
+            if wait and self.head.find(b"retry-after", 11, 0) < 0:
+                told = str(wait).encode()
+                self.head.add_field(b"retry-after", 11, told, len(told))
+        return self.work.error(self.head.status, body, self.call.translation_state, wait)
 
     def _late_stream(self, bytes body not None):
         """What _whole() returns, for a stream whose provider calls it JSON: it goes on when it has ended."""

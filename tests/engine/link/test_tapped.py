@@ -197,9 +197,9 @@ class Slow(Translation):
         self.calls.append(call)
         return super().request(body, call, head)
 
-    def error(self, status: int, body: bytes, asked: Any) -> tuple[int, bytes]:
+    def error(self, status: int, body: bytes, asked: Any, wait_s: int = 0) -> tuple[int, bytes]:
         self.threads.append(threading.current_thread())
-        return super().error(status, body, asked)
+        return super().error(status, body, asked, wait_s)
 
     def reply(self, body: bytes, asked: Any, headers: Any) -> Any:
         self.threads.append(threading.current_thread())

@@ -174,9 +174,15 @@ class Translation:
         """Do the engine's work on a long complete response, which ends in reply() or broken(), in a thread."""
         return await off_loop(work, body)
 
-    def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
-        """Return the provider's error in the client's format, with its status."""
-        return self.pair.error(status, body, asked)
+    def error(
+        self, status: int, body: bytes, asked: TranslatedRequest | None, wait_s: int = 0
+    ) -> tuple[int, bytes]:
+        """Return the provider's error in the client's format, with its status. `wait_s`: see wait()."""
+        return self.pair.error(status, body, asked, wait_s)
+
+    def wait(self, head: Headers, body: bytes) -> int:
+        """Return the seconds after which a refused client may ask again, as head or body say; 0 if neither does."""
+        return rate_limits.wait_of(head.get("retry-after")) or faults.retry_in(body)
 
     def broken(self, message: str) -> tuple[int, bytes]:
         """Return a 502 in the client's format, with its status."""

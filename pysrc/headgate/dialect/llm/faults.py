@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -63,6 +65,8 @@ AWS_TYPES = {
 AWS_FIELD = b"x-amzn-errortype"
 GOOGLE_FORMATS = frozenset(("gemini", "gemini_count_tokens"))
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+# A time there: seconds, with up to nine decimals.
+DELAY = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)s")
 # Members in which errors without an object say what is wrong, and members of such bodies.
 MESSAGES = ("message", "Message", "detail", "error_description")
 BARE_ERROR = frozenset((*MESSAGES, "error", "code", "status", "type", "__type", "success"))
@@ -143,6 +147,23 @@ def inside(body: object) -> tuple[int, LlmFault] | None:
         known = next((word for word in words if word in WORDS), None)
         code = 502 if known is None or WORDS[known] == "api_error" else status_of(known, None)
     return code, _error(code, error)
+
+
+def retry_in(body: bytes) -> int:
+    """Return the seconds after which Google lets a client ask again (`google.rpc.RetryInfo`), 0 if it does not say."""
+    try:
+        found = load_json(body)
+    except Garbage:
+        return 0
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    error = found.get("error") if isinstance(found, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    for one in details if isinstance(details, list) else ():
+        if isinstance(one, dict) and one.get("@type") == RETRY_INFO:
+            delay = DELAY.fullmatch(_text(one.get("retryDelay")) or "")
+            return 0 if delay is None else math.ceil(float(delay[1]))
+    return 0
 
 
 def _told(status: int, message: str) -> LlmFault:

@@ -158,9 +158,14 @@ class Converter:
         except RecursionError:
             raise UpstreamGarbage("the provider's reply is nested too deeply") from None
 
-    def error(self, status: int, body: bytes, asked: TranslatedRequest | None) -> tuple[int, bytes]:
-        """Return the status and body for the client from the provider's error response (not 2xx). Never raises."""
-        return status, faults.write(self.client, status, faults.read(status, body))
+    def error(
+        self, status: int, body: bytes, asked: TranslatedRequest | None, wait_s: int = 0
+    ) -> tuple[int, bytes]:
+        """Return the status and body for the client from the provider's error response (not 2xx). Never raises.
+
+        `wait_s`: seconds until the client may ask again, 0 if they are not told.
+        """
+        return status, faults.write(self.client, status, faults.read(status, body), wait_s)
 
     @property
     def streams(self) -> bool:

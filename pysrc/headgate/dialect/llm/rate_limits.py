@@ -88,6 +88,12 @@ def _seconds(text: str, now: float) -> int | None:
     return None if seconds > MOST_SECONDS else max(math.ceil(seconds), 0)
 
 
+def wait_of(field: str | None) -> int:
+    """Return the seconds of `retry-after` (RFC 9110, section 10.2.3), 0 for none and for a date."""
+    told = (field or "").strip()
+    return min(int(told), MOST_SECONDS) if told.isascii() and told.isdigit() and len(told) < 16 else 0
+
+
 def carried(client: str, upstream: str, get: Callable[[str], str | None], now: float | None = None) -> Fields:
     """Return the fields of a provider's refusal in the client's format. `get`: returns a header field of it."""
     by_anthropic = upstream == "messages"

@@ -126,6 +126,27 @@ def test_google_has_a_word_for_what_its_statuses_do_not_say(status: int, kind: s
     assert told == {"error": {"code": status, "message": "m", "status": word}}
 
 
+@pytest.mark.parametrize(
+    ("details", "seconds"),
+    [
+        ([{"@type": "x"}, {"@type": faults.RETRY_INFO, "retryDelay": "7s"}], 7),
+        ([{"@type": faults.RETRY_INFO, "retryDelay": "37.41s"}], 38),
+        ([{"@type": faults.RETRY_INFO, "retryDelay": "soon"}], 0),
+        ([{"@type": faults.RETRY_INFO, "retryDelay": 7}], 0),
+        ({"@type": faults.RETRY_INFO}, 0),
+        (None, 0),
+    ],
+)
+def test_google_says_when_to_come_back(details: Any, seconds: int) -> None:
+    error = {"error": {"code": 429, "message": "m", "status": "RESOURCE_EXHAUSTED", "details": details}}
+    assert faults.retry_in(json.dumps(error).encode()) == faults.retry_in(json.dumps([error]).encode()) == seconds
+
+
+@pytest.mark.parametrize("body", [b"", b"no", b"[]", b'{"error": "m"}', b'{"error": {"details": [3]}}'])
+def test_others_do_not(body: bytes) -> None:
+    assert faults.retry_in(body) == 0
+
+
 @pytest.mark.parametrize("code", [None, "validationException"])
 def test_a_stream_that_begins_with_a_prompt_that_is_too_long(code: str | None) -> None:
     for format, told in (("completions", '"code":"context_length_exceeded"'), ("messages", '"message":"prompt is too long: ')):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.dialect.llm.rate_limits import Limit, carried, fields
+from headgate.dialect.llm.rate_limits import MOST_SECONDS, Limit, carried, fields, wait_of
 
 NOW = 1_700_000_000.0
 OPENAI = {"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s",
@@ -29,6 +29,15 @@ def test_times_as_openai_writes_them(seconds: int, told: str) -> None:
 def test_fields_of_anthropic(client: str) -> None:
     found = text(fields(client, [Limit("tokens", 9, None, 90)], NOW))
     assert found == {"anthropic-ratelimit-tokens-limit": "9", "anthropic-ratelimit-tokens-reset": "2023-11-14T22:14:50Z"}
+
+
+@pytest.mark.parametrize(
+    ("field", "seconds"),
+    [(None, 0), ("", 0), ("3", 3), (" 90 ", 90), ("-1", 0), ("1.5", 0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0), ("\u0663", 0),
+     ("9" * 15, MOST_SECONDS), ("9" * 16, 0)],
+)  # fmt: skip
+def test_seconds_to_wait(field: str | None, seconds: int) -> None:
+    assert wait_of(field) == seconds
 
 
 def test_google_has_no_fields() -> None:
