@@ -197,7 +197,7 @@ cdef class ConverseReader(EventReader):
             # Tools of another type are the vendor's own, which it runs itself.
             if tool is not None and tool.get("type") is None:
                 out.tool(a_key(event, "contentBlockIndex"), a_text(tool, "toolUseId"), a_text(tool, "name") or "")
-            elif tool is not None and tool.get("name") not in SEARCHES:
+            elif tool is not None and text_or_none(tool, "name") not in SEARCHES:
                 out.untold = True
             return 0
         if name == "contentBlockStop":

@@ -159,7 +159,7 @@ cdef class ResponsesReader(EventReader):
                 out.image(f"data:image/{text_or_none(item, 'output_format') or 'png'};base64,{item['result']}")
         elif done:
             ran = responses_ran(item)
-            if ran is None and kind not in QUIET:
+            if ran is None and text_or_none(item, "type") not in QUIET:
                 out.untold = True
             out.ran(ran)
         return 0

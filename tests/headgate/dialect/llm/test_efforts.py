@@ -107,7 +107,8 @@ def test_a_schema_and_an_effort_share_their_place() -> None:
     form = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
     body = {"model": "claude-opus-4-7", "messages": TURNS, "reasoning_effort": "max", "response_format": form}
     made = sent("completions", "messages", body)
-    assert made["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}, "effort": "max"}
+    schema = {"type": "object", "additionalProperties": False}
+    assert made["output_config"] == {"format": {"type": "json_schema", "schema": schema}, "effort": "max"}
 
 
 def test_a_budget_of_a_messages_client_becomes_a_level_where_budgets_are_refused() -> None:

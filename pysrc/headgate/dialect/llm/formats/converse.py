@@ -51,7 +51,7 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
 def _is_search(block: Json) -> bool:
     """Return whether a block is of a search that the provider ran, of which citations are told."""
     use = block.get("toolUse")
-    return "toolResult" in block or (isinstance(use, dict) and use.get("name") in SEARCHES)
+    return "toolResult" in block or (isinstance(use, dict) and told(use.get("name")) in SEARCHES)
 
 
 def _part(block: Json, at: int, asked: TranslatedRequest) -> Part | None:

@@ -59,7 +59,7 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     for position, item in enumerate(body["output"]):
         parts = _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
         said.parts += parts
-        said.untold = said.untold or not (parts or item.get("type") in QUIET)
+        said.untold = said.untold or not (parts or told(item.get("type")) in QUIET)
         said.probs += _probs(item)
     return said
 
