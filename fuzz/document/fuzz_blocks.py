@@ -12,8 +12,9 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 from harness import corpus, mutated, observed, run  # noqa: E402
 
 with observed("headgate.document", "headgate_engine.document", "yaml"):
+    from headgate.document.events import read_events
     from headgate.document.nodes import DocumentNode
-    from headgate.document.read import read_events, read_plain
+    from headgate.document.read import read_plain
 
 PIECES = [b"\n", b"  ", b" ", b"- ", b": ", b":", b"{", b"}", b"[", b"]", b", ", b'"', b"'", b"\\", b" #", b"#", b"&a ", b"*a", b"<<: ",
           b"!!str ", b"|\n", b">-\n", b"---", b"...", b"%", b"~", b"true", b"0x1f", b"1e3", b"${A}", b"$$", b"\t", b"\r\n",

@@ -53,8 +53,8 @@ NEEDED = {
 }  # fmt: skip
 # Libraries, and large parts of Python's own, that only some configurations use.
 ABSENT = {
-    "boto3", "botocore", "celpy", "concurrent.futures.process", "cryptography", "decimal", "email", "google", "h2", "http.client",
-    "jwt", "multiprocessing", "orjson", "re2", "tempfile", "tokenizers", "urllib.request", "wsproto", "xml",
+    "argparse", "boto3", "botocore", "celpy", "concurrent.futures.process", "cryptography", "decimal", "email", "google", "h2", "http.client",
+    "jwt", "multiprocessing", "orjson", "re2", "shutil", "tempfile", "tokenizers", "urllib.request", "wsproto", "xml", "yaml",
 }  # fmt: skip
 
 

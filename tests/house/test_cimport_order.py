@@ -22,7 +22,7 @@ RANK = (
     ("guard", "http1", "http2", "limit", "profile", "route"),
     ("context", "document", "peek", "shared", "sse", "tls", "websocket"),
     ("wire",),
-    ("clock", "errors"),
+    ("clock", "errors", "lazy_pattern"),
 )
 LEVEL = {name: level for level, names in enumerate(RANK) for name in names}
 # (who, whom): why it stands.

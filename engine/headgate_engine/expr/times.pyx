@@ -1,18 +1,18 @@
 """Durations and timestamps: https://protobuf.dev/reference/protobuf/google.protobuf/#timestamp and RFC 3339."""
 
 import datetime
-import re
 
 from headgate_engine.expr.values cimport Duration, Timestamp
 
 from headgate_engine.expr.values import NS, EvaluationError, no_overload
+from headgate_engine.lazy_pattern import lazy_pattern
 
 UNIT_NS = {"h": 3600 * NS, "m": 60 * NS, "s": NS, "ms": 10**6, "us": 10**3, "\u00b5s": 10**3, "\u03bcs": 10**3, "ns": 1}
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(h|ms|m|s|us|\u00b5s|\u03bcs|ns)")
-_WHOLE = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:h|ms|m|s|us|\u00b5s|\u03bcs|ns))+)")
-_STAMP = re.compile(
+_PART = lazy_pattern(r"([0-9]*)(?:\.([0-9]*))?(h|ms|m|s|us|\u00b5s|\u03bcs|ns)")
+_WHOLE = lazy_pattern(r"[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:h|ms|m|s|us|\u00b5s|\u03bcs|ns))+)")
+_STAMP = lazy_pattern(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?(Z|z|[+-][0-9]{2}:[0-9]{2})")
-_OFFSET = re.compile(r"([+-]?)([0-9]{2}):([0-9]{2})")
+_OFFSET = lazy_pattern(r"([+-]?)([0-9]{2}):([0-9]{2})")
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 

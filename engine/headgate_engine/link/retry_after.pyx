@@ -8,10 +8,12 @@ from libc.stdint cimport int64_t
 import re
 import time
 
+from headgate_engine.lazy_pattern import lazy_pattern
+
 # A number above this is a point in time, not a span: 30 days in seconds.
 cdef double LONGEST = 30.0 * 86400
-SPAN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
-NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
+SPAN = lazy_pattern(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+NUMBER = lazy_pattern(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 PER_LIMIT = ("x-ratelimit-reset-requests", "x-ratelimit-reset-tokens", "x-ratelimit-reset-requests-day",
              "x-ratelimit-reset-tokens-minute")
 

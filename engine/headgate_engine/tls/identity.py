@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from headgate_engine.lazy_pattern import lazy_pattern
+
 # https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE-ID.md; the path as service meshes have it.
 SPIFFE: Final = "spiffe://"
-WORKLOAD: Final = re.compile(r"spiffe://([^/]+)/ns/([^/]+)/sa/([^/]+)")
+WORKLOAD: Final = lazy_pattern(r"spiffe://([^/]+)/ns/([^/]+)/sa/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)

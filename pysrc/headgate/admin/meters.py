@@ -8,13 +8,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 from headgate.telemetry.families import BUCKETS
+from headgate_engine.lazy_pattern import lazy_pattern
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 Json = dict[str, Any]
 # Maximum number of rows in a table; the busiest rows come first.
 MAX_ROWS: Final = 500
-_LABEL: Final = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
-_ESCAPED: Final = re.compile(r"\\(.)")
+_LABEL: Final = lazy_pattern(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = lazy_pattern(r"\\(.)")
 CLIENT_ERROR, SERVER_ERROR = 400, 500
 # All labels of the overflow series have this value (shared.segment).
 OTHER: Final = "other"

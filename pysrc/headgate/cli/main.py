@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # imported only when needed: `--version` stays quick
     from headgate.config.load import FileSource, TextSource
 
+# The options of headgate.cli.options as they are where none is given.
+NOT_GIVEN: Final[dict[str, Any]] = {
+    "file": None, "config": None, "validate_only": False, "diff": None, "short_version": False, "version": False,
+    "action": None, "output": None,
+}  # fmt: skip
 STARTER = """\
 # Made by headgate on its first start. https://json-schema.org: docs/schema/config.schema.json describes this file.
 config:
@@ -31,32 +36,16 @@ routes:
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the argument parser of `headgate`."""
-    found = argparse.ArgumentParser(prog="headgate", description="A gateway for agents.")
-    found.add_argument("-f", "--file", metavar="PATH", help="configuration file, YAML or JSON; - is standard input")
-    found.add_argument("-c", "--config", metavar="TEXT", help="configuration given inline")
-    found.add_argument("--validate-only", action="store_true", help="check the configuration and exit")
-    found.add_argument(
-        "--diff",
-        metavar="URL",
-        nargs="?",
-        const="http://127.0.0.1:15000",
-        help="check the configuration, print what it would change at the gateway with this admin address, and exit: "
-        "0 nothing, 3 something (default: %(const)s)",
-    )
-    found.add_argument("-V", dest="short_version", action="store_true", help="print the version")
-    found.add_argument("--version", action="store_true", help="print what this build is, as JSON")
-    found.add_argument(
-        "action",
-        nargs="?",
-        choices=("oneshot",),
-        help="oneshot: run the command behind -- once the gateway serves, and the gateway for as long as the command",
-    )
-    found.add_argument(
-        "--output", metavar="PATH", help="with oneshot: where the log of the gateway goes (default: standard error)"
-    )
-    return found
+def options_of(words: Sequence[str]) -> Any:
+    """Return the options that the arguments say; exits with a message if they are wrong.
+
+    What services start with is read here: to load argparse and to make a parser takes a twentieth of such a start.
+    """
+    if len(words) == 2 and words[0] in ("-f", "--file") and (words[1] == "-" or words[1][:1] not in ("", "-")):
+        return SimpleNamespace(**{**NOT_GIVEN, "file": words[1]})
+    from headgate.cli.options import parser
+
+    return parser().parse_args(words)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     hold_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     end = words.index("--") if "--" in words else len(words)
-    options = parser().parse_args(words[:end])
+    options = options_of(words[:end])
     if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):
         print("headgate: oneshot, --output and a command behind -- belong together", file=sys.stderr)
         return 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,9 +21,10 @@ from headgate.document.read import MAX_CHARS, read_document
 from headgate.document.regular_file import open_regular
 from headgate.errors import ConfigErrors, Problem
 from headgate.ir.gateway import Gateway
+from headgate_engine.lazy_pattern import lazy_pattern
 
 # Read once and never watched.
-_STREAMS = re.compile(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
+_STREAMS = lazy_pattern(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 _UTF8_BOM: Final = "\ufeff"
 
 

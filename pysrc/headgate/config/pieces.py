@@ -15,12 +15,13 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate_engine.lazy_pattern import lazy_pattern
 
 # Fewer items than this are read with all of the text: it is short, or its items are long.
 LEAST_ITEMS: Final = 32
 MAX_COLUMN: Final = 16
 # What stands at the head of a block text, or looks like it.
-_BLOCK_TEXT: Final = re.compile(r"[|>][-+0-9]*[ \t\r]*(?:#[^\n]*)?$", re.MULTILINE)
+_BLOCK_TEXT: Final = lazy_pattern(r"[|>][-+0-9]*[ \t\r]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from headgate.ir.process import (
 )
 from headgate.ir.secret import SecretRef
 from headgate.telemetry.families import REQUEST_LABELS
+from headgate_engine.lazy_pattern import lazy_pattern
 
 DEFAULT_ADMIN: Final = "127.0.0.1:15000"
 DEFAULT_STATS: Final = "[::]:15020"
@@ -45,9 +46,9 @@ MCP_FIELDS: Final = {
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
-_DIRECTIVE = re.compile(rf"(?:[A-Za-z_][A-Za-z0-9_.:-]*=)?(?:{_LEVEL})", re.IGNORECASE)
-LABEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DECIMAL = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,9})?")
+_DIRECTIVE = lazy_pattern(rf"(?:[A-Za-z_][A-Za-z0-9_.:-]*=)?(?:{_LEVEL})", re.IGNORECASE)
+LABEL: Final = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_DECIMAL = lazy_pattern(r"[0-9]{1,6}(?:\.[0-9]{1,9})?")
 _UNIT_SUFFIXES: Final = ("_total", "_seconds")
 
 

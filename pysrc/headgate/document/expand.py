@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate_engine.lazy_pattern import lazy_pattern
 
 NOT_FOUND: Final = "environment variable not found"
 
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"\$(?:\$|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?P<or>:-(?P<default>[^}]*))?\}|(?P<bare>[A-Za-z_][A-Za-z0-9_]*))"
 )
 

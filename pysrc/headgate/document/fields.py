@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
+from headgate_engine.lazy_pattern import lazy_pattern
 
 MAX_CEL_CHARS: Final = 16_384
 MAX_PATTERN_CHARS: Final = 4_096
@@ -25,23 +26,23 @@ _UNIT_NS: Final = {
 DURATION_PATTERN: Final = (
     r"^\+?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$"
 )
-_DURATION = re.compile(DURATION_PATTERN)
-_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_DURATION = lazy_pattern(DURATION_PATTERN)
+_PART = lazy_pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
 MAX_DURATION_NS: Final = 2**63 - 1
 NS_PER_MS: Final = 1_000_000
 
 _BINARY: Final = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _DECIMAL: Final = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_BYTE_SIZE = re.compile(r"([0-9]{1,19})(Ki|Mi|Gi|Ti|k|M|G|T)?")
+_BYTE_SIZE = lazy_pattern(r"([0-9]{1,19})(Ki|Mi|Gi|Ti|k|M|G|T)?")
 BYTE_SIZE_PATTERN: Final = f"^{_BYTE_SIZE.pattern}$"
 MAX_BYTE_SIZE: Final = 2**63 - 1
 
 HEADER_NAME_PATTERN: Final = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$"
-_HEADER_NAME = re.compile(HEADER_NAME_PATTERN)
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_HEADER_NAME = lazy_pattern(HEADER_NAME_PATTERN)
+_HEADER_VALUE = lazy_pattern(r"[\t\x20-\x7e\x80-\xff]*")
 PSEUDO_HEADERS: Final = (":method", ":path", ":authority", ":scheme")
-_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
-_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
+_LABEL = lazy_pattern(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_HOST = lazy_pattern(r"[A-Za-z0-9._-]{1,253}")
 
 
 def show_milliseconds(value: int) -> str:

@@ -19,6 +19,8 @@ MATCHED: Final = "__match_args__"
 PARAMETERS: Final = "__dataclass_params__"
 # The attribute with what is known of a class.
 BODY: Final = "__lazy_body__"
+# For a class without a docstring the standard library writes one from its signature, which takes longer than all else.
+DOCUMENTED: Final[dict[str, Any]] = {"__doc__": "Lends its methods."}
 # To generate the methods of a class takes as long as some 50 calls of the shared ones take longer.
 SHARED_CALLS: Final = 50
 
@@ -114,7 +116,7 @@ class _ClassBody:
     def describe(self) -> None:
         """Have the standard library look at a class with the same body, and give what it finds to the owner."""
         owner = self.owner
-        same = {**self._defaults, "__annotations__": self._annotations, "__module__": owner.__module__}
+        same = {**self._defaults, "__annotations__": self._annotations, "__module__": owner.__module__, **DOCUMENTED}
         plain = type(owner.__name__, (), same)
         twin: Any = dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)(plain)
         fields: dict[str, Any] = {}
@@ -141,7 +143,7 @@ class _ClassBody:
             for one in dataclasses.fields(owner)
         ]  # fmt: skip
         # __init__ calls __post_init__ if the class has one.
-        rest = {"__post_init__": owner.__post_init__} if hasattr(owner, "__post_init__") else {}
+        rest = DOCUMENTED | ({"__post_init__": owner.__post_init__} if hasattr(owner, "__post_init__") else {})
         twin = dataclasses.make_dataclass(
             owner.__name__, specification, frozen=self._frozen, slots=True, namespace=rest
         )

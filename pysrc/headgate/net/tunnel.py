@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Final
 
+from headgate_engine.lazy_pattern import lazy_pattern
+
 MAX_HEAD: Final = 8192
-STATUS: Final = re.compile(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r\n")
+STATUS: Final = lazy_pattern(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r\n")
 
 
 class TunnelError(ConnectionError):

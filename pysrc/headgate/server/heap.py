@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from headgate.admin.running import HEAP_RATES
+from headgate_engine.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:  # loading these costs time that a start without a profile need not take
     from headgate.dialect.elf import Symbols
@@ -23,10 +23,10 @@ if TYPE_CHECKING:  # loading these costs time that a start without a profile nee
 
 VARIABLE: Final = "HEAP_PROFILE_RATE"
 # Where the interpreter runs Python code: the frames above are Python's to name.
-EVALUATION: Final = re.compile(r"_PyEval_EvalFrame\w*|_PyEval_Vector|PyEval_EvalCode")
+EVALUATION: Final = lazy_pattern(r"_PyEval_EvalFrame\w*|_PyEval_Vector|PyEval_EvalCode")
 OWN: Final = "/headgate_engine/profile/heap."
-CYTHON: Final = re.compile(r"__pyx_(?:f|pf|pw|gb)_")
-PART: Final = re.compile(r"(\d+)")
+CYTHON: Final = lazy_pattern(r"__pyx_(?:f|pf|pw|gb)_")
+PART: Final = lazy_pattern(r"(\d+)")
 
 
 class MappedFile(NamedTuple):

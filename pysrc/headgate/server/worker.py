@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import uvloop
@@ -21,6 +20,7 @@ import uvloop
 from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import set_keepalives
 from headgate.net.tasks import spawn, spawner

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headgate.document.events import read_events
 from headgate.document.nodes import DocumentNode, MapEntry
-from headgate.document.read import read_events, read_plain, resolve
+from headgate.document.read import read_plain, resolve
 from headgate.errors import ConfigErrors
 from headgate_engine.document.blocks import UnusualYaml, read_blocks
 

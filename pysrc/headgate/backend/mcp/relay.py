@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from headgate.backend.mcp.failure import McpFailure, session_not_found
 from headgate.backend.mcp.session import SessionIds
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcKind, error_message, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
+from headgate_engine.lazy_pattern import lazy_pattern
 from headgate_engine.sse.encode import encode_event
 
 BACKEND_HEADER = "x-gw-relay-backend"
@@ -23,7 +23,7 @@ IDENTITY_HEADER = "x-gw-relay-identity"
 RESULTS = ("extauthz", "extproc", "mcpGuardrails")
 EVENT_END = b"\n\n"
 TELL_SECONDS = 5.0
-SOCKET = re.compile(r"worker-(\d+)\.sock")
+SOCKET = lazy_pattern(r"worker-(\d+)\.sock")
 
 
 class RelayedTelemetry:

@@ -13,6 +13,7 @@ from typing import Final
 
 from headgate.backend.contract import ResponseStream
 from headgate.backend.mcp.replay import Replay
+from headgate_engine.lazy_pattern import lazy_pattern
 from headgate_engine.sse.encode import encode_comment, encode_event
 
 # Time that an incomplete response waits for its client, and that a complete one is stored.
@@ -21,7 +22,7 @@ AWAY_SECONDS: Final = 60.0
 MOST_ANSWERS: Final = 16
 KEEPALIVE_SECONDS: Final = 15.0
 # The worker with the stream, a random number, and the number of the event.
-EVENT_ID: Final = re.compile(r"([0-9a-f]{1,4})w([0-9a-f]{8})-([0-9]{1,9})", re.ASCII)
+EVENT_ID: Final = lazy_pattern(r"([0-9a-f]{1,4})w([0-9a-f]{8})-([0-9]{1,9})", re.ASCII)
 
 
 class KeptAnswer:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate_engine.lazy_pattern import lazy_pattern
 
 RATES: Final = ("input", "output", "cacheRead", "cacheWrite", "reasoning", "inputAudio", "outputAudio")
 DECIMALS: Final = 6
 # A million dollars per million tokens. A higher rate is certainly a mistake.
 MAX_RATE: Final = 10**12
 MAX_CONTEXT: Final = 2**53
-_DECIMAL: Final = re.compile(r"([0-9]{1,9})(?:\.([0-9]+))?")
+_DECIMAL: Final = lazy_pattern(r"([0-9]{1,9})(?:\.([0-9]+))?")
 
 Json = dict[str, Any]
 # A function that takes the path of a faulty member and an error message.
