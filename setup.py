@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_namespace_packages, find_packages, setup
+from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
@@ -102,6 +104,21 @@ def build_all() -> list[Extension]:
     return modules
 
 
+# What tests, fuzzing and benchmarks need of the engine in C: built in place, and no part of what is installed.
+DRIVERS = "headgate_drivers"
+
+
+class BuildExt(build_ext):
+    """Leaves drivers out of a wheel."""
+
+    def run(self) -> None:
+        if not (self.inplace or self.editable_mode or SANITIZE):
+            self.extensions = [one for one in self.extensions if not one.name.startswith(f"{DRIVERS}.")]
+            # Of an earlier build in place: what lies there goes into the wheel.
+            shutil.rmtree(Path(self.build_lib) / DRIVERS, ignore_errors=True)
+        super().run()
+
+
 BUILT = Path("headgate/build.json")
 
 
@@ -156,13 +173,18 @@ class Sdist(sdist):
 
 if __name__ == "__main__":
     setup(
-        package_dir={"headgate_engine": "engine/headgate_engine", "headgate": "pysrc/headgate"},
-        packages=find_packages("engine") + find_namespace_packages("pysrc", include=["headgate", "headgate.*"]),
+        package_dir={
+            "headgate_engine": "engine/headgate_engine",
+            DRIVERS: f"engine/{DRIVERS}",    # where they are built in place; not one of `packages`
+            "headgate": "pysrc/headgate",
+        },
+        packages=find_packages("engine", include=["headgate_engine", "headgate_engine.*"])
+        + find_namespace_packages("pysrc", include=["headgate", "headgate.*"]),
         package_data={
             "headgate_engine": ["**/*.pxd", "**/*.pyi", "**/*.h", "py.typed"],
             "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],
         },
-        cmdclass={"build_py": BuildPy, "sdist": Sdist},
+        cmdclass={"build_ext": BuildExt, "build_py": BuildPy, "sdist": Sdist},
         ext_modules=build_all(),
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         zip_safe=False,

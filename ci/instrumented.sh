@@ -30,12 +30,12 @@ mkdir -p "$folder/lib"
 find "$folder/lib" -name '*.so' -type l -delete
 # The trees, but for compiled modules; files that are gone from the tree must not be imported.
 rm -rf "$folder/lib/headgate"
-(cd engine && find headgate_engine -name '*.py' -exec cp --parents -u {} "$folder/lib" \;)
+(cd engine && find headgate_engine headgate_drivers -name '*.py' -exec cp --parents -u {} "$folder/lib" \;)
 ln -s "$PWD/pysrc/headgate" "$folder/lib/headgate"
 HEADGATE_SANITIZE=$kind HEADGATE_ONLY=$words HEADGATE_OPTIMIZE=${HEADGATE_OPTIMIZE:-1} \
     "$python" setup.py -q build_ext --build-lib "$folder/lib" --build-temp "$folder/temp" >"$folder/build.log" 2>&1 \
     || { tail -n 40 "$folder/build.log" >&2; exit 1; }
-(cd engine && find headgate_engine -name '*.so') | while read -r module; do
+(cd engine && find headgate_engine headgate_drivers -name '*.so') | while read -r module; do
     [ -e "$folder/lib/$module" ] || ln -s "$PWD/engine/$module" "$folder/lib/$module"
 done
 

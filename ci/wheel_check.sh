@@ -7,6 +7,15 @@ gateway=
 trap '[ -n "$gateway" ] && kill "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
 "$1" -m venv "$work/venv"
 "$work/venv/bin/pip" install -q "$root"/dist/headgate-*.whl
+# What tests and benchmarks need of the engine stays at home.
+"$work/venv/bin/python" - <<'EOF'
+import importlib.util, sys
+from importlib.metadata import files
+inside = [str(path) for path in files("headgate") or ()]
+drivers = [path for path in inside if "headgate_drivers" in path]
+if drivers or importlib.util.find_spec("headgate_drivers") or not any("headgate_engine/http1/codec." in path for path in inside):
+    sys.exit(f"wheel check failed: drivers are in it: {drivers}")
+EOF
 cd "$work"
 port=$("$1" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 admin=$("$1" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

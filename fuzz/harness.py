@@ -19,6 +19,8 @@ from typing import TypeVar
 
 Input = TypeVar("Input")
 ROOT = Path(__file__).resolve().parents[1]
+# Drivers (engine/headgate_drivers) are not installed. At the end: an engine that is built elsewhere goes first.
+sys.path.append(str(ROOT / "engine"))
 GUIDED = "--guided" in sys.argv[1:]
 # What libFuzzer finds worth keeping, and inputs that fail: by target, and not part of the repository.
 WORK = ROOT / "build" / "fuzz"

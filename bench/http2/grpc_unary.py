@@ -71,7 +71,7 @@ class Backend(asyncio.Protocol):
     """The engine's session as a server of one method."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        from headgate_engine.http2.binding import Http2Peer
+        from headgate_drivers.http2 import Http2Peer
         from headgate_engine.http2.limits import Http2Limits
 
         self.peer = Http2Peer(True, Http2Limits(max_streams=1000, connection_window=2**30, resets=1_000_000, oddities=1_000_000))

@@ -21,9 +21,9 @@ from pathlib import Path
 from bench.micro.llm_translate import REQUESTS
 from headgate.backend.llm.guards.stream import GuardedStream, machine
 from headgate.dialect.llm import pairs
+from headgate_drivers.llm import tap_stream
 from headgate_engine.guard.scan import BUILTIN_NAMES, Scanner
 from headgate_engine.llm.eventstream import encode_frame
-from headgate_engine.llm.native import tap_stream
 
 Feed = Callable[[bytes], object]
 Run = Callable[[list[bytes]], None]

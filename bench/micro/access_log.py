@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.micro.timing import Row, compare_times, nanoseconds, same, show
+from headgate_drivers.log import access_line, nanoseconds_per_line
 from headgate_engine.log.access import AccessLogFormat
 
 WALL_NS = 1_700_000_000_123_456_000
@@ -80,10 +81,10 @@ def rows() -> Iterator[Row]:
     for form, oracle in FORMS.items():
         log = AccessLogFormat(form)
         for name, request in (("plain", PLAIN), ("LLM", LLM)):
-            same(log.line(WALL_NS, request), oracle(request))
+            same(access_line(log, WALL_NS, request), oracle(request))
             yield compare_times(
                 f"access log: {name} request as {form}",
-                lambda g=log, r=request: g.nanoseconds_per_line(r),  # type: ignore[misc]
+                lambda g=log, r=request: nanoseconds_per_line(g, r),  # type: ignore[misc]
                 lambda o=oracle, r=request: nanoseconds(lambda: o(r)),  # type: ignore[misc]
                 against="f-strings" if form == "text" else "json.dumps",
             )

@@ -9,6 +9,7 @@ import celpy
 
 from bench.micro.timing import Row, compare, compare_times, nanoseconds, same, show
 from headgate.expr.compile import compile_expression
+from headgate_drivers.expr import bench_program
 from headgate_engine.context.request import make_context
 
 CLAIMS: dict[str, Any] = {"sub": "ada", "groups": ["dev", "ops", "admin"]}
@@ -32,7 +33,7 @@ def rows() -> Iterator[Row]:
         same(program.test(ctx) == 1, bool(oracle.evaluate(bindings)))
         yield compare_times(
             f"expression: {name}",
-            lambda program=program: nanoseconds(lambda: program.bench(ctx, TIMES), TIMES),  # type: ignore[misc]
+            lambda program=program: nanoseconds(lambda: bench_program(program, ctx, TIMES), TIMES),  # type: ignore[misc]
             lambda oracle=oracle: nanoseconds(lambda: oracle.evaluate(bindings)),  # type: ignore[misc]
             against="cel-python",
         )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import h11
 
 from bench.micro.timing import Row, compare, same, show
-from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec, bench_parse
-from headgate_engine.wire import events
+from headgate_drivers import events
+from headgate_drivers.http1 import CLIENT, SERVER, PythonCodec, bench_parse
 
 FIELDS = b"".join(b"X-Header-%d: value number %d\r\n" % (number, number) for number in range(6))
 REQUEST = b"GET /some/path?x=1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: bench/1\r\nAccept: */*\r\n" + FIELDS + b"\r\n"

@@ -23,10 +23,11 @@ from headgate.crypto.jws import Checks, verify
 from headgate.pipeline import steps
 from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
+from headgate_drivers.requests import step_nanoseconds
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import RequestContext, make_context
 from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
-from headgate_engine.plan.step import Step, run_step, step_nanoseconds
+from headgate_engine.plan.step import Step, run_step
 from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.identity import BasicStep
 from headgate_engine.steps.session import OidcStep

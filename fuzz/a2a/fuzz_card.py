@@ -14,7 +14,8 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 
-from headgate_engine.a2a.card import CardError, rewritten_card  # noqa: E402
+from headgate_drivers.requests import rewritten_card  # noqa: E402
+from headgate_engine.a2a.card import CardError  # noqa: E402
 from headgate_engine.a2a.place import AgentPlace  # noqa: E402
 from headgate_engine.peek.agent import CallPeek, OutcomePeek  # noqa: E402
 from headgate_engine.peek.json import PeekError  # noqa: E402

@@ -17,9 +17,10 @@ with observed("headgate.expr"):
     from headgate.expr.faults import ExpressionError
     from headgate.expr.functions import GLOBAL_NAMES, METHOD_NAMES
 
+from headgate_drivers.expr import py_equal  # noqa: E402
 from headgate_engine.context.request import RequestContext, make_context  # noqa: E402
 from headgate_engine.expr.program import Program, as_field  # noqa: E402
-from headgate_engine.expr.values import EvaluationError, py_equal  # noqa: E402
+from headgate_engine.expr.values import EvaluationError  # noqa: E402
 
 PIECES = [f"{name}(".encode() for name in sorted(GLOBAL_NAMES)]
 PIECES += [f".{name}(".encode() for name in sorted(METHOD_NAMES)]

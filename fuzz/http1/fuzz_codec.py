@@ -8,12 +8,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "oracles"), str(ROOT / "fuzz")]
+sys.path.append(str(ROOT / "engine"))  # the oracle needs a driver
 
 from h11_oracle import cut, ours  # noqa: E402
 from harness import corpus, mutated, run  # noqa: E402
 from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES  # noqa: E402
 
-from headgate_engine.http1.binding import CLIENT, SERVER  # noqa: E402
+from headgate_drivers.http1 import CLIENT, SERVER  # noqa: E402
 
 PIECES = [
     b"\r\n",

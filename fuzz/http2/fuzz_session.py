@@ -11,7 +11,7 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 
-from headgate_engine.http2.binding import Http2Peer  # noqa: E402
+from headgate_drivers.http2 import Http2Peer  # noqa: E402
 from headgate_engine.http2.faults import ConnectionFault  # noqa: E402
 from headgate_engine.http2.frames import PREFACE  # noqa: E402
 from headgate_engine.http2.limits import Http2Limits  # noqa: E402

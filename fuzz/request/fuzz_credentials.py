@@ -12,7 +12,7 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 
-from headgate_engine.context.media import is_media_type  # noqa: E402
+from headgate_drivers.requests import is_media_type  # noqa: E402
 from headgate_engine.context.request import RequestContext, make_context  # noqa: E402
 from headgate_engine.steps.location import CredentialLocation  # noqa: E402
 

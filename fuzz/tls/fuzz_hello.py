@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT)]
 from harness import corpus, mutated, run  # noqa: E402
 from tests.engine.tls.tls_rig import CA, server  # noqa: E402
 
+from headgate_drivers.tls import feed  # noqa: E402
 from headgate_engine.tls.connection import TlsConnection  # noqa: E402
 from headgate_engine.tls.hello import ClientHello  # noqa: E402
 
@@ -61,7 +62,7 @@ def check(data: bytes, source: random.Random) -> None:
         assert (last, growing.server_name) == (state, found.server_name)
     connection = TlsConnection(OURS)
     for _ in range(2):
-        connection.feed(data)
+        feed(connection, data)
     assert connection.state in (0, 3)
 
 

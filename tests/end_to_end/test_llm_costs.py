@@ -17,7 +17,7 @@ from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event
 from tests.end_to_end.tracing import Watch, one, wait_for
 from tests.engine.llm.realtime_rig import DELTA, done, frame
 
-from headgate_engine.llm.estimate import tokens_of
+from headgate_drivers.llm import tokens_of
 
 pytestmark = pytest.mark.warm
 

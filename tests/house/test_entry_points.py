@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headgate_drivers.log import text_value
 from headgate_engine.context.redact import HiddenParameter, redacted
 from headgate_engine.context.request import Reply
 from headgate_engine.limit.bucket import TokenBucket
@@ -14,7 +15,7 @@ from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.meter import BindMeter, ModelMeter, label_value, route_labels
 from headgate_engine.log.records import RecordFormat, RecordSink
-from headgate_engine.log.text import json_value, text_value
+from headgate_engine.log.text import json_value
 from headgate_engine.shared.claims import SlotClaims
 from headgate_engine.shared.counters import Counter, Gauge
 from headgate_engine.shared.histogram import Histogram, RequestSeries, snapshot

@@ -19,7 +19,6 @@ NAMELESS = {"util", "utils", "common", "helper", "helpers", "misc", "base", "man
 LONG_FILES = {
     "engine/headgate_engine/llm/translate/readers.pyx": "two readers, and the checks of members that all of them share",
     "engine/headgate_engine/llm/translate/writers.pyx": "one small method for each thing that a reply says",
-    "engine/headgate_engine/log/access.pyx": "one small function per group of fields",
     "engine/headgate_engine/expr/functions.pyx": "one small function per name",
     "engine/headgate_engine/expr/nodes.pyx": "one small class per kind of node",
     "engine/headgate_engine/llm/native.pyx": "one reader of usage per format of a provider",

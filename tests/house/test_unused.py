@@ -1,5 +1,7 @@
 """What only tests use is no part of the product: every function, method and class is named by product code.
 
+What tests and benchmarks need of the engine in C is a package of its own (engine/headgate_drivers), which is not looked at.
+
 Names are compared, not objects: a method is in use when something of its name is. In Python files a name counts where
 the parsed code has it, and in strings (tables name functions); in Cython files where it stands outside of comments,
 docstrings and imports. The lines of a definition itself do not count.
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PRODUCT = (ROOT / "pysrc", ROOT / "engine")
+PRODUCT = (ROOT / "pysrc", ROOT / "engine" / "headgate_engine")
 WORD = re.compile(r"[A-Za-z_]\w*")
 # A longer text is prose.
 LONGEST_TEXT = 200
@@ -45,65 +47,12 @@ CALLED_BY_LIBRARIES = {
         "is_reading", "get_write_buffer_limits", "writelines",
     },
 }  # fmt: skip
-# What the engine does in C, and Python cannot call. Without these, tests of all cases, comparisons with other
-# implementations and fuzzing would reach it through sockets alone. They must be compiled into the module that has it.
-DRIVERS = {
-    # Codecs without a connection: compared with h11, h2 and hpack, fuzzed, and split at every byte.
-    "engine/headgate_engine/http1/binding.pyx": {"PythonCodec", "next_cycle", "can_reuse"},
-    "engine/headgate_engine/http2/binding.pyx": {"Http2Peer", "open_streams"},
-    "engine/headgate_engine/http2/frames.pyx": {"Http2FrameWriter", "window_update"},
-    "engine/headgate_engine/http2/heads.pyx": {"block_of"},
-    "engine/headgate_engine/http2/hpack.pyx": {"set_table_limit"},
-    "engine/headgate_engine/http2/table.pyx": {"resize", "find_static"},
-    # Functions of a byte string: all cases, and fuzzing.
-    "engine/headgate_engine/a2a/card.pyx": {"rewritten_card"},
-    "engine/headgate_engine/context/cookies.pyx": {"settle_cookies"},
-    "engine/headgate_engine/context/media.pyx": {"is_media_type"},
-    "engine/headgate_engine/guard/phone.pyx": {"is_phone_number"},
-    "engine/headgate_engine/llm/estimate.pyx": {"tokens_of", "tokens_of_prompt"},
-    "engine/headgate_engine/llm/first_words.pyx": {"is_first_words"},
-    "engine/headgate_engine/llm/formats.pyx": {"path_model", "azure_path"},
-    "engine/headgate_engine/llm/id_tap.pyx": {"sealed_text"},
-    "engine/headgate_engine/llm/native.pyx": {"tap_stream"},
-    "engine/headgate_engine/llm/translate/free_input.pyx": {"free_pieces"},
-    "engine/headgate_engine/llm/prices.pyx": {"price_of"},
-    "engine/headgate_engine/log/text.pyx": {"text_value"},
-    "engine/headgate_engine/mcp/fields.pyx": {"plain_head", "target_head"},
-    "engine/headgate_engine/peek/json.pyx": {"is_array", "params_span"},
-    # Values of expressions: compared with two other implementations of CEL.
-    "engine/headgate_engine/expr/values.pyx": {"py_equal", "py_compare", "operate"},
-    # Parts of a request without a request.
-    "engine/headgate_engine/context/request.pyx": {"own_reply"},
-    "engine/headgate_engine/link/grpc_status.pyx": {"as_grpc"},
-    "engine/headgate_engine/llm/content_capture.pyx": {"add_body", "add_event"},
-    "engine/headgate_engine/route/index.pyx": {"get_prefix"},
-    # Time and chance, which tests choose.
-    "engine/headgate_engine/limit/bucket.pyx": {"look_at", "settle_at"},
-    "engine/headgate_engine/link/timers.pyx": {"PythonTimer"},
-    "engine/headgate_engine/plan/random.pyx": {"draw_below"},
-}  # fmt: skip
-# What tests observe of the inside where nothing outside tells it.
-OBSERVED = {
-    "engine/headgate_engine/http2/states.pyx": {"diagram"},      # engine/README.md shows it
-    "engine/headgate_engine/link/states.pyx": {"diagram"},
-    "engine/headgate_engine/link/secure.pyx": {"session_reused"},
-    "engine/headgate_engine/steps/aws_signature.pyx": {"same_as"},
-    "engine/headgate_engine/steps/verified.pyx": {"bytes_kept"},
-}
-# Loops in C for bench/: a call from Python costs more than what they measure.
-MEASURED = {
-    "engine/headgate_engine/expr/program.pyx": {"bench"},
-    "engine/headgate_engine/http1/binding.pyx": {"bench_parse", "bench_send_request"},
-    "engine/headgate_engine/log/access.pyx": {"nanoseconds_per_line"},
-    "engine/headgate_engine/plan/step.pyx": {"step_nanoseconds"},
-    "engine/headgate_engine/route/table.pyx": {"nanoseconds_per_match"},
-}
 # Interfaces for what is not of this repository.
 INTERFACES = {
     # A protocol with backends that is written in Python; engine/README.md.
     "engine/headgate_engine/link/python_upstream.pyx": {"go_away"},
 }
-ALLOWED = (CALLED_BY_LIBRARIES, DRIVERS, OBSERVED, MEASURED, INTERFACES)
+ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES)
 
 
 class Definition(NamedTuple):

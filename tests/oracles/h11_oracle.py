@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import h11
 
+from headgate_drivers import events
+from headgate_drivers.http1 import CLIENT, SERVER, PythonCodec
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec
-from headgate_engine.wire import events
 
 Normal = list[tuple[object, ...]]
 REFUSED = ("refused",)

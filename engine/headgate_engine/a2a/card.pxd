@@ -16,4 +16,7 @@ cdef class CardTap(ResponseTap):
     cdef str coding                      # content coding of the card, None: none
     cdef int _settle_head(self, MessageHead head) except -1
 
+# Returns (card with the client's URLs, number of signatures that it had). Raises CardError.
+cdef tuple rewritten(bytes text, AgentPlace place)
+
 cdef CardTap card_tap(AgentPlace place, int64_t limit, Reply failed)

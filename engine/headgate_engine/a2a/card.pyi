@@ -1,6 +1,5 @@
 """Agent cards: only what is a URL of the agent is replaced, where it stands. The signatures of a changed card go."""
 
-from headgate_engine.a2a.place import AgentPlace
 from headgate_engine.plan.tap import ResponseTap
 
 MAX_INTERFACES: int
@@ -16,6 +15,3 @@ class CardError(ValueError):
 
 class CardTap(ResponseTap):
     """A ResponseTap that reads an agent card whole and puts the client's URLs into it; C face only."""
-
-def rewritten_card(text: bytes, place: AgentPlace) -> tuple[bytes, int]:
-    """Return (card with the client's URLs, number of signatures that were removed). Raises CardError."""

@@ -205,8 +205,3 @@ cdef class CardTap(ResponseTap):
 
     cdef Reply refusal(self, RequestContext ctx):
         return with_detail(self.failed, self.fault)
-
-
-def rewritten_card(bytes text not None, AgentPlace place not None):
-    """Return (card with the client's URLs, number of signatures that were removed). Raises CardError."""
-    return rewritten(text, place)

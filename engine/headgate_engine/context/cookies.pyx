@@ -58,8 +58,3 @@ cdef int take_all(RequestContext ctx) except -1:
         head.add_field(b"cookie", 6, line, len(line))
         head.spans[head.count - 1].flags |= SPAN_SENSITIVE
     return 0
-
-
-def settle_cookies(RequestContext ctx not None):
-    """Python face of take_session_cookies()."""
-    take_session_cookies(ctx)

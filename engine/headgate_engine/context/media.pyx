@@ -30,8 +30,3 @@ cdef bint media_type_is(MessageHead head, const char* name, Py_ssize_t n) noexce
         if value[at] != 32 and value[at] != 9:
             return False
     return True
-
-
-def is_media_type(MessageHead head, bytes name):
-    """Return whether the content type is `name` (lower case). Case and parameters of the field are ignored."""
-    return media_type_is(head, name, len(name))

@@ -118,9 +118,6 @@ class RequestContext:
     @property
     def response_head(self) -> MessageHead | None: ...
     @property
-    def own_reply(self) -> Reply | None:
-        """The reply that a step has set."""
-    @property
     def added_response_headers(self) -> list[tuple[bytes, bytes]]: ...
     @property
     def log_field_items(self) -> list[tuple[str, object]]: ...

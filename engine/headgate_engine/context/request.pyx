@@ -133,10 +133,6 @@ cdef class RequestContext:
         return self.response
 
     @property
-    def own_reply(self):
-        return self.reply
-
-    @property
     def added_response_headers(self):
         return list(self.response_headers or ())
 

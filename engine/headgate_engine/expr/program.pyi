@@ -44,8 +44,6 @@ class Program:
         """Say that the value does not fit where it is used, as a failure is told."""
     def evaluate_with(self, bindings: dict[str, Any]) -> Any:
         """Return the value for names bound to values, without a request. Raises EvaluationError."""
-    def bench(self, ctx: RequestContext, times: int) -> int:
-        """Evaluate the expression `times` times in C, for bench/micro. Return the last result."""
 
 def without_literals(text: str) -> str:
     """Return the text of an expression with `...` for the content of strings, but for names of members (`a["b"]`).

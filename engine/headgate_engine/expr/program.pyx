@@ -210,13 +210,6 @@ cdef class Program:
         frame.budget = BUDGET
         return self.root.eval(frame)
 
-    def bench(self, RequestContext ctx, int times):
-        """Evaluate the expression `times` times in C, for bench/micro. Return the last result."""
-        cdef int found = 0
-        for _ in range(times):
-            found = self.test(ctx)
-        return found
-
 
 cdef bytes field_text(object value):
     """Return a string, number or bool as an RFC 9110 field value, None for other types and for control characters."""

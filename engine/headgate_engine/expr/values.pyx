@@ -385,28 +385,3 @@ cdef object index(object holder, object key):
 
 
 # -- Python faces, for tests and for functions written in Python ---------------------------------------------------------
-def py_equal(a, b):
-    return bool(equal(a, b))
-
-
-def py_compare(a, b):
-    return compare(a, b)
-
-
-def operate(str operator, a, b):
-    """Return `a operator b` for + - * / %, in and []. Raises EvaluationError, or ValueError for another operator."""
-    if operator == "+":
-        return add(a, b)
-    if operator == "-":
-        return subtract(a, b)
-    if operator == "*":
-        return multiply(a, b)
-    if operator == "/":
-        return divide(a, b)
-    if operator == "%":
-        return modulo(a, b)
-    if operator == "in":
-        return bool(contains(a, b))
-    if operator == "[]":
-        return index(a, b)
-    raise ValueError(operator)

@@ -9,7 +9,6 @@ boundscheck is off: digits are counted before they are stored, and the tables' l
 successors.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
@@ -237,7 +236,3 @@ cdef bint is_phone(const uint8_t* p, Py_ssize_t n) noexcept nogil:
         if is_regional(&phone_regions[i], &number, plus):
             return True
     return False
-
-
-def is_phone_number(bytes candidate not None):
-    return is_phone(<const uint8_t*>PyBytes_AS_STRING(candidate), PyBytes_GET_SIZE(candidate))

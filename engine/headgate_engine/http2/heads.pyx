@@ -12,7 +12,7 @@ from headgate_engine.context.headers cimport (
     H_CONNECTION, H_CONTENT_LENGTH, H_COOKIE, H_EXPECT, H_HOST, H_KEEP_ALIVE, H_OTHER, H_PROXY_AUTHENTICATE,
     H_PROXY_CONNECTION, H_TE, H_TRAILER, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST,
     HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_ADDED, SPAN_CHECKED,
-    SPAN_DROPPED, SPAN_SENSITIVE, header_id_of, new_head, sensitivity)
+    SPAN_DROPPED, SPAN_SENSITIVE, header_id_of, sensitivity)
 from headgate_engine.http2.hpack cimport INDEX_NEVER, INDEX_USUAL, HpackEncoder
 from headgate_engine.http2.kinds cimport E_PROTOCOL
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -446,53 +446,3 @@ cdef int write_trailers(HpackEncoder encoder, ByteBuffer out, MessageHead head) 
     check_fields(head)
     encoder.begin(out)
     return write_fields(encoder, out, head, -1)
-
-
-cdef MessageHead filled(fields):
-    """Return a head with (name, value) pairs as a decoder leaves them."""
-    cdef MessageHead head = new_head()
-    cdef HeaderSpan span
-    cdef bytes name, value
-    for name, value in fields:
-        if name is None or value is None:
-            raise TypeError("a field needs a name and a value")
-        if len(name) > 65535:
-            raise ValueError("field name is too long")
-        span.name_off = head._put(name, len(name))
-        span.name_len = <unsigned short>len(name)
-        span.value_off = head._put(value, len(value))
-        span.value_len = <uint32_t>len(value)
-        span.id = span.flags = 0
-        head.push_span(span)
-    return head
-
-
-def request_of(fields not None, bint extended=False):
-    """Return the head of a request with these (name, value) pairs; StreamFault if it is malformed."""
-    cdef MessageHead head = filled(fields)
-    accept_request(head, extended)
-    return head
-
-
-def response_of(fields not None):
-    """The same for a response."""
-    cdef MessageHead head = filled(fields)
-    accept_response(head)
-    return head
-
-
-def trailers_of(fields not None):
-    """The same for trailers."""
-    cdef MessageHead head = filled(fields)
-    accept_trailers(head)
-    return head
-
-
-def block_of(HpackEncoder encoder not None, MessageHead head not None, int64_t length=-1, bint upgrade=False):
-    """Return the header block of a request (to an http server) or, if it has a status, of a response."""
-    cdef ByteBuffer out = ByteBuffer()
-    if head.status:
-        write_response(encoder, out, head, length)
-    else:
-        write_request(encoder, out, head, length, False, upgrade)
-    return bytes(out)

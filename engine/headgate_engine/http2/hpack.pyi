@@ -9,8 +9,6 @@ class HpackDecoder:
 
     table: DynamicTable
     def __init__(self, max_list: int = 65536, max_fields: int = 256, limit: int = 4096) -> None: ...
-    def set_table_limit(self, limit: int) -> None:
-        """The peer has acknowledged this size of the table."""
     def fields(self, block: bytes) -> tuple[list[tuple[bytes, bytes, bool]], bool]:
         """Return (name, value, never indexed) of each field, and whether the list was over a limit."""
 
@@ -19,7 +17,5 @@ class HpackEncoder:
 
     table: DynamicTable
     def __init__(self, most: int = 4096) -> None: ...
-    def set_table_limit(self, limit: int) -> None:
-        """The peer allows a table of this size."""
     def block(self, fields: Iterable[tuple[bytes, bytes, bool]]) -> bytes:
         """Return the block of an iterable of (name, value, never indexed)."""

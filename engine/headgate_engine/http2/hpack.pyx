@@ -210,10 +210,6 @@ cdef class HpackDecoder:
         return head.push_span(span)
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def set_table_limit(self, uint32_t limit):
-        """The peer has acknowledged this size of the table."""
-        self.set_limit(limit)
-
     def fields(self, bytes block not None):
         """Return (name, value, never indexed) of each field, and whether the list was over a limit."""
         cdef MessageHead head = new_head()
@@ -308,10 +304,6 @@ cdef class HpackEncoder:
         return 0
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def set_table_limit(self, uint32_t limit):
-        """The peer allows a table of this size."""
-        self.set_limit(limit)
-
     def block(self, fields not None):
         """Return the block of an iterable of (name, value, never indexed)."""
         cdef ByteBuffer out = ByteBuffer()

@@ -13,6 +13,3 @@ MACHINES: dict[str, tuple[tuple[str, ...], tuple[str, ...], _Transitions]]
 
 def step(machine: str, state: str, event: str) -> str | None:
     """Return the next state of a machine by name, None if it refuses the event."""
-
-def diagram(machine: str) -> str:
-    """Return the machine as a Mermaid state diagram."""

@@ -122,11 +122,3 @@ def step(str machine, str state, str event):
     else:
         found = next_connection(before, name)
     return None if found == MOVE_REFUSED else states[found]
-
-
-def diagram(str machine):
-    """Return the machine as a Mermaid state diagram."""
-    states, _, transitions = MACHINES[machine]
-    lines = ["stateDiagram-v2", f"    [*] --> {states[0]}"]
-    lines += [f"    {before} --> {after}: {name}" for before, name, after in transitions]
-    return "\n".join(lines) + "\n"

@@ -271,9 +271,6 @@ cdef class DynamicTable:
     def add(self, bytes name not None, bytes value not None):
         self.insert(name, len(name), value, len(value))
 
-    def resize(self, uint32_t limit):
-        self.set_limit(limit)
-
     def entries(self):
         """Return (name, value) of all entries, the newest first."""
         cdef const TableEntry* found
@@ -290,10 +287,3 @@ cdef class DynamicTable:
         cdef bint whole = False
         cdef uint32_t index = self.search(name, len(name), value, len(value), &whole)
         return index, whole
-
-
-def find_static(bytes name not None, bytes value not None):
-    """Return the index of a field in the static table (0: none), and whether the value is the same too."""
-    cdef bint whole = False
-    cdef uint32_t index = static_search(name, len(name), value, len(value), &whole)
-    return index, whole

@@ -34,7 +34,3 @@ class TokenBucket:
 
         n below 1 or above max_tokens is refused with reset 0. A refusal has remaining 0.
         """
-    def look_at(self, n: int, now_ns: int) -> tuple[bool, int, int, int]:
-        """Return what take_at() would return, and take nothing."""
-    def settle_at(self, n: int, now_ns: int) -> None:
-        """Give tokens back (n > 0) or take them away (n < 0). The level stays within 0..max_tokens."""

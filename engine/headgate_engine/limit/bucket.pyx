@@ -126,13 +126,3 @@ cdef class TokenBucket:
         cdef TakeResult result
         self.take(n, now_ns, &result)
         return bool(result.allowed), result.limit, result.remaining, result.reset_s
-
-    def look_at(self, int64_t n, int64_t now_ns):
-        """Return what take_at() would return, and take nothing."""
-        cdef TakeResult result
-        self.look(n, now_ns, &result)
-        return bool(result.allowed), result.limit, result.remaining, result.reset_s
-
-    def settle_at(self, int64_t n, int64_t now_ns):
-        """Give tokens back (n > 0) or take them away (n < 0). The level stays within 0..max_tokens."""
-        self.settle(n, now_ns)

@@ -1,4 +1,3 @@
-from headgate_engine.context.request import Reply
 
 CODES: dict[int, int]
 UNKNOWN: int
@@ -7,6 +6,3 @@ NO_BACKEND: bytes
 
 def percent_encoded(message: bytes) -> bytes:
     """Bytes that may not stand in grpc-message, as %XX: everything but printable ASCII, and the percent sign."""
-
-def as_grpc(reply: Reply) -> Reply:
-    """Python face of grpc_reply(), for tests."""

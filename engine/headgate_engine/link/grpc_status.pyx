@@ -53,8 +53,3 @@ cdef int grpc_status(MessageHead response, MessageHead trailers) except -2:
     if text is None:
         return GRPC_LATER
     return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else UNKNOWN
-
-
-def as_grpc(Reply reply):
-    """Python face of grpc_reply(), for tests."""
-    return grpc_reply(reply)

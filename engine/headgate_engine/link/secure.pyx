@@ -486,9 +486,5 @@ cdef class SecureTransport(Readable):
     def cipher(self):
         return None if self.tls is None else self.tls.cipher()
 
-    @property
-    def session_reused(self):
-        return self.tls is not None and self.tls.resumed
-
     def peer_certificate(self):
         return None if self.tls is None else self.tls.peer_certificate()

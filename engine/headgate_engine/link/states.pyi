@@ -4,6 +4,3 @@ TRANSITIONS: tuple[tuple[str, str, str], ...]
 
 def step(state: str, event: str) -> str | None:
     """Return the next state by name, None when the machine refuses; ValueError for a name that is none."""
-
-def diagram() -> str:
-    """Return the table as a Mermaid state diagram; FINISH, which every state takes, is left out."""

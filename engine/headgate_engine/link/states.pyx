@@ -92,10 +92,3 @@ def step(str state, str event):
     """Next state by name, None when the machine refuses; ValueError for a name that is none."""
     cdef int found = next_state(STATES.index(state), EVENTS.index(event))
     return None if found == REFUSED else STATES[found]
-
-
-def diagram():
-    """The table as a Mermaid state diagram, as it stands in engine/README.md. FINISH, which every state takes, is left out."""
-    lines = ["stateDiagram-v2", "    [*] --> RUNNING"]
-    lines += [f"    {before} --> {after}: {event}" for before, event, after in TRANSITIONS if event != "FINISH"]
-    return "\n".join([*lines, "    DONE --> [*]"])

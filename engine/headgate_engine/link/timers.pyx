@@ -155,28 +155,3 @@ cdef class TimerQueue:
         for timer in self.entries:
             (<Timer>timer).heap_index = -1
         self.entries.clear()
-
-
-cdef class PythonTimer(Timer):
-    """A deadline for Python callers: `function(now_ns)` is called when it is due."""
-
-    cdef TimerQueue queue
-    cdef object function
-
-    def __init__(self, TimerQueue queue, function):
-        self.queue = queue
-        self.function = function
-
-    cdef int on_timer(self, int64_t now_ns) except -1:
-        self.function(now_ns)
-        return 0
-
-    def arm(self, int64_t deadline_ns):
-        """Sets or moves the deadline, in ns of the monotonic clock."""
-        self.queue.arm(self, deadline_ns)
-
-    def disarm(self):
-        self.queue.disarm(self)
-
-    def remove(self):
-        self.queue.remove(self)

@@ -33,10 +33,6 @@ class CapturedAnswer:
     def format(self) -> str: ...
     @property
     def ended(self) -> bool: ...
-    def add_body(self, body: bytes) -> None:
-        """Take a whole answer."""
-    def add_event(self, name: str, data: bytes) -> None:
-        """Take one event of a stream; name: as the framing tells it, "" when it does not."""
     def completion(self) -> list[str]:
         """Return what each choice says."""
     def tool_calls(self) -> list[dict[str, object]]:

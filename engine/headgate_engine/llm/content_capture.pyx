@@ -217,13 +217,6 @@ cdef class CapturedAnswer:
                 for ident, name, given in self.calls.values()]
 
     # -- Python face ---------------------------------------------------------------------------------------------------
-    def add_body(self, bytes body not None):
-        """All of a whole answer."""
-        self.whole(body)
-
-    def add_event(self, str name not None, bytes data not None):
-        """One event of a stream."""
-        self.event(name, data)
 
 
 def _order(choice):

@@ -180,16 +180,6 @@ cdef Reply estimate_of(str format, int64_t found):
     return Reply(200, told, ((b"content-type", b"application/json"),), "DirectResponse")
 
 
-def tokens_of(str text):
-    """Of a text alone."""
-    return tokens_in(text)
-
-
 def tokens_of_document(str format not None, told):
     """Of a request that is decoded already."""
     return document_tokens(format, told)
-
-
-def tokens_of_prompt(str format, bytes body):
-    """Python face of prompt_tokens()."""
-    return prompt_tokens(format, body)

@@ -75,11 +75,3 @@ def candidates_have_words(told):
             if not isinstance(part, dict) or part != {"text": ""}:
                 return True
     return False
-
-
-def is_first_words(str format, bytes name not None, bytes data not None):
-    """Python face of shows_words() and, for "bedrock", of frame_shows_words()."""
-    endings = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPONSE, "gemini": END_REASON}
-    if format == "bedrock":
-        return frame_shows_words(name.decode(), data)
-    return shows_words(endings[format], name, len(name), data, len(data))

@@ -21,14 +21,5 @@ class RouteMap:
     def rest(self) -> str: ...
     def format_of(self, path: str) -> str: ...
 
-def path_model(path: str) -> str | None:
-    """Return the model that a path names (Gemini, Vertex, Bedrock), decoded; None without one."""
-
 AT_DEPLOYMENTS: frozenset[bytes]
 AT_RESOURCES: frozenset[bytes]
-
-def azure_path(path: bytes, query: bytes) -> tuple[bytes | None, bytes] | None:
-    """Return the model in a path of Azure's and the target that other vendors' clients would ask for.
-
-    None for any other path. query: with its `?`. The model is None where query or body name it.
-    """

@@ -135,12 +135,6 @@ cdef tuple model_span(bytes path):
     return (start, stop) if stop > start and b"/" not in path[stop + 1:] else None
 
 
-def path_model(str path):
-    raw = path.encode("utf-8", "surrogateescape")
-    span = model_span(raw)
-    return None if span is None else unquote(raw[span[0]:span[1]].decode("latin-1"))
-
-
 cdef bytes without(bytes query, bytes name):
     """The query without the members of that name; one that is escaped is the same name."""
     if name not in query and b"%" not in query:
@@ -187,8 +181,3 @@ cdef tuple azure_target(bytes path, bytes query):
         parts = [part if not part.startswith(b"deployment=") else b"model=" + part[11:] for part in query[1:].split(b"&")]
         query = b"?" + b"&".join(parts) if query else query
     return model, b"/v1/" + rest + query
-
-
-def azure_path(bytes path not None, bytes query not None):
-    """Python face of azure_target()."""
-    return azure_target(path, query)

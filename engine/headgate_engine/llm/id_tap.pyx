@@ -247,16 +247,3 @@ cdef class IdTap(ResponseTap):
 
     cdef int left(self) except -1:
         return 0 if self.inner is None else self.inner.left()
-
-
-def sealed_text(pieces, object ids not None, bytes place not None, bytes origin=None, bint google=False, paths=(b"", b"")):
-    """What a client gets of the pieces of a body, for tests."""
-    cdef IdScanner scanner = IdScanner.__new__(IdScanner)
-    cdef ByteBuffer out = ByteBuffer()
-    cdef bytes piece
-    scanner.ids, scanner.place, scanner.origin, scanner.google = ids, place, origin, google
-    scanner.prefix, scanner.strip = paths
-    for piece in pieces:
-        scanner.feed(piece, len(piece), out)
-    scanner.end(out)
-    return out.take()

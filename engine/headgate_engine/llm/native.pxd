@@ -46,6 +46,9 @@ cdef class NativeTap(ResponseTap):
     cdef bint _read_usage(self) except -1
     cdef int _read_parts(self, TokenUsage usage) except -1
 
+# Sets where usage is told by answers of a format, and by which convention.
+cdef int usage_of(NativeTap tap, str format, bint streaming) except -1
+
 cdef NativeTap native_tap(LlmCall call, FormatRoute format_route)
 # Sets what native_tap() sets, on a tap that is one.
 cdef int prepare_tap(NativeTap tap, LlmCall call, FormatRoute format_route) except -1

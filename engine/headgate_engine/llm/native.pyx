@@ -71,12 +71,12 @@ cdef int prepare_tap(NativeTap tap, LlmCall call, FormatRoute format_route) exce
                  and call.object_end >= 0)
     tap.ending = ENDINGS.get(call.format, END_UNKNOWN) if call.streaming and format_route.stream_error is not None else 0
     tap.stream_error = format_route.stream_error
-    _usage_of(tap, call.format, call.streaming)
+    usage_of(tap, call.format, call.streaming)
     tap.exclusive = tap.exclusive or format_route.exclusive
     return 0
 
 
-cdef int _usage_of(NativeTap tap, str format, bint streaming) except -1:
+cdef int usage_of(NativeTap tap, str format, bint streaming) except -1:
     """Where usage is told, and by which convention."""
     tap.exclusive = format == "messages"
     tap.place = USAGE_IN_RESPONSE if format == "responses" and streaming else PLACES.get(format, USAGE_AT_TOP)
@@ -517,23 +517,3 @@ cdef Py_ssize_t event_end(const char* data, Py_ssize_t at, Py_ssize_t start, Py_
         if at + 1 < n and data[at] == 13 and data[at + 1] == 10:
             return at + 2
     return -1
-
-
-def tap_stream(pieces, str format, stream_error, *, bint strip=False):
-    """What a client gets of a stream, for tests."""
-    cdef NativeTap tap = NativeTap.__new__(NativeTap)
-    cdef RequestContext ctx = RequestContext.__new__(RequestContext)
-    cdef MessageHead head = MessageHead()
-    cdef ByteBuffer out = ByteBuffer()
-    cdef bytes piece
-    head.status = 200
-    head.add("content-type", "text/event-stream")
-    tap.strip, tap.stream_error, tap.ending = strip, stream_error, ENDINGS.get(format, END_UNKNOWN)
-    _usage_of(tap, format, True)
-    tap.begin(ctx, head)
-    for piece in pieces:
-        if tap.fault is None:
-            tap.feed(piece, len(piece), out)
-    if tap.fault is None:
-        tap.finish(ctx, out)
-    return out.take(), tap.fault, ctx.usage

@@ -1,6 +1,5 @@
 from collections.abc import Iterable, Mapping
 
-from headgate_engine.context.request import TokenUsage
 from headgate_engine.shared.counters import Counter
 
 PARTS: tuple[str, ...]
@@ -47,7 +46,3 @@ class PriceList:
     ) -> None: ...
     @property
     def version(self) -> str: ...
-    def price_of(
-        self, provider: str, answered: str | None, asked: str | None, usage: TokenUsage
-    ) -> dict[str, int] | None:
-        """Return picodollars by part, None without a price; the model that answered counts before the one asked for."""

@@ -170,9 +170,3 @@ cdef class PriceList:
         if counted:
             note(self.unpriced if cost is None else self.exact)
         return cost
-
-    def price_of(self, str provider, answered, asked, TokenUsage usage not None):
-        """Python face of price(): picodollars by part, None without a price. The look-up is counted."""
-        cost = self.price(provider.encode(), None if answered is None else answered.encode(),
-                          None if asked is None else asked.encode(), usage, True)
-        return None if cost is None else (<Cost>cost).picos()

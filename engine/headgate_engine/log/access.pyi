@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from headgate_engine.log.fields import LogFields
 
@@ -22,11 +22,3 @@ class AccessLogFormat:
     def as_json(self) -> bool: ...
     @property
     def remove(self) -> tuple[str, ...]: ...
-    def line(self, wall_ns: int, request: Mapping[str, object]) -> bytes:
-        """Return the line of a request that is given in parts, with the code of the request path."""
-
-    def nanoseconds_per_line(self, request: Mapping[str, object], *, rounds: int = 10000) -> float:
-        """Return the mean time of a line, measured in C, for benchmarks.
-
-        rounds: 1..10**8, otherwise ValueError.
-        """

@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, TokenUsage, new_context
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.context.redact cimport has_secret, redact
@@ -24,7 +24,6 @@ from headgate_engine.wire.buffer cimport ByteBuffer, put
 from headgate_engine.log.fields import JsonText
 from headgate_engine.log.keys import FIELDS, ORDER
 from headgate_engine.log.text import json_value
-from headgate_engine.route.table import RouteTable
 
 import math
 import time
@@ -429,26 +428,6 @@ cdef class AccessLogFormat:
         put(out, self.keys[field].text, self.keys[field].length)
         return out.append_uint(<unsigned long long>value if value > 0 else 0)
 
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def line(self, int64_t wall_ns, request):
-        cdef ByteBuffer out = ByteBuffer()
-        cdef RequestContext ctx = _context(request)
-        self.write_line(out, ctx, wall_ns)
-        return out.take()
-
-    def nanoseconds_per_line(self, request, *, Py_ssize_t rounds=10000):
-        cdef ByteBuffer out = ByteBuffer()
-        cdef RequestContext ctx = _context(request)
-        cdef Py_ssize_t i
-        if not 0 < rounds <= 10**8:
-            raise ValueError(f"{rounds} rounds are not in 1..10**8")
-        began = time.perf_counter_ns()
-        for i in range(rounds):
-            self.write_line(out, ctx, 1767225600000000000 + i * 1000)
-            if out.length > 65536:
-                out.clear()
-        return (time.perf_counter_ns() - began) / rounds
-
 
 cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
     cdef const char* end
@@ -457,56 +436,3 @@ cdef Py_ssize_t _without_port(const char* host, Py_ssize_t n) noexcept nogil:
         return n if end == NULL else end - host + 1
     end = <const char*>memchr(host, 58, n)
     return n if end == NULL else end - host
-
-
-class _Peer:
-    def __init__(self, peer, name=None, server_name=None):
-        self.peer = peer
-        self.client_identity = None if name is None else self
-        self.name = name
-        self.server_name = server_name
-
-
-cdef RequestContext _context(request):
-    """Return a context from parts by their log keys, for Python callers. Raises KeyError for an unknown key."""
-    cdef RequestContext ctx = new_context()
-    cdef MessageHead head = MessageHead()
-    cdef bytes method, host, target
-    parts = dict(request)
-    method, host, target = (parts.pop(key, default) for key, default in
-                            (("http.method", b"GET"), ("http.host", b""), ("http.path", b"/")))
-    head.method_off = head._put(method, len(method))
-    head.method_len = <unsigned int>len(method)
-    ctx.host_off = head._put(host, len(host))
-    ctx.host_len = <unsigned int>len(host)
-    ctx.target_off = head._put(target, len(target))
-    ctx.target_len = <unsigned int>len(target)
-    head.minor_version = parts.pop("http.version", 1)
-    ctx.head = head
-    ctx.secure = "tls.sni" in parts or "src.identity" in parts
-    ctx.connection = _Peer(parts.pop("src.addr", "unix"), parts.pop("src.identity", None), parts.pop("tls.sni", None))
-    gateway, listener = parts.pop("gateway", None), parts.pop("listener", "")
-    if isinstance(gateway, ListenerPlan):
-        ctx.listener = gateway
-    elif gateway is not None:
-        ctx.listener = ListenerPlan(listener, gateway[1], gateway[0], RouteTable(()))
-    route, rule = parts.pop("route", None), parts.pop("route_rule", "")
-    if isinstance(route, RoutePlan):
-        ctx.route = route
-    elif route is not None:
-        ctx.route = RoutePlan(route[1], route[0], rule, (), ())
-    ctx.endpoint = parts.pop("endpoint", None)
-    ctx.status = parts.pop("http.status", 0)
-    ctx.protocol = parts.pop("protocol", None)
-    ctx.provider = parts.pop("gen_ai.provider.name", None)
-    ctx.requested_model = parts.pop("gen_ai.request.model", None)
-    ctx.usage = TokenUsage(*(parts.pop(f"gen_ai.usage.{kind}", -1) for kind in (
-        "input_tokens", "output_tokens", "cache_read.input_tokens", "reasoning_tokens")))
-    ctx.attempts = parts.pop("retry.attempt", 0) + 1
-    ctx.error = parts.pop("error", None)
-    ctx.reason = parts.pop("reason", None)
-    ctx.finished_ns = parts.pop("duration", 0)
-    ctx.log_fields = parts.pop("fields", None)
-    if parts:
-        raise KeyError(f"no such part of a request: {', '.join(parts)}")
-    return ctx

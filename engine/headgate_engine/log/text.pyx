@@ -145,12 +145,6 @@ cdef int append_json_value(ByteBuffer out, const char* p, Py_ssize_t n) except -
     return out.append_byte(34)
 
 
-def text_value(bytes value not None):
-    cdef ByteBuffer out = ByteBuffer()
-    append_text_value(out, value, len(value))
-    return out.take()
-
-
 def json_value(bytes value not None):
     cdef ByteBuffer out = ByteBuffer()
     append_json_value(out, value, len(value))

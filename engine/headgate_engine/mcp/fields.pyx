@@ -134,20 +134,6 @@ cdef bint add_text(MessageHead to, bytes field, str text) except -1:
     return True
 
 
-def plain_head(RequestContext ctx not None):
-    """The session id of a request whose head the engine forwards, None if Python serves the request; for tests."""
-    cdef ClientHead found = ClientHead.__new__(ClientHead)
-    found.read(ctx.head)
-    return found.session_id if found.plain else None
-
-
-def target_head(RequestContext ctx not None, RpcMessage message not None):
-    """The head for a target; None if a header field cannot represent a value of the message. For tests."""
-    cdef MessageHead head = MessageHead()
-    copy_fields(ctx, head, ())
-    return head if add_mirrored(head, message, message.name) else None
-
-
 cpdef bint is_message(bytes data) except -1:
     """Whether the data of an event is a message."""
     try:

@@ -46,9 +46,6 @@ class ObjectPeek:
     def duplicate(self) -> bool: ...
     @property
     def is_object(self) -> bool: ...
-    @property
-    def is_array(self) -> bool:
-        """True if the whole text is an array; for JSON-RPC, a batch."""
 
 class ChatPeek(ObjectPeek):
     """The members of an LLM request that routing needs."""
@@ -169,5 +166,3 @@ class RpcPeek(ObjectPeek):
         """Scan `text`. Raises PeekError if it is not JSON."""
     def id_span(self) -> tuple[int, int]:
         """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
-    def params_span(self) -> tuple[int, int]:
-        """Return the span (start, stop) of the raw params, (0, 0) if there are none."""

@@ -276,10 +276,6 @@ cdef class ObjectPeek:
     def is_object(self):
         return self.kind == J_OBJECT
 
-    @property
-    def is_array(self):
-        return self.kind == J_ARRAY
-
 
 cdef class ChatPeek(ObjectPeek):
     def __cinit__(self):
@@ -480,7 +476,3 @@ cdef class RpcPeek(ObjectPeek):
     def id_span(self):
         """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
         return self.id_start, self.id_stop
-
-    def params_span(self):
-        """Return the span (start, stop) of the raw params, (0, 0) if there are none."""
-        return self.params_start, self.params_stop

@@ -30,10 +30,3 @@ cdef uint64_t next_random() noexcept nogil:
 
 cdef uint64_t random_below(uint64_t bound) noexcept nogil:
     return <uint64_t>(((next_random() >> 32) * bound) >> 32)
-
-
-def draw_below(uint64_t bound):
-    """Return a random number in [0, bound). Raises ValueError for a bound of 0 or of 2**32 and more."""
-    if not 0 < bound < (<uint64_t>1 << 32):
-        raise ValueError(f"bound {bound}")
-    return random_below(bound)

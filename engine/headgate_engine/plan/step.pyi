@@ -24,12 +24,6 @@ async def settle(step: Step, ctx: RequestContext) -> Reply | None:
     more than the context, such as a body that has not been read.
     """
 
-def step_nanoseconds(step: Step, make: Callable[[], RequestContext], times: int) -> float:
-    """Return the mean time of one run in ns, each on a new context from `make()`, for benchmarks.
-
-    The time of the clock calls is subtracted.
-    """
-
 class PythonStep(Step):
     """A step that calls `function(ctx)`, which returns None (continue) or a verdict."""
 

@@ -5,9 +5,6 @@ import logging
 
 from headgate_engine.context.request cimport Reply, RequestContext
 
-from libc.stdint cimport int64_t
-from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
-
 CONTINUE_VERDICT = CONTINUE
 RESPOND_VERDICT = RESPOND
 SUSPEND_VERDICT = SUSPEND
@@ -42,30 +39,6 @@ async def settle(Step step not None, RequestContext ctx not None):
     if verdict != RESPOND:
         raise TypeError(f"step {step.name!r} needs an exchange")
     return ctx.reply
-
-
-def step_nanoseconds(Step step not None, make, int times):
-    """Return the mean time of one run in ns, each on a new context from `make()`, for benchmarks.
-
-    The time of the clock calls is subtracted.
-    """
-    cdef RequestContext ctx
-    cdef int64_t started, empty = 0, total = 0
-    cdef int _i
-    for _i in range(times):
-        started = clock_ns()
-        empty += clock_ns() - started
-        ctx = make()
-        started = clock_ns()
-        step.run(ctx)
-        total += clock_ns() - started
-    return (total - empty) / times
-
-
-cdef int64_t clock_ns() noexcept nogil:
-    cdef timespec ts
-    clock_gettime(CLOCK_MONOTONIC, &ts)
-    return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
 
 
 cdef class PythonStep(Step):

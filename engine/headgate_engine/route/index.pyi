@@ -21,6 +21,3 @@ class KeyIndex:
 
     def get(self, space: int, key: bytes) -> int:
         """Return the value of a key, or -1."""
-
-    def get_prefix(self, space: int, path: bytes, lengths: Iterable[int]) -> int:
-        """Return the value of the longest whole-segment prefix of `path` among those with `lengths`, or -1."""

@@ -178,19 +178,3 @@ cdef class KeyIndex:
         if self.slots == NULL:
             raise TypeError("the index was not built")
         return self.find(space, key, len(key))
-
-    def get_prefix(self, uint32_t space, bytes path, lengths):
-        cdef list ordered = sorted(set(lengths) - {0})
-        cdef Py_ssize_t i, count = len(ordered)
-        cdef uint32_t* raw
-        if self.slots == NULL:
-            raise TypeError("the index was not built")
-        raw = <uint32_t*>malloc((count + 1) * sizeof(uint32_t))
-        if raw == NULL:
-            raise MemoryError()
-        try:
-            for i in range(count):
-                raw[i] = ordered[i]
-            return self.find_prefix(space, path, len(path), raw, <uint32_t>count)
-        finally:
-            free(raw)

@@ -84,14 +84,6 @@ class RouteTable:
 
         target: path and query. host: may have a port. Raises ValueError for parts that are invalid in a request line.
         """
-    def nanoseconds_per_match(
-        self, requests: Iterable[tuple[str, str, str, Iterable[tuple[str, str]]]], *, rounds: int = 10
-    ) -> float:
-        """Return the mean time of a match, measured in C, for benchmarks.
-
-        requests: (host, method, target, headers) each. rounds: how often all of them are matched, 1..10**8; otherwise
-        ValueError.
-        """
 
 class HostTable:
     """Targets by host name. entries: pairs of name (exact, `*.suffix`, or `*` for any) and target.

@@ -24,8 +24,6 @@ from headgate_engine.wire.scan cimport lower
 
 from headgate_engine.route.conditions import compile_pattern
 
-import time
-
 
 MAX_HOST = 255
 MAX_RULES = 1 << 20
@@ -515,23 +513,6 @@ cdef class RouteTable:
             raise TypeError("the table was not built")
         _describe(head, host, method, target, headers)
         return self.match_rule(raw, len(raw), head)
-
-    def nanoseconds_per_match(self, requests, *, Py_ssize_t rounds=10):
-        cdef MessageHead head
-        cdef list heads = []
-        if self.paths is None:
-            raise TypeError("the table was not built")
-        if not 0 < rounds <= 10**8:
-            raise ValueError(f"{rounds} rounds are not in 1..10**8")
-        for host, method, target, headers in requests:
-            head = MessageHead()
-            _describe(head, host, method, target, headers)
-            heads.append(head)
-        began = time.perf_counter_ns()
-        for _ in range(rounds):
-            for head in heads:
-                self.match_rule(head.data + head.authority_off, head.authority_len, head)
-        return (time.perf_counter_ns() - began) / (rounds * max(1, len(heads)))
 
 
 cdef int _describe(MessageHead head, str host, str method, str target, headers) except -1:

@@ -54,10 +54,6 @@ cdef class AwsKeys:
     def __reduce__(self):
         raise TypeError("a credential stays in its process")
 
-    def same_as(self, AwsKeys other):
-        """Return whether both make the same signatures."""
-        return other is not None and (self.access, self.secret, self.token) == (other.access, other.secret, other.token)
-
     cdef bytes signing_key(self, bytes day, bytes region, bytes service):
         key = (day, region, service)
         found = self.derived.get(key)

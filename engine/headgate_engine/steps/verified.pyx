@@ -80,7 +80,3 @@ cdef class VerifiedTokens:
 
     def __len__(self):
         return len(self.tokens)
-
-    @property
-    def bytes_kept(self):
-        return self.size

@@ -4,7 +4,7 @@ from headgate_engine.tls.context cimport KeptSession, TlsContext, TlsPipe
 from headgate_engine.tls.library cimport BIO, X509, openssl, take_reasons
 from headgate_engine.wire.buffer cimport ByteBuffer
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.string cimport memcpy
 
 from headgate_engine.errors import TlsError
@@ -22,7 +22,6 @@ cdef enum:
     CHECK_FLAG_NO_PARTIAL_WILDCARDS = 0x4
     # SSL_write(3) takes an int.
     MOST_WRITE = 0x40000000
-    READ_SIZE = 16384
 
 cdef void* bio_method = NULL
 
@@ -228,37 +227,6 @@ cdef class TlsConnection:
         return 0
 
     # -- for Python --------------------------------------------------------------------------------------------------
-    def feed(self, const unsigned char[::1] data not None):
-        """Take what the network has brought; return (decrypted bytes, bytes to send)."""
-        cdef bytes into
-        cdef Py_ssize_t n
-        if self.ssl == NULL:
-            raise ValueError("no connection")
-        self.take(<const char*>&data[0] if data.shape[0] else NULL, data.shape[0])
-        self.handshake()
-        found = []
-        try:
-            while self.state == TLS_OPEN and self.unread():
-                into = PyBytes_FromStringAndSize(NULL, READ_SIZE)
-                n = self.read(PyBytes_AS_STRING(into), READ_SIZE)
-                if n == 0:
-                    break
-                found.append(into[:n])
-        finally:
-            self.take(NULL, 0)
-        return b"".join(found), self.out.take()
-
-    def send(self, const unsigned char[::1] data not None):
-        """Encrypt; return bytes to send. Raises ValueError where nothing can be sent."""
-        if self.ssl == NULL or not self.write(<const char*>&data[0] if data.shape[0] else NULL, data.shape[0]):
-            raise ValueError("nothing can be sent")
-        return self.out.take()
-
-    def finish(self):
-        """Return the bytes that end our half."""
-        self.end()
-        return b"" if self.out is None else self.out.take()
-
     def version(self):
         return None if self.ssl == NULL else (<bytes>openssl.SSL_get_version(self.ssl)).decode("ascii")
 

@@ -47,12 +47,6 @@ cdef class TicketKeys:
         self.advance(wall_ns() // 1000000000)
         return self.number, self.secret
 
-    def names(self):
-        return self.current.name[:16], self.previous.name[:16]
-
-    def move(self, int64_t now_s):
-        self.advance(now_s)
-
     cdef int _derive(self) except -1:
         cdef bytes name = _from(self.secret, b"name")
         cdef bytes cipher = _from(self.secret, b"cipher")

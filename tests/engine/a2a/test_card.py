@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.a2a.card import MAX_INTERFACES, CardError, rewritten_card
+from headgate_drivers.requests import rewritten_card
+from headgate_engine.a2a.card import MAX_INTERFACES, CardError
 from headgate_engine.a2a.place import AgentPlace
 
 PLACE = AgentPlace("https", b"gate.test", b"/echo/.well-known/agent-card.json", b"/.well-known/agent-card.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate_engine.context.cookies import settle_cookies
+from headgate_drivers.requests import settle_cookies
 from headgate_engine.context.request import make_context
 
 

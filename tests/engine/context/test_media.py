@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.requests import is_media_type
 from headgate_engine.context.headers import MessageHead
-from headgate_engine.context.media import is_media_type
 
 
 def head(value: str | None) -> MessageHead:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headgate_drivers.requests import own_reply
 from headgate_engine.context.request import Reply, RequestContext, TokenUsage, derived_context, make_context
 
 
@@ -23,7 +24,7 @@ def test_steps_leave_fields_and_answers() -> None:
     ctx.respond(reply)
     ctx.add_response_header("X-Y", "1")
     ctx.add_log_field("k", 5)
-    assert ctx.own_reply is reply
+    assert own_reply(ctx) is reply
     assert ctx.added_response_headers == [(b"x-y", b"1")]
     assert ctx.log_field_items == [("k", 5)]
     assert (reply.status, reply.body, reply.headers, reply.reason) == (403, b"no", ((b"a", b"b"),), "X")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.expr import operate, py_compare, py_equal
 from headgate_engine.expr.values import (
     INT_MAX,
     INT_MIN,
@@ -18,9 +19,6 @@ from headgate_engine.expr.values import (
     Timestamp,
     Uint,
     cel_type,
-    operate,
-    py_compare,
-    py_equal,
 )
 
 INTS = st.integers(INT_MIN, INT_MAX) | st.sampled_from([INT_MIN, INT_MAX, 0, 1, -1])

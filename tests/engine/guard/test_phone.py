@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneMetadata
 
-from headgate_engine.guard.phone import is_phone_number
+from headgate_drivers.requests import is_phone_number
 
 CI = Path(__file__).parents[3] / "ci"
 REGIONS = ("US", "GB", "DE", "IL", "IN", "CA", "BR")

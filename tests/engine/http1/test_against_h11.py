@@ -8,7 +8,7 @@ from h11_oracle import REFUSED, cut, ours, theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.http1.binding import CLIENT, SERVER
+from headgate_drivers.http1 import CLIENT, SERVER
 
 PRISTINE = re.compile(rb"[-a-z]+ /[!-\"$-~]* http/1\.[01]\r\nhost: a\.test\r\n")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.events import DataEvent, EndOfMessage, NeedData
+from headgate_drivers.http1 import SERVER, PythonCodec
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.binding import SERVER, PythonCodec
 from headgate_engine.http1.receiver import ReceiverLimits
-from headgate_engine.wire.events import DataEvent, EndOfMessage, NeedData
 
 HEAD = b"POST / HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n"
 

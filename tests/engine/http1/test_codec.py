@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.events import DataEvent, EndOfMessage, NeedData, Paused, RequestHead, ResponseHead, Upgraded
+from headgate_drivers.http1 import CLIENT, SERVER, PythonCodec, bench_send_request
 from headgate_engine.errors import LocalProtocolError, RemoteProtocolError
-from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec, bench_send_request
-from headgate_engine.wire.events import DataEvent, EndOfMessage, NeedData, Paused, RequestHead, ResponseHead, Upgraded
 
 GET = b"GET / HTTP/1.1\r\nhost: a.test\r\n\r\n"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.events import RequestHead
+from headgate_drivers.http1 import SERVER, PythonCodec
 from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.binding import SERVER, PythonCodec
-from headgate_engine.wire.events import RequestHead
 
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 VALUE = frozenset({9, *range(32, 127), *range(128, 256)})

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 from hostile_http1 import HOSTILE_REQUESTS, HOSTILE_RESPONSES
 
-from headgate_engine.errors import RemoteProtocolError
-from headgate_engine.http1.binding import CLIENT, SERVER, PythonCodec
-from headgate_engine.http1.receiver import ReceiverLimits
-from headgate_engine.wire.events import (
+from headgate_drivers.events import (
     ConnectionClosed,
     DataEvent,
     EndOfMessage,
@@ -19,6 +16,9 @@ from headgate_engine.wire.events import (
     ResponseHead,
     Upgraded,
 )
+from headgate_drivers.http1 import CLIENT, SERVER, PythonCodec
+from headgate_engine.errors import RemoteProtocolError
+from headgate_engine.http1.receiver import ReceiverLimits
 
 HOST = b"Host: a.test\r\n"
 

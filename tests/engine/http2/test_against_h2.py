@@ -13,7 +13,7 @@ from h2.settings import SettingCodes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.http2.binding import Http2Peer
+from headgate_drivers.http2 import Http2Peer
 from headgate_engine.http2.limits import Http2Limits
 
 REQUEST = [(b":method", b"POST"), (b":scheme", b"http"), (b":authority", b"host"), (b":path", b"/a?b")]

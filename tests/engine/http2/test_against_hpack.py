@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from headgate_drivers.http2 import set_decoder_limit, set_encoder_limit
 from headgate_engine.errors import RemoteProtocolError
 from headgate_engine.http2.hpack import HpackDecoder, HpackEncoder
 from headgate_engine.http2.table import STATIC
@@ -30,9 +31,9 @@ def test_the_package_reads_what_the_encoder_writes(blocks: list[tuple[list[Field
     encoder, decoder, ours = HpackEncoder(), hpack.Decoder(1 << 24), HpackDecoder(1 << 24, 1000)
     for fields, size in blocks:
         if size is not None:
-            encoder.set_table_limit(size)
+            set_encoder_limit(encoder, size)
             decoder.max_allowed_table_size = size
-            ours.set_table_limit(size)
+            set_decoder_limit(ours, size)
         block = encoder.block(fields)
         assert theirs(decoder, block) == fields
         assert ours.fields(block) == (fields, False)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.http2 import Http2FrameWriter
 from headgate_engine.http2.faults import ConnectionFault, StreamFault
-from headgate_engine.http2.frames import PREFACE, Http2FrameReader, Http2FrameWriter
+from headgate_engine.http2.frames import PREFACE, Http2FrameReader
 from headgate_engine.http2.kinds import ERRORS, error_name
 
 Found = tuple[int, int, int, bytes, bool]

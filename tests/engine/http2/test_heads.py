@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.http2 import block_of, request_of, response_of, trailers_of
 from headgate_engine.context.field_names import FORBIDDEN_TRAILERS
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.errors import LocalProtocolError
 from headgate_engine.http2.faults import StreamFault
-from headgate_engine.http2.heads import block_of, request_of, response_of, trailers_of
 from headgate_engine.http2.hpack import HpackDecoder, HpackEncoder
 from headgate_engine.http2.kinds import ERRORS
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.http2 import set_decoder_limit, set_encoder_limit
 from headgate_engine.http2.faults import ConnectionFault
 from headgate_engine.http2.hpack import HpackDecoder, HpackEncoder
 from headgate_engine.http2.kinds import ERRORS
@@ -115,11 +116,11 @@ def test_updates_of_the_table_at_wrong_places_or_too_large_are_refused(block: st
 
 def test_a_peer_must_make_its_table_smaller_when_told_to() -> None:
     decoder = HpackDecoder()
-    decoder.set_table_limit(100)
+    set_decoder_limit(decoder, 100)
     with pytest.raises(ConnectionFault, match="smaller"):
         decoder.fields(b"\x82")
     decoder = HpackDecoder()
-    decoder.set_table_limit(100)
+    set_decoder_limit(decoder, 100)
     assert pairs(decoder, "3f4582") == [(b":method", b"GET")]
     assert decoder.table.limit == 100
 
@@ -166,8 +167,8 @@ def test_the_encoder_tells_of_smaller_and_larger_tables() -> None:
     encoder, decoder = HpackEncoder(), HpackDecoder()
     field = [(b"x-kind", b"one", False)]
     decoder.fields(encoder.block(field))
-    encoder.set_table_limit(0)
-    encoder.set_table_limit(65536)
+    set_encoder_limit(encoder, 0)
+    set_encoder_limit(encoder, 65536)
     block = encoder.block(field)
     assert block.startswith(b"\x20\x3f\xe1\x1f")
     assert decoder.fields(block)[0] == field

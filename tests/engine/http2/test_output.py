@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from headgate_engine.http2.binding import Http2Peer
+from headgate_drivers.http2 import Http2Peer
 from headgate_engine.http2.limits import Http2Limits
 
 GET = [(b":method", b"GET"), (b":scheme", b"https"), (b":path", b"/"), (b":authority", b"a.test")]

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate_engine.http2.binding import Http2Peer
+from headgate_drivers.http2 import Http2FrameWriter as Frame
+from headgate_drivers.http2 import Http2Peer
 from headgate_engine.http2.faults import ConnectionFault
 from headgate_engine.http2.frames import PREFACE, Http2FrameReader
-from headgate_engine.http2.frames import Http2FrameWriter as Frame
 from headgate_engine.http2.hpack import HpackEncoder
 from headgate_engine.http2.kinds import ERRORS
 from headgate_engine.http2.limits import Http2Limits

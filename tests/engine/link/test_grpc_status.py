@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.requests import as_grpc
 from headgate_engine.context.request import Reply
-from headgate_engine.link.grpc_status import as_grpc, percent_encoded
+from headgate_engine.link.grpc_status import percent_encoded
 
 # HTTP status to gRPC code (https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md).
 CODES = {400: 13, 401: 16, 407: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14, 500: 2, 413: 2, 421: 2}

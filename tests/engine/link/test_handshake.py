@@ -14,6 +14,7 @@ from tests.engine.link.secure_rig import Collected, Echo, SecureFront
 from tests.engine.tls.test_hello import hello
 from tests.engine.tls.tls_rig import client, python_client
 
+from headgate_drivers.tls import session_reused
 from headgate_engine.link.handshake import HandshakeError, SecureClient, SecureServer
 from headgate_engine.tls.connection import TlsConnection
 from headgate_engine.tls.context import KeptSession
@@ -189,7 +190,7 @@ async def test_sessions_are_resumed(rig: Rig) -> None:
         await secure.opened()
         secure.write(b"x")
         await rig.wait(lambda found=found: found.data, "the tickets come before it")
-        assert secure.session_reused == reused
+        assert session_reused(secure) == reused
         secure.abort()
 
 

@@ -10,8 +10,8 @@ from h2.settings import SettingCodes
 from http2_client import Answer, Fields, Http2Client, connected
 from rig import GET, MS, Rig, Upstream, on_rig
 
+from headgate_drivers.http2 import Http2Peer
 from headgate_engine.context.request import Reply
-from headgate_engine.http2.binding import Http2Peer
 from headgate_engine.http2.limits import Http2Limits
 from headgate_engine.plan.step import AsyncStep, PythonStep
 

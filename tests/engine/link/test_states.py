@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headgate_engine.link.states import EVENTS, STATES, TRANSITIONS, diagram, step
+from headgate_engine.link.states import EVENTS, STATES, TRANSITIONS, step
 
 README = Path(__file__).resolve().parents[3] / "engine" / "README.md"
 
@@ -65,4 +65,8 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_the_documented_diagram_is_this_table() -> None:
-    assert f"```mermaid\n{diagram()}\n```" in README.read_text()
+    """FINISH, which every state takes, is left out."""
+    lines = ["stateDiagram-v2", "    [*] --> RUNNING"]
+    lines += [f"    {before} --> {after}: {event}" for before, event, after in TRANSITIONS if event != "FINISH"]
+    diagram = "\n".join([*lines, "    DONE --> [*]"])
+    assert f"```mermaid\n{diagram}\n```" in README.read_text()

@@ -10,7 +10,8 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_engine.link.timers import PythonTimer, TimerQueue
+from headgate_drivers.requests import PythonTimer
+from headgate_engine.link.timers import TimerQueue
 
 MS = 1_000_000
 

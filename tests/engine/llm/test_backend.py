@@ -17,9 +17,9 @@ from headgate.backend.llm.format_routes import PLAIN, Dialect, ProviderPath, nat
 from headgate.backend.llm.long_bodies import reading_step, translation_step
 from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES
 from headgate.expr.compile import compile_expression
+from headgate_drivers.llm import tokens_of_prompt
 from headgate_engine.link.backend import HOST
 from headgate_engine.llm.backend import LlmBackend
-from headgate_engine.llm.estimate import tokens_of_prompt
 from headgate_engine.llm.router import ModelRouter
 from headgate_engine.llm.target import LlmEdits, LlmGroup, LlmTarget, ModelEntry
 from headgate_engine.plan.plans import BackendPlan, RoutePlan

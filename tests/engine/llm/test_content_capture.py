@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.llm import add_body, add_event
 from headgate_engine.llm.content_capture import CapturedAnswer, CaptureOptions, counted, prompts
 
 
@@ -54,7 +55,7 @@ def test_prompts(form: str, body: Any, expected: list[dict[str, str]]) -> None:
 def test_what_is_no_object_says_nothing(body: bytes) -> None:
     assert prompts("completions", body) is None
     answer = CapturedAnswer("completions")
-    answer.add_body(body)
+    add_body(answer, body)
     assert (answer.completion(), answer.tool_calls()) == ([], [])
 
 
@@ -81,8 +82,8 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
     prompts(form, raw)
     counted(raw)
     answer = CapturedAnswer(form)
-    answer.add_event(name, raw)
-    answer.add_body(raw)
+    add_event(answer, name, raw)
+    add_body(answer, raw)
     assert all(isinstance(text, str) for text in answer.completion())
     assert all(set(call) == {"id", "name", "arguments"} for call in answer.tool_calls())
 
@@ -90,7 +91,7 @@ def test_nothing_that_a_provider_says_raises(body: Any, form: str, name: str) ->
 def test_arguments_that_are_no_json_stay_the_text_they_are() -> None:
     answer = CapturedAnswer("completions")
     calls = [{"id": str(at), "function": {"name": "f", "arguments": text}} for at, text in enumerate(['{"a":1}', "{oops", " "])]
-    answer.add_body(json.dumps({"choices": [{"message": {"content": None, "tool_calls": calls}}]}).encode())
+    add_body(answer, json.dumps({"choices": [{"message": {"content": None, "tool_calls": calls}}]}).encode())
     assert [call["arguments"] for call in answer.tool_calls()] == [{"a": 1}, "{oops", {}]
     assert answer.completion() == [""]
 
@@ -98,8 +99,8 @@ def test_arguments_that_are_no_json_stay_the_text_they_are() -> None:
 def test_what_is_kept_of_a_stream_is_bounded() -> None:
     answer = CapturedAnswer("completions", 10)
     for _ in range(9):
-        answer.add_event("", b'{"choices":[{"index":0,"delta":{"content":"word"}}]}')
-        answer.add_event("", b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"wide"}}]}}]}')
+        add_event(answer, "", b'{"choices":[{"index":0,"delta":{"content":"word"}}]}')
+        add_event(answer, "", b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"wide"}}]}}]}')
     text = "".join([*answer.completion(), str(answer.tool_calls()[0]["arguments"])])
     assert len(text) == 10
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.llm.estimate import tokens_of, tokens_of_prompt
+from headgate_drivers.llm import tokens_of, tokens_of_prompt
 
 # Tokens by o200k_base, counted once with OpenAI's own tables.
 KNOWN = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate_engine.llm.first_words import is_first_words
+from headgate_drivers.llm import is_first_words
 
 CHUNK: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk"}
 

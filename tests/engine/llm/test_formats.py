@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap, azure_path, path_model
+from headgate_drivers.llm import azure_path, path_model
+from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap
 
 
 @pytest.mark.parametrize(

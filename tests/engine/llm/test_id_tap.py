@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from headgate_engine.llm.id_tap import sealed_text
+from headgate_drivers.llm import sealed_text
 
 
 def test_names_are_ids_at_google_only() -> None:

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from headgate_engine.llm.native import CUT, ENDINGS, FORGOTTEN, tap_stream
+from headgate_drivers.llm import tap_stream
+from headgate_engine.llm.native import CUT, ENDINGS, FORGOTTEN
 
 CHUNK = b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":null}]}\n\n'
 STOP = b'data: {"choices":[{"delta":{},"finish_reason": "stop"}]}\n\n'

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.llm import price_of
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.prices import MAX_RATE, PARTS, STATUSES, PricedModel, PriceList, Rates
 from headgate_engine.shared.counters import Counter
@@ -26,7 +27,7 @@ def usage(**counts: int) -> TokenUsage:
 
 def cost(rates: dict[str, int], tokens: TokenUsage) -> dict[str, int] | None:
     prices = PriceList({"p": {"m": PricedModel(Rates(rates))}})
-    return prices.price_of("p", None, "m", tokens)
+    return price_of(prices, "p", None, "m", tokens)
 
 
 def told(found: dict[str, int] | None) -> dict[str, int]:
@@ -66,7 +67,7 @@ def test_a_tier_prices_the_whole_request_over_the_base() -> None:
     prices = PriceList({"p": {"m": model}})
 
     def total(tokens: int) -> int:
-        found = prices.price_of("p", None, "m", usage(input=tokens, cached=10, output=1))
+        found = price_of(prices, "p", None, "m", usage(input=tokens, cached=10, output=1))
         assert found is not None
         return found["total"]
 
@@ -79,12 +80,12 @@ def test_the_model_that_answered_counts_first() -> None:
     dear, cheap, none = (PricedModel(Rates(rates)) for rates in ({"input": 9}, {"input": 1}, {}))
     prices = PriceList({"p": {"dear": dear, "cheap": cheap, "none": none}}, "v", counters)
     asked = [("dear", "cheap"), ("unknown", "cheap"), (None, "dear"), ("none", "cheap"), ("x", "y")]
-    found = [prices.price_of("p", answered, wanted, usage(input=1)) for answered, wanted in asked]
+    found = [price_of(prices, "p", answered, wanted, usage(input=1)) for answered, wanted in asked]
     assert [None if one is None else one["total"] for one in found] == [9, 1, 9, None, None]
-    assert prices.price_of("q", "dear", "dear", usage(input=1)) is None
+    assert price_of(prices, "q", "dear", "dear", usage(input=1)) is None
     assert {status: counter.value for status, counter in counters.items()} == {
         "Exact": 3, "Unpriced": 1, "Missing": 2, "NoCatalog": 0}  # fmt: skip
-    assert PriceList(None, "", counters).price_of("p", "m", "m", usage(input=1)) is None
+    assert price_of(PriceList(None, "", counters), "p", "m", "m", usage(input=1)) is None
     assert counters["NoCatalog"].value == 1
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headgate_engine.log.text import MAX_VALUE, json_value, text_value
+from headgate_drivers.log import text_value
+from headgate_engine.log.text import MAX_VALUE, json_value
 
 # Bytes near the borders of UTF-8 and of what is escaped.
 HARD = st.lists(

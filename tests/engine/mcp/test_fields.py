@@ -6,8 +6,9 @@ import pytest
 
 from headgate.backend.mcp.http_service import NOT_FORWARDED
 from headgate.dialect.mcp import versions
+from headgate_drivers.requests import plain_head, target_head
 from headgate_engine.context.request import make_context
-from headgate_engine.mcp.fields import BEGINNINGS, DROPPED, VERSIONS, is_message, plain_head, target_head
+from headgate_engine.mcp.fields import BEGINNINGS, DROPPED, VERSIONS, is_message
 from headgate_engine.peek.rpc import parse
 
 PLAIN = {

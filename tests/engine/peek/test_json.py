@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_full import Full, full, whole
 
+from headgate_drivers.requests import params_span
 from headgate_engine.peek.json import (
     CHAT_FIELDS,
     RPC_FIELDS,
@@ -173,7 +174,7 @@ def test_a_json_rpc_request_tells_its_envelope() -> None:
     assert text[start:stop] == b'"a\\u0031"'
     assert [peek.string(*path) for path in (("jsonrpc",), ("method",), TOOL)] == ["2.0", "tools/call", "écho"]
     assert (peek.id_kind, peek.has_result, peek.has_error, peek.duplicate) == (STRING, False, False, False)
-    start, stop = peek.params_span()
+    start, stop = params_span(peek)
     assert json.loads(text[start:stop]) == {"name": "écho", "arguments": {}}
     assert (peek.string(*URI), peek.string(*VERSION)) == (None, None)
     with pytest.raises(KeyError):
@@ -201,7 +202,7 @@ def test_names_and_addresses_are_read_from_the_params_only() -> None:
 def test_a_batch_is_an_array_and_tells_nothing_of_its_messages() -> None:
     peek = RpcPeek()
     peek.peek(b'[{"jsonrpc":"2.0","id":1,"method":"m"}]')
-    assert (peek.is_array, peek.is_object, peek.has_id, peek.has_method) == (True, False, False, False)
+    assert (peek.kind == ARRAY, peek.is_object, peek.has_id, peek.has_method) == (True, False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -323,7 +324,7 @@ def compare_rpc_peek(text: str) -> None:
         assert peek.string(*path) == string_at(parsed, *path)
     for has, name in ((peek.has_result, "result"), (peek.has_error, "error"), (peek.has_method, "method")):
         assert has is bool(parsed.at((name,)))
-    for (start, stop), name in ((peek.id_span(), "id"), (peek.params_span(), "params")):
+    for (start, stop), name in ((peek.id_span(), "id"), (params_span(peek), "params")):
         again = full(raw[start:stop])
         assert ([again.value] if again else []) == parsed.at((name,))
     assert peek.duplicate is parsed.duplicate(RPC_FIELDS.values())

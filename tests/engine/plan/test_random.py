@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from headgate_engine.plan.random import draw_below
+from headgate_drivers.requests import draw_below
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 10, 1000])

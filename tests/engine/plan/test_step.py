@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from headgate_drivers.requests import own_reply
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.plan.step import (
     CONTINUE_VERDICT,
@@ -28,7 +29,7 @@ def test_what_an_async_step_says_at_once_counts_at_once() -> None:
     ctx, reply = make_context(), Reply(418)
     assert run_step(AsyncStep("a", lambda _ctx: None), ctx) == CONTINUE_VERDICT
     assert run_step(AsyncStep("a", lambda _ctx: reply), ctx) == RESPOND_VERDICT
-    assert ctx.own_reply is reply
+    assert own_reply(ctx) is reply
 
 
 def test_a_step_without_a_body_cannot_run() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.route import longest_prefix
 from headgate_engine.route.index import MAX_PROBE, KeyIndex
 
 KEYS = st.tuples(st.integers(0, 3), st.binary(max_size=20))
@@ -29,8 +30,8 @@ def test_the_longest_prefix_ends_at_a_segment_border(stored: list[list[bytes]], 
     index = KeyIndex((7, key, number) for number, key in enumerate(keys))
     covering = [key for key in keys if text == key or text.startswith(key + b"/")]
     expected = keys.index(max(covering, key=len)) if covering else -1
-    assert index.get_prefix(7, text, [len(key) for key in keys]) == expected
-    assert index.get_prefix(8, text, [len(key) for key in keys]) == -1
+    assert longest_prefix(index, 7, text, [len(key) for key in keys]) == expected
+    assert longest_prefix(index, 8, text, [len(key) for key in keys]) == -1
 
 
 def test_no_key_lies_far_from_its_place_in_a_large_index() -> None:

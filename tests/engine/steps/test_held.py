@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from headgate_drivers.requests import own_reply
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.plan.step import CONTINUE_VERDICT, RESPOND_VERDICT, run_step
 from headgate_engine.steps.held import HeldCredential, HeldStep
@@ -32,8 +33,8 @@ def test_one_that_is_old_or_missing_is_asked_for() -> None:
 
     ctx = make_context()
     assert run_step(HeldStep(refuse, held, BEARER), ctx) == RESPOND_VERDICT
-    assert ctx.own_reply is not None
-    assert ctx.own_reply.body == b"none"
+    assert own_reply(ctx) is not None
+    assert own_reply(ctx).body == b"none"
     held.keep(b"token", 0, 100)
     assert (held.fresh, held.usable) == (False, True)
     assert run_step(HeldStep(refuse, held, BEARER), make_context()) == RESPOND_VERDICT

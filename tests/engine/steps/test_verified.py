@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headgate_drivers.requests import bytes_kept
 from headgate_engine.context.request import Reply, RequestContext, make_context
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.identity import IdentityStep, JwtStep
@@ -67,7 +68,7 @@ def test_a_token_is_forgotten_when_it_expires() -> None:
     assert len(tokens) == 0
     tokens.remember(b"t", {}, checks, 1e-9)
     assert not Policy((tokens, checks)).knows()
-    assert (len(tokens), tokens.bytes_kept) == (0, 0)
+    assert (len(tokens), bytes_kept(tokens)) == (0, 0)
     # Nothing that is noted later makes it last longer.
     tokens.remember(b"u", {}, checks, 1e-9)
     assert tokens.claims(b"u") is None
@@ -87,10 +88,10 @@ def test_there_are_not_too_many_bytes_of_them() -> None:
     tokens, checks = VerifiedTokens(), object()
     for number in range(5000):
         tokens.remember(b"%08d" % number + bytes(8 * 1024), {}, checks, 60)
-        assert tokens.bytes_kept <= 32 * 1024 * 1024
-    assert tokens.bytes_kept == len(tokens) * (8 + 8 * 1024)
+        assert bytes_kept(tokens) <= 32 * 1024 * 1024
+    assert bytes_kept(tokens) == len(tokens) * (8 + 8 * 1024)
     tokens.clear()
-    assert tokens.bytes_kept == 0
+    assert bytes_kept(tokens) == 0
 
 
 def test_checks_of_one_token_have_a_bound() -> None:

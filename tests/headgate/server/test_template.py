@@ -19,7 +19,7 @@ from headgate.backend.mcp.session import SessionIds
 from headgate.server.child import ChildProcess
 from headgate.server.parent_death import adopting
 from headgate.server.template import fork_for
-from headgate_engine.plan.random import draw_below
+from headgate_drivers.requests import draw_below
 from headgate_engine.shared import lock
 
 PATIENCE = 60.0

@@ -6,6 +6,3 @@ def free_text(arguments: str) -> str:
 
     It is their member `input`; what the model wrote in any other form is the input as it stands.
     """
-
-def free_pieces(deltas: list[str]) -> list[str]:
-    """Return what each delta of the arguments adds to the input, and at last what their end adds (for tests)."""

@@ -28,11 +28,6 @@ def free_text(str arguments not None):
     return "" if found == {} else arguments
 
 
-def free_pieces(list deltas not None):
-    cdef FreeInput reader = FreeInput()
-    return [reader.feed(delta) for delta in deltas] + [reader.end()]
-
-
 cdef class FreeInput:
     def __cinit__(self):
         self.pieces = []

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from headgate_engine.llm.translate.free_input import free_pieces, free_text
+from headgate_drivers.llm import free_pieces
+from headgate_engine.llm.translate.free_input import free_text
 
 TEXTS = ["", "a", "*** Begin Patch\n+ \"quoted\" \\ back\t", "caf\u00e9 \U0001f600 \u2028 end", "\\u0041 \\\\ud83d", "{\"input\":\"x\"}"]
 

@@ -15,9 +15,9 @@ from headgate.backend.llm.long_bodies import counting_step, estimate, translatio
 from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
+from headgate_drivers.llm import tokens_of_prompt
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply, RequestContext, make_context
-from headgate_engine.llm.estimate import tokens_of_prompt
 from headgate_engine.llm.translate import sliced
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step, settle
 from headgate_engine.steps.long_body import LongBodyStep

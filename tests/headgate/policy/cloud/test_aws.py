@@ -15,6 +15,7 @@ from headgate.ir.policy.cloud_auth import AwsKeyPair
 from headgate.net.tasks import spawn
 from headgate.policy.cloud.aws import Ambient, Role, StaticKeys, place_of, role_form
 from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher, Fetched
+from headgate_drivers.requests import same_keys
 from headgate_engine.steps.aws_signature import AwsKeys
 
 PLACES = {
@@ -44,7 +45,7 @@ def found(fetch: Any) -> Fetched:
 
 def same(fetched: Fetched, access: str, secret: str, token: str | None = None) -> bool:
     assert isinstance(fetched.value, AwsKeys)
-    return fetched.value.same_as(AwsKeys(access.encode(), secret.encode(), None if token is None else token.encode()))
+    return same_keys(fetched.value, AwsKeys(access.encode(), secret.encode(), None if token is None else token.encode()))
 
 
 def test_keys_of_the_file_and_of_variables_need_no_library() -> None:

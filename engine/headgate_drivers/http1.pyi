@@ -1,5 +1,5 @@
+from headgate_drivers.events import Event
 from headgate_engine.http1.codec import Http1Codec
-from headgate_engine.wire.events import Event
 
 SERVER: int
 CLIENT: int

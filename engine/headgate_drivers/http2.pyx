@@ -1,19 +1,27 @@
-"""A connection of HTTP/2 for Python callers: tests, oracles, fuzzing."""
+"""A connection of HTTP/2 without a socket, and its parts: frames, header blocks and tables."""
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport MessageHead, SPAN_DROPPED
+from headgate_engine.context.headers cimport HeaderSpan, MessageHead, SPAN_DROPPED, new_head
+from headgate_engine.http2.frames cimport (
+    begin_headers, end_headers, put_data, put_goaway, put_ping, put_reset, put_settings, put_window_update)
+from headgate_engine.http2.heads cimport (
+    accept_request, accept_response, accept_trailers, write_request, write_response)
+from headgate_engine.http2.hpack cimport HpackDecoder, HpackEncoder
 from headgate_engine.http2.session cimport (
     H2_DATA, H2_END, H2_GOAWAY, H2_HEAD, H2_NONE, H2_PONG, H2_REFUSED, H2_RESET, Http2Session)
 
 from headgate_engine.http2.stream cimport SessionStream
+from headgate_engine.http2.table cimport DynamicTable, static_search
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint32_t
 
-from headgate_engine.http2.heads import request_of, response_of, trailers_of
+from headgate_engine.http2 import states
 from headgate_engine.http2.limits import Http2Limits
 
 cdef enum:
     PUMPED = 65536
+    DEFAULT_FRAME = 16384
 
 
 cdef list fields_of(MessageHead head):
@@ -25,8 +33,53 @@ cdef list fields_of(MessageHead head):
     return found
 
 
+cdef MessageHead filled(fields):
+    """Return a head with (name, value) pairs as a decoder leaves them."""
+    cdef MessageHead head = new_head()
+    cdef HeaderSpan span
+    cdef bytes name, value
+    for name, value in fields:
+        if name is None or value is None:
+            raise TypeError("a field needs a name and a value")
+        if len(name) > 65535:
+            raise ValueError("field name is too long")
+        span.name_off = head._put(name, len(name))
+        span.name_len = <unsigned short>len(name)
+        span.value_off = head._put(value, len(value))
+        span.value_len = <uint32_t>len(value)
+        span.id = span.flags = 0
+        head.push_span(span)
+    return head
+
+
+def request_of(fields not None, bint extended=False):
+    """Return the head of a request with these (name, value) pairs; StreamFault if it is malformed."""
+    cdef MessageHead head = filled(fields)
+    accept_request(head, extended)
+    return head
+
+
+def response_of(fields not None):
+    """The same for a response."""
+    cdef MessageHead head = filled(fields)
+    accept_response(head)
+    return head
+
+
+def trailers_of(fields not None):
+    """The same for trailers."""
+    cdef MessageHead head = filled(fields)
+    accept_trailers(head)
+    return head
+
+
 cdef class Http2Peer:
     """One side of a connection. Times are seconds; events are tuples that begin with their name."""
+
+    cdef Http2Session core
+    cdef dict known                  # number -> SessionStream, also of those that are over
+    cdef readonly list heard         # events of the last receive()
+    cdef int64_t now_ns
 
     def __init__(self, bint server, limits=None, bint extended=False):
         self.core = Http2Session(server, Http2Limits() if limits is None else limits, extended)
@@ -124,7 +177,7 @@ cdef class Http2Peer:
         return self.core.release(stream), stream.held_end
 
     def state(self, int number):
-        return self._known(number).state_name
+        return states.STREAM_STATES[self._known(number).state]
 
     def waiting(self, int number):
         """Bytes of DATA that wait."""
@@ -143,3 +196,87 @@ cdef class Http2Peer:
 
     def ping(self):
         self.core.ping()
+
+
+class Http2FrameWriter:
+    """Frames as bytes."""
+
+    @staticmethod
+    def data(uint32_t stream, bytes data not None, bint end=False):
+        cdef ByteBuffer out = ByteBuffer()
+        put_data(out, stream, data, len(data), end)
+        return bytes(out)
+
+    @staticmethod
+    def headers(uint32_t stream, bytes block not None, bint end=False, uint32_t max_frame=DEFAULT_FRAME):
+        cdef ByteBuffer out = ByteBuffer()
+        cdef Py_ssize_t at = begin_headers(out)
+        if max_frame == 0:
+            raise ValueError("a frame needs a length")
+        out.append(block, len(block))
+        end_headers(out, at, stream, end, max_frame)
+        return bytes(out)
+
+    @staticmethod
+    def reset(uint32_t stream, uint32_t code):
+        cdef ByteBuffer out = ByteBuffer()
+        put_reset(out, stream, code)
+        return bytes(out)
+
+    @staticmethod
+    def window_update(uint32_t stream, uint32_t increment):
+        cdef ByteBuffer out = ByteBuffer()
+        put_window_update(out, stream, increment)
+        return bytes(out)
+
+    @staticmethod
+    def ping(bytes eight not None, bint ack=False):
+        cdef ByteBuffer out = ByteBuffer()
+        if len(eight) != 8:
+            raise ValueError("a PING has eight bytes")
+        put_ping(out, eight, ack)
+        return bytes(out)
+
+    @staticmethod
+    def goaway(uint32_t last, uint32_t code, bytes detail not None=b""):
+        cdef ByteBuffer out = ByteBuffer()
+        put_goaway(out, last, code, detail)
+        return bytes(out)
+
+    @staticmethod
+    def settings(tuple values=None):
+        """`values`: ((number, value), ...); None acknowledges."""
+        cdef ByteBuffer out = ByteBuffer()
+        put_settings(out, values)
+        return bytes(out)
+
+
+def block_of(HpackEncoder encoder not None, MessageHead head not None, int64_t length=-1, bint upgrade=False):
+    """Return the header block of a request (to an http server) or, if it has a status, of a response."""
+    cdef ByteBuffer out = ByteBuffer()
+    if head.status:
+        write_response(encoder, out, head, length)
+    else:
+        write_request(encoder, out, head, length, False, upgrade)
+    return bytes(out)
+
+
+def set_encoder_limit(HpackEncoder encoder not None, uint32_t limit):
+    """The peer allows a table of this size."""
+    encoder.set_limit(limit)
+
+
+def set_decoder_limit(HpackDecoder decoder not None, uint32_t limit):
+    """The peer has acknowledged this size of the table."""
+    decoder.set_limit(limit)
+
+
+def resize(DynamicTable table not None, uint32_t limit):
+    table.set_limit(limit)
+
+
+def find_static(bytes name not None, bytes value not None):
+    """Return the index of a field in the static table (0: none), and whether the value is the same too."""
+    cdef bint whole = False
+    cdef uint32_t index = static_search(name, len(name), value, len(value), &whole)
+    return index, whole

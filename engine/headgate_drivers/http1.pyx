@@ -1,4 +1,4 @@
-"""The codec for Python callers: tests, tools and bindings run the same code."""
+"""The codec of HTTP/1.1 without a connection."""
 
 from libc.stdint cimport int64_t
 
@@ -11,7 +11,7 @@ from headgate_engine.http1.kinds cimport (
 from headgate_engine.http1.states cimport S_IDLE
 from headgate_engine.wire.buffer cimport ByteBuffer
 
-from headgate_engine.wire import events
+from headgate_drivers import events
 
 SERVER = ROLE_SERVER
 CLIENT = ROLE_CLIENT
@@ -23,6 +23,8 @@ def _fields_of(MessageHead head):
 
 cdef class PythonCodec(Http1Codec):
     """Http1Codec for Python callers: receives bytes and returns events, takes events and returns bytes."""
+
+    cdef bytes given                 # argument of receive(): referenced until it is consumed or copied
 
     def receive(self, bytes data):
         """Take bytes from the peer; b"" means that it closed its direction.

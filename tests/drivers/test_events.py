@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from headgate_engine.wire.events import DataEvent, EndOfMessage, InformationalResponse, RequestHead, ResponseHead
+from headgate_drivers.events import DataEvent, EndOfMessage, InformationalResponse, RequestHead, ResponseHead
 
 EVENTS = [RequestHead("GET", "/", "a"), ResponseHead(200), InformationalResponse(103), DataEvent(b"x"), EndOfMessage()]
 

@@ -1,0 +1,99 @@
+"""Requests and answers of models by their bytes."""
+
+from urllib.parse import unquote
+
+from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.request cimport RequestContext, TokenUsage
+from headgate_engine.llm.content_capture cimport CapturedAnswer
+from headgate_engine.llm.estimate cimport prompt_tokens, tokens_in
+from headgate_engine.llm.first_words cimport (
+    END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, frame_shows_words, shows_words)
+from headgate_engine.llm.formats cimport azure_target, model_span
+from headgate_engine.llm.id_tap cimport IdScanner
+from headgate_engine.llm.native cimport NativeTap, usage_of
+from headgate_engine.llm.prices cimport Cost, PriceList
+from headgate_engine.llm.translate.free_input cimport FreeInput
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from headgate_engine.llm import native
+
+
+def tokens_of(str text not None):
+    """Of a text alone."""
+    return tokens_in(text)
+
+
+def tokens_of_prompt(str format not None, bytes body not None):
+    """Of a request in a client format."""
+    return prompt_tokens(format, body)
+
+
+def is_first_words(str format not None, bytes name not None, bytes data not None):
+    """Whether an event shows words of the reply; `format` "bedrock": of a frame of that vendor."""
+    endings = {"completions": END_DONE, "messages": END_STOP, "responses": END_RESPONSE, "gemini": END_REASON}
+    if format == "bedrock":
+        return frame_shows_words(name.decode(), data)
+    return shows_words(endings[format], name, len(name), data, len(data))
+
+
+def path_model(str path not None):
+    raw = path.encode("utf-8", "surrogateescape")
+    span = model_span(raw)
+    return None if span is None else unquote(raw[span[0]:span[1]].decode("latin-1"))
+
+
+def azure_path(bytes path not None, bytes query not None):
+    return azure_target(path, query)
+
+
+def sealed_text(pieces, object ids not None, bytes place not None, bytes origin=None, bint google=False, paths=(b"", b"")):
+    cdef IdScanner scanner = IdScanner.__new__(IdScanner)
+    cdef ByteBuffer out = ByteBuffer()
+    cdef bytes piece
+    scanner.ids, scanner.place, scanner.origin, scanner.google = ids, place, origin, google
+    scanner.prefix, scanner.strip = paths
+    for piece in pieces:
+        scanner.feed(piece, len(piece), out)
+    scanner.end(out)
+    return out.take()
+
+
+def tap_stream(pieces, str format not None, stream_error, *, bint strip=False):
+    cdef NativeTap tap = NativeTap.__new__(NativeTap)
+    cdef RequestContext ctx = RequestContext.__new__(RequestContext)
+    cdef MessageHead head = MessageHead()
+    cdef ByteBuffer out = ByteBuffer()
+    cdef bytes piece
+    head.status = 200
+    head.add("content-type", "text/event-stream")
+    tap.strip, tap.stream_error, tap.ending = strip, stream_error, native.ENDINGS.get(format, END_UNKNOWN)
+    usage_of(tap, format, True)
+    tap.begin(ctx, head)
+    for piece in pieces:
+        if tap.fault is None:
+            tap.feed(piece, len(piece), out)
+    if tap.fault is None:
+        tap.finish(ctx, out)
+    return out.take(), tap.fault, ctx.usage
+
+
+def free_pieces(list deltas not None):
+    cdef FreeInput reader = FreeInput()
+    return [reader.feed(delta) for delta in deltas] + [reader.end()]
+
+
+def price_of(PriceList prices not None, str provider not None, answered, asked, TokenUsage usage not None):
+    """The look-up is counted."""
+    cdef Cost cost = prices.price(provider.encode(), None if answered is None else answered.encode(),
+                                  None if asked is None else asked.encode(), usage, True)
+    return None if cost is None else cost.picos()
+
+
+def add_body(CapturedAnswer answer not None, bytes body not None):
+    """All of a whole answer."""
+    answer.whole(body)
+
+
+def add_event(CapturedAnswer answer not None, str name not None, bytes data not None):
+    """One event of a stream."""
+    answer.event(name, data)
