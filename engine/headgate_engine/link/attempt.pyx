@@ -32,6 +32,8 @@ cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState e
     found.pool = pool
     if pool.make_twin is not None and goes_by_http2(request.ctx, pool.twin_for_grpc):
         found.pool = pool.for_http2()
+    elif pool.make_upgrading is not None and request.ctx.head.flags & HEAD_UPGRADE:
+        found.pool = pool.for_upgrades()
     found.endpoint = endpoint
     if endpoint is not None:
         endpoint.begin()

@@ -104,14 +104,14 @@ cdef bint in_use(Pool pool) noexcept:
     """Whether a call is under way or waits."""
     if pool.connecting or pool.open > pool.idle_count or len(pool.waiting):
         return True
-    return pool.twin is not None and in_use(pool.twin)
+    return pool.twin is not None and in_use(pool.twin) or pool.upgrading is not None and in_use(pool.upgrading)
 
 
 cdef bint connected(Pool pool) noexcept:
     """Whether there is a connection, or a call that waits for one."""
     if pool.connecting or pool.open or len(pool.waiting):
         return True
-    return pool.twin is not None and connected(pool.twin)
+    return pool.twin is not None and connected(pool.twin) or pool.upgrading is not None and connected(pool.upgrading)
 
 
 cdef class DestinationBackend(Backend):

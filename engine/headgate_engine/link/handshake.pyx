@@ -10,12 +10,16 @@ from libc.stdint cimport int64_t
 
 import asyncio
 
+from headgate_engine.errors import TlsError
+
 cdef enum:
     # Bytes of a client before its hello is whole.
     MOST_FIRST = 40000
 
 # An alert that ends a handshake (RFC 8446 section 6.2): unrecognized_name.
 cdef bytes NO_NAME = b"\x15\x03\x01\x00\x02\x02\x70"
+# internal_error: there is a listener, and no certificate for it.
+cdef bytes NO_CERTIFICATE = b"\x15\x03\x01\x00\x02\x02\x50"
 
 
 cdef class SecureServer(SecureTransport):
@@ -62,7 +66,13 @@ cdef class SecureServer(SecureTransport):
             self.failed("plain" if p[0] != 22 else "protocol", self.hello.fault)
             return False
         self.requested_name = self.hello.server_name
-        chosen = self.port.find(self.requested_name)
+        try:
+            chosen = self.port.find(self.requested_name)
+        except TlsError as error:
+            shared_output().append(NO_CERTIFICATE, len(NO_CERTIFICATE))
+            self._flush()
+            self.failed("identity", str(error))
+            return False
         if chosen is None:
             shared_output().append(NO_NAME, len(NO_NAME))
             self._flush()
@@ -95,6 +105,12 @@ cdef class SecureServer(SecureTransport):
         return 0
 
     cdef int established(self) except -1:
+        approve = self.tls.context.approve
+        if approve is not None:
+            try:
+                approve(self)
+            except OSError as error:
+                return self.failed("certificate", str(error))
         protocol = self.port.connection(self.tls.selected_alpn_protocol(), self.requested_name)
         protocol.proxied = self.proxied
         protocol.connect_head = self.connect_head
@@ -165,6 +181,10 @@ cdef class SecureClient(SecureTransport):
         if not self._awaited():
             self.abort()               # whoever asked for the connection does not wait any more
             return 0
+        # A factory that lets the backend choose wants to know what it has chosen (link.pool Opening).
+        negotiated = getattr(factory, "negotiated", None)
+        if negotiated is not None:
+            negotiated(self.tls.selected_alpn_protocol())
         protocol = factory()
         self.set_protocol(protocol)
         protocol.connection_made(self)

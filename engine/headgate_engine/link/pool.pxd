@@ -11,6 +11,7 @@ cdef class Opening:
     # A connection that is being opened: makes it, as the factory that a connector gets.
     cdef Pool pool
     cdef ClientConnection connection         # the last one made; a connector may try several addresses
+    cdef UpstreamProtocol chosen             # by the backend in the TLS handshake; None: it was not asked
     cdef object task
     cdef bint begun                          # the task runs
     cdef bint opened                         # it has become a connection of the pool
@@ -45,6 +46,14 @@ cdef class Pool(ConnectionOwner):
     cdef int64_t unproven
     cdef public object make_twin
     cdef public bint twin_for_grpc           # only gRPC goes through the twin: the backend has TLS
+    # What a backend may choose in the TLS handshake (ALPN) instead of `protocol`; None: it has no choice. Connections of both
+    # kinds may then lie in the pool. `chose_plain`: the last one that was opened speaks `protocol`.
+    cdef public UpstreamProtocol other
+    cdef bint chose_plain
+    # The pool for upgrades, made by `make_upgrading`, a function without arguments: what carries them must not be a choice.
+    # None: they go through this pool.
+    cdef Pool upgrading
+    cdef public object make_upgrading
     cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).
@@ -52,6 +61,10 @@ cdef class Pool(ConnectionOwner):
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1
     # The pool for calls over HTTP/2, or this one.
     cdef Pool for_http2(self)
+    # The pool for upgrades of HTTP/1.1, or this one.
+    cdef Pool for_upgrades(self)
+    # Calls that a new connection is expected to carry.
+    cdef int _streams(self) except -1
     # The backend of a connection that counts in `unproven` speaks HTTP/2.
     cdef int proven(self, ClientConnection connection) except -1
     # It does not: calls of a twin, those that wait as well, go through the plain pool for a while.

@@ -12,6 +12,8 @@ class Opening:
     """A connection that is being opened: what a connector gets as its factory."""
 
     def __call__(self, *args: object, **kwargs: object) -> asyncio.BaseProtocol: ...
+    def negotiated(self, name: str | None) -> None:
+        """Take what the backend has chosen in the TLS handshake (ALPN), before it is called."""
 
 class Pool(ConnectionOwner):
     """Connections of one worker to one destination.
@@ -27,6 +29,10 @@ class Pool(ConnectionOwner):
     max_waiting: int
     make_twin: Callable[[], Pool] | None
     twin_for_grpc: bool
+    other: UpstreamProtocol | None
+    """What the backend may choose in the TLS handshake instead of `protocol`."""
+    make_upgrading: Callable[[], Pool] | None
+    """Makes the pool of upgrades, where the backend may choose what the others go through."""
     connect_meter: Callable[[int], None] | None
     refusals: Counter | None
     def __init__(

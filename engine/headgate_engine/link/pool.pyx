@@ -24,10 +24,17 @@ OUT_OF_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 cdef class Opening:
     def __call__(self):
         cdef Pool pool = self.pool
+        cdef UpstreamProtocol protocol = pool.protocol if self.chosen is None else self.chosen
         pool.arriving.pop(self.connection, None)
-        self.connection = pool.protocol.new_connection(pool)
+        self.connection = protocol.new_connection(pool)
         pool.arriving[self.connection] = self
         return self.connection
+
+    def negotiated(self, str name):
+        cdef Pool pool = self.pool
+        if pool.other is not None:
+            self.chosen = pool.other if name == pool.other.name else pool.protocol
+            pool.chose_plain = self.chosen is pool.protocol
 
 
 cdef class Pool(ConnectionOwner):
@@ -66,6 +73,16 @@ cdef class Pool(ConnectionOwner):
             self.twin.plain = self
         return self if self.twin.spurned_ns and monotonic_ns() < self.twin.spurned_ns else self.twin
 
+    cdef Pool for_upgrades(self):
+        if self.upgrading is None:
+            if self.make_upgrading is None or self.closed:
+                return self
+            self.upgrading = <Pool?>self.make_upgrading()
+        return self.upgrading
+
+    cdef int _streams(self) except -1:
+        return self.protocol.streams if self.other is None or self.chose_plain else self.other.streams
+
     cdef int proven(self, ClientConnection connection) except -1:
         self.unproven -= 1
         return self._offer(connection)
@@ -101,7 +118,7 @@ cdef class Pool(ConnectionOwner):
         if sink not in self.waiting:
             return 0 if self.plain is None else self.plain.withdraw(sink)      # spurn() may have passed it on
         del self.waiting[sink]
-        if self.openings and (self.connecting - 1) * self.protocol.streams >= len(self.waiting):
+        if self.openings and (self.connecting - 1) * self._streams() >= len(self.waiting):
             self._give_up()
         return 0
 
@@ -188,7 +205,7 @@ cdef class Pool(ConnectionOwner):
     cdef bint _refill(self) except -1:
         """Opens a connection if more calls wait than those being opened are expected to carry, and there is room."""
         cdef Opening opening
-        if not self.waiting or (self.connecting + self.unproven) * self.protocol.streams >= len(self.waiting) or (
+        if not self.waiting or (self.connecting + self.unproven) * self._streams() >= len(self.waiting) or (
                 0 < self.max_connections <= self.open + self.connecting):
             return True
         if not self.worker.budget.take(self.worker.clients()):
@@ -201,10 +218,16 @@ cdef class Pool(ConnectionOwner):
         return True
 
     cdef int _go_on(self) except -1:
-        if not self._refill():
-            while self.waiting and self.connecting == 0 and self.open == 0:
-                self._refuse(self._next_waiting(), "no descriptor is left for a connection")
-        return 0
+        cdef int64_t before
+        while True:
+            before = self.connecting
+            if not self._refill():
+                while self.waiting and self.connecting == 0 and self.open == 0:
+                    self._refuse(self._next_waiting(), "no descriptor is left for a connection")
+                return 0
+            # A backend that turns out to carry one call on a connection needs many at once.
+            if self.other is None or self.connecting == before:
+                return 0
 
     cdef bint _settle(self, Opening opening) except -1:
         """The connection is open, or will not come; False if that was known."""
@@ -336,6 +359,9 @@ cdef class Pool(ConnectionOwner):
         if self.twin is not None:
             self.twin.close()
             self.twin = None          # it keeps this one for calls that wait until its backend has shown what it speaks
+        if self.upgrading is not None:
+            self.upgrading.close()
+            self.upgrading = None
         self.closed = True
         self.worker.budget.leave(self)
         while self.newest is not None:

@@ -23,6 +23,8 @@ cdef class TlsContext:
     cdef readonly bint lacks_roots   # trust_system() is to be called before the first connection
     cdef readonly bint verified      # the peer must have a certificate that a root has signed
     cdef TicketKeys tickets          # of a server; None: no tickets
+    # Of a server: approve(transport), behind the handshake, may refuse the client by raising OSError; None: nobody asks.
+    cdef public object approve
 
     cdef int check(self) except -1   # raises before __init__()
     cdef int _use_pair(self, bytes cert, bytes key) except -1

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 from headgate_engine.tls.tickets import TicketKeys
 
 def supports_group(name: str) -> bool:
@@ -16,6 +19,8 @@ class TlsContext:
     server: bool
     alpn: tuple[bytes, ...]
     verified: bool
+    approve: Callable[[Any], None] | None
+    """Of a listener: called with the transport behind a handshake; it may refuse the client by raising OSError."""
     lacks_roots: bool
     """The roots of the system are wanted and not there: call trust_system() before the first connection."""
     def __init__(

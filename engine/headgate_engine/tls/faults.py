@@ -11,6 +11,7 @@ REASONS: Final[dict[str, str]] = {
     "certificate": "the peer's certificate is missing or was not accepted",
     "cipher": "no common cipher suite, group or signature algorithm",
     "closed": "the connection ended",
+    "identity": "there is no certificate for the listener: none has come, or none may be made for the name",
     "name": "no listener has the server name",
     "overload": "too many connections are open",
     "plain": "what came is no TLS",

@@ -55,11 +55,17 @@ class PoolOpener:
             pool.make_twin = partial(self.open, endpoint, HTTP2, names)
             pool.twin_for_grpc = endpoint.tls is not None
 
-    def open(self, endpoint: Endpoint, protocol: str, names: NameResolver | None = None) -> Pool:
-        """Return a new pool of connections that speak a protocol (link.protocols)."""
+    def open(
+        self, endpoint: Endpoint, protocol: str, names: NameResolver | None = None, *, fixed: bool = False
+    ) -> Pool:
+        """Return a new pool of connections that speak a protocol (link.protocols), or of HTTP/1.1 and HTTP/2 what the
+        backend chooses if both are offered by ALPN. `fixed`: it has no choice.
+        """
+        chooses = not fixed and protocol == HTTP1 and _chooses(endpoint)
+        configured = endpoint
         if endpoint.tls is not None:
             # What is spoken in TLS that no protocol of ours goes through is not known.
-            offered = endpoint.tls.alpn or () if protocol == TCP else (protocol,)
+            offered = endpoint.tls.alpn or () if protocol == TCP or chooses else (protocol,)
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
         dialer = Dialer(endpoint, self._settings, names or self._resolver, partial(proxy_selector, self._worker))
         pool = Pool(
@@ -72,6 +78,10 @@ class PoolOpener:
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
             max_waiting=self._settings.pool_max_waiting,
         )
+        if chooses:
+            pool.other = CLIENTS[HTTP2](self._worker)
+            # Few backends take upgrades over HTTP/2.
+            pool.make_upgrading = partial(self.open, configured, HTTP1, names, fixed=True)
         labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
         pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
@@ -129,6 +139,11 @@ def _protocol(endpoint: Endpoint) -> str:
     if endpoint.tcp:
         return TCP
     return HTTP2 if endpoint.http2 else HTTP1
+
+
+def _chooses(endpoint: Endpoint) -> bool:
+    """Tell whether the backend chooses between HTTP/1.1 and HTTP/2."""
+    return endpoint.http2 is None and endpoint.tls is not None and {HTTP1, HTTP2} <= set(endpoint.tls.alpn or ())
 
 
 class Endpoints:

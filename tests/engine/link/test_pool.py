@@ -308,3 +308,68 @@ async def test_a_connect_that_has_not_begun_ends_too(rig: Rig) -> None:
     assert (pool.connecting, rig.worker.budget.upstream) == (0, 0)
     rig.worker.spawn = rig.spawn
     assert (await rig.ask(GET)).status == 200
+
+
+@on_rig()
+async def test_a_backend_that_chooses_http1_gets_as_many_connections_as_calls(rig: Rig) -> None:
+    """Until it has chosen, one connection is thought to carry all of them."""
+    gate = Gate(rig)
+
+    async def connect(factory: Any) -> None:
+        def made() -> asyncio.BaseProtocol:
+            factory.negotiated("http/1.1")
+            found: asyncio.BaseProtocol = factory()
+            return found
+
+        await gate(made)
+
+    async def script(up: Upstream) -> None:
+        await up.request()
+        held.append(up)
+        await answered.wait()
+        await up.reply()
+
+    held: list[Upstream] = []
+    answered = asyncio.Event()
+    rig.script = script
+    pool = rig.pool = rig.backend.pool = Pool(rig.worker, "c", b"backend:80", connect, Http1Upstream(rig.worker))
+    pool.other = Http2Upstream(rig.worker)
+    asked = [rig.loop.create_task(rig.ask(GET)) for _ in range(6)]
+    await rig.wait(lambda: pool.waiting_count == 6, "all wait")
+    assert (pool.connecting, gate.waiting) == (1, 1)
+    gate.open.set()
+    await rig.wait(lambda: len(held) == 6, "each has a connection")
+    answered.set()
+    assert {(await one).status for one in asked} == {200}
+    assert pool.opened == 6
+    answered.clear()
+    again = [rig.loop.create_task(rig.ask(GET)) for _ in range(8)]
+    await rig.wait(lambda: len(held) == 14, "it is known what the backend chooses")
+    answered.set()
+    assert {(await one).status for one in again} == {200}
+
+
+@on_rig()
+async def test_upgrades_have_a_pool_of_their_own(rig: Rig) -> None:
+    made: list[Pool] = []
+
+    def make() -> Pool:
+        made.append(Pool(rig.worker, "u", b"backend:80", rig.connect_upstream, Http1Upstream(rig.worker)))
+        return made[-1]
+
+    async def script(up: Upstream) -> None:
+        while True:
+            await up.request()
+            await up.reply()
+
+    rig.script = script
+    rig.pool.make_upgrading = make
+    upgrade = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"
+    assert (await rig.ask(GET)).status == 200
+    assert not made
+    for _ in range(2):
+        assert (await rig.ask(upgrade)).status == 200
+    [own] = made
+    assert (rig.pool.opened, own.opened) == (1, 1)
+    rig.pool.close()
+    assert own.closed
