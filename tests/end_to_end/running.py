@@ -150,6 +150,16 @@ class Gateway:
             assert time.monotonic() < deadline, f"{text!r} not in {self.log()[-3000:]}"
             time.sleep(0.02)
 
+    def wait_log_count(self, text: str, count: int) -> None:
+        """Wait until the log has a text so often."""
+        self.wait(lambda: self.log().count(text) >= count)
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < deadline, self.log()[-3000:]
+            time.sleep(0.02)
+
     def worker_pids(self) -> list[int]:
         """Of the workers that run; the template, from which they are forked, is no worker."""
         return [pid for pid in children_of(self.process.pid) if command_line(pid).startswith("headgate: worker ")]

@@ -1,15 +1,26 @@
-"""Every configuration on the page of policies does what its text says, on loopback ports and with an echo behind it."""
+"""Every configuration on the pages of policies and TLS does what its text says, on loopback ports and with an echo behind it."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
+import socket
+import ssl
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.end_to_end.asking import Answer, ask
+from tests.end_to_end.running import Gateway
+from tests.end_to_end.spiffe_rig import TrustDomain, WorkloadApi, backend, client, response
+from tests.end_to_end.tls_rig import (
+    authority,  # noqa: F401
+    issue,
+    tls_upstream,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs/policies.md").read_text()
 BLOCKS = dict(re.findall(r"^## (.*?)(?: \(G\))?\n.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
@@ -123,3 +134,63 @@ def test_an_example_does_what_it_says(title: str, gateway: Any, echo: int) -> No
         assert "duration=" not in line
         assert running.metric('gw_requests_total{backend') >= 60
         json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")[1])
+
+
+TLS_PAGE = (Path(__file__).parents[2] / "docs/tls.md").read_text()
+TLS_BLOCKS = dict(re.findall(r"^##+ ([^\n]*)\n+```yaml\n(.*?)^```", TLS_PAGE, re.MULTILINE | re.DOTALL))
+
+
+def hello(running: Gateway, context: ssl.SSLContext) -> tuple[int, bytes]:
+    with (
+        socket.create_connection(("127.0.0.1", running.port), timeout=60) as sock,
+        context.wrap_socket(sock, server_hostname="site.test") as secure,
+    ):
+        secure.sendall(b"GET / HTTP/1.1\r\nhost: site.test\r\nconnection: close\r\n\r\n")
+        answer = http.client.HTTPResponse(secure)
+        answer.begin()
+        return answer.status, answer.read()
+
+
+class TlsPage:
+    """Starts the gateway of a block. `folder` stands for its folders, and has the agent's socket."""
+
+    def __init__(self, gateway: Callable[..., Gateway], folder: Path, agent: WorkloadApi) -> None:
+        self._gateway, self.folder, self.agent = gateway, folder, agent
+
+    def start(self, title: str, places: dict[str, str], environment: dict[str, str]) -> Gateway:
+        text = TLS_BLOCKS[title].replace("certs/", f"{self.folder}/").replace("/run/spire", str(self.folder))
+        for name, place in {"port: 8443": "port: {port}", "port: 3000": "port: {port}", **places}.items():
+            text = text.replace(name, place)
+        found = re.match(r"config:\n((?:  .*\n)+)", text)
+        settings = found[1] if found else ""
+        return self._gateway(text[found.end() :] if found else text, environment=environment, settings=settings)
+
+
+@pytest.fixture
+def page(gateway, tmp_path) -> Any:
+    agent = WorkloadApi(tmp_path / "agent.sock")
+    agent.start()
+    yield TlsPage(gateway, tmp_path, agent)
+    agent.stop()
+
+
+def test_the_page_of_tls(page: TlsPage, authority) -> None:
+    folder, own = page.folder, TrustDomain("td.test")
+    issue(authority, folder, "site", "site.test")
+    authority.cert_pem.write_to_path(folder / "authority.pem")
+    authority.private_key_pem.write_to_path(folder / "authority.key")
+    own.issue("spiffe://td.test/ns/shop/sa/web").write(folder, "shop")
+    own.issue("spiffe://td.test/other").write(folder, "other")
+    page.agent.give(response(own.issue("spiffe://td.test/gateway"), own))
+    variables = {name: (folder / file).read_text() for name, file in (("SITE_CERT", "site.pem"), ("SITE_KEY", "site.key"))}
+    trusting = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    for title in ("Listeners", "In place of files", "A certificate for each name"):
+        assert hello(page.start(title, {}, variables), trusting) == (200, b"hello"), title
+    running = page.start("An identity from SPIFFE", {}, {})
+    assert hello(running, client(folder, own, "shop")) == (200, b"hello")
+    assert hello(running, client(folder, own, "other"))[0] == 403
+    places = {"site.internal:443": f"localhost:{tls_upstream(authority, 'localhost')}", "shop.internal:443": f"127.0.0.1:{backend(folder, own, 'shop')}"}
+    running = page.start("Backends", places, {})
+    assert running.fetch(f"{running.url}/public")[0] == 200
+    assert running.fetch(f"{running.url}/workload") == (200, "spiffe://td.test/gateway")
+    assert len(TLS_BLOCKS) == 5, "each has its case"

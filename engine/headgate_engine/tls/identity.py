@@ -9,6 +9,8 @@ from headgate_engine.lazy_pattern import lazy_pattern
 
 # https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE-ID.md; the path as service meshes have it.
 SPIFFE: Final = "spiffe://"
+SPIFFE_ID: Final = lazy_pattern(r"spiffe://([a-z0-9._-]{1,255})((?:/[A-Za-z0-9._-]+)+)")
+LONGEST_ID: Final = 2048
 WORKLOAD: Final = lazy_pattern(r"spiffe://([^/]+)/ns/([^/]+)/sa/([^/]+)")
 
 
@@ -49,6 +51,14 @@ class CertificateIdentity:
         _, dot, rest = wanted.lower().partition(".")
         names = {name.lower() for name in self.subject_alt_names if "://" not in name}
         return wanted.lower() in names or bool(dot and "://" not in wanted and f"*.{rest}" in names)
+
+
+def trust_domain_of(spiffe_id: str) -> str | None:
+    """Return the trust domain of the SPIFFE ID of a workload, None if the text is no such ID (SPIFFE-ID section 2)."""
+    found = SPIFFE_ID.fullmatch(spiffe_id) if len(spiffe_id) <= LONGEST_ID else None
+    if found is None or any(part in (".", "..") for part in found[2].split("/")):
+        return None
+    return found[1]
 
 
 def identity_of(der: bytes) -> CertificateIdentity:

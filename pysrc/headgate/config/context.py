@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from headgate.expr.custom import CustomFunctions
 
 MAX_FILE_BYTES: Final = 1024 * 1024
+# What may be a key in the place of a file's name, and is not quoted.
+_LIKE_A_KEY: Final = re.compile("[A-Za-z0-9+/=]{40,}")
 Result = TypeVar("Result")
 
 
@@ -46,8 +49,8 @@ class Directory(Protocol):
 @dataclass(slots=True)
 class Notes:
     """What was found beside the values while a part of the file was read: the files that it names, in the order of
-    their mention, warnings, expressions with their phases, the paths of the targeted policies that hold for it, and the
-    names of the backends that it refers to.
+    their mention, warnings, expressions with their phases, the paths of the targeted policies that hold for it, the
+    names of the backends that it refers to, and whether it needs the SPIFFE Workload API.
     """
 
     watched: dict[str, None] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class Notes:
     expressions: dict[tuple[str, str], None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     backends: set[str] = field(default_factory=set)
+    spiffe: bool = False
 
     def add(self, other: Notes) -> None:
         """Add the notes of another part."""
@@ -63,6 +67,7 @@ class Notes:
         self.expressions.update(other.expressions)
         self.used |= other.used
         self.backends |= other.backends
+        self.spiffe = self.spiffe or other.spiffe
 
 
 @dataclass(slots=True)
@@ -72,6 +77,7 @@ class Context:
     part that is being read. `indexes`: of items that are read without the others of their list. `contents`: of the
     files that were read, None of one that was not there. `phase`: of expressions of policies that are being read.
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
+    `has_workload_api`: something says where the SPIFFE Workload API is.
     """
 
     report: Report
@@ -84,6 +90,7 @@ class Context:
     contents: dict[str, bytes | None] = field(default_factory=dict)
     phase: str = "route"
     has_all_functions: bool = True
+    has_workload_api: bool = False
 
     @contextmanager
     def reading(self, phase: str) -> Iterator[None]:
@@ -144,7 +151,8 @@ class Context:
                 content = read_regular(path, MAX_FILE_BYTES + 1)
             except OSError as error:
                 reason = error.strerror or os.strerror(error.errno or 0)
-                self.fault(Problem.FILE, record, key, f"cannot read {name!r}: {reason}")
+                shown = "the file" if _LIKE_A_KEY.fullmatch(name) else repr(name)
+                self.fault(Problem.FILE, record, key, f"cannot read {shown}: {reason}")
                 return None
             if len(content) > MAX_FILE_BYTES:
                 self.fault(Problem.FILE, record, key, f"{name!r} is larger than {MAX_FILE_BYTES} bytes")

@@ -10,7 +10,7 @@ from headgate.config import agent_runtime, dump_routes
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
-from headgate.config.dump_policies import backend_policies, endpoint, keepalives, target_policy
+from headgate.config.dump_policies import INLINE, backend_policies, endpoint, keepalives, target_policy
 from headgate.config.policy import authorization, document_source, mcp_guardrails
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
@@ -32,8 +32,9 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
-from headgate.ir.process import DnsSettings, ListenAddress, ProcessSettings
+from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress, ProcessSettings
 from headgate.ir.tcp_route import TcpRoute
+from headgate.ir.tls import ServerTls
 
 Json = dict[str, Any]
 
@@ -69,19 +70,26 @@ def _tcp_route(route: TcpRoute) -> Json:
     return found | {"backends": [dump_routes.reference(choice) for choice in route.backends]}
 
 
+def _certificate_source(tls: ServerTls) -> str:
+    return "spiffe" if tls.source == "spiffe" else tls.cert_file or INLINE
+
+
 def _listener(listener: Listener) -> Json:
     protocol: Any = listener.protocol
     if listener.tls is not None:
         least, most = listener.tls.versions
-        shown: Json = {"certificateSource": listener.tls.cert_file, "minTlsVersion": least, "maxTlsVersion": most}
+        source = _certificate_source(listener.tls)
+        shown: Json = {"certificateSource": source, "minTlsVersion": least, "maxTlsVersion": most}
+        if listener.tls.source == "dynamicCa":
+            shown["mode"] = "dynamicCa"
         if listener.tls.suites:
             shown["cipherSuites"] = list(listener.tls.suites)
         if listener.tls.groups:
             shown["keyExchangeGroups"] = list(listener.tls.groups)
         if listener.tls.alpn is not None:
             shown["alpn"] = [name.decode("latin-1") for name in listener.tls.alpn]
-        if listener.tls.root_file is not None:
-            shown["root"] = listener.tls.root_file
+        if listener.tls.root_pem is not None:
+            shown["root"] = listener.tls.root_file or INLINE
         protocol = {listener.protocol: shown}
     own = dump_routes.in_order(listener.routes)
     found: Json = {
@@ -323,6 +331,10 @@ def _dns(settings: DnsSettings) -> Json:
     return found
 
 
+def _forwarding(headers: ForwardingHeaders) -> Json:
+    return {"xForwarded": headers.x_forwarded, "forwarded": headers.forwarded, "trustedHops": headers.trusted_hops}
+
+
 def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
     upstream = process.upstream
     alive = upstream.keepalives
@@ -362,14 +374,12 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
             "maxUninitialized": process.mcp_max_uninitialized,
             "initializeTimeout": duration(process.mcp_initialize_timeout_ms),
         },
-        "forwardingHeaders": {
-            "xForwarded": process.forwarding.x_forwarded,
-            "forwarded": process.forwarding.forwarded,
-            "trustedHops": process.forwarding.trusted_hops,
-        },
+        "forwardingHeaders": _forwarding(process.forwarding),
     }
     if process.sensitive_headers:
         found["sensitiveHeaders"] = list(process.sensitive_headers)
+    if process.workload_api is not None:
+        found["spiffe"] = {"endpoint": process.workload_api.text}
     if process.admin_origins:
         found["adminAllowedOrigins"] = list(process.admin_origins)
     if process.metric_labels:

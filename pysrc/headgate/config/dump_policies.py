@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from headgate.config.policy import (
     authorization,
@@ -23,6 +23,8 @@ from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
 Json = dict[str, Any]
+# In place of a file's name, for what stands in the configuration itself.
+INLINE: Final = "inline"
 
 
 def route_policies(policies: RoutePolicies) -> list[Json]:
@@ -37,8 +39,10 @@ def gateway_policies(policies: GatewayPolicies) -> list[Json]:
 
 def _tls(tls: BackendTls) -> Json:
     found: Json = {}
-    if tls.root_file is not None:
-        found["root"] = tls.root_file
+    if tls.spiffe:
+        found["spiffe"] = {}
+    if tls.root_pem is not None:
+        found["root"] = tls.root_file or INLINE
     if tls.hostname is not None:
         found["hostname"] = tls.hostname
     if tls.insecure:
@@ -48,7 +52,7 @@ def _tls(tls: BackendTls) -> Json:
     if tls.alpn is not None:
         found["alpn"] = list(tls.alpn)
     if tls.client is not None:
-        found["cert"] = tls.client.cert_file
+        found["cert"] = tls.client.cert_file or INLINE
         found["key"] = REDACTED
     if tls.subject_alt_names:
         found["subjectAltNames"] = list(tls.subject_alt_names)

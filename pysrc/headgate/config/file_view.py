@@ -51,8 +51,10 @@ def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
         return value
     fitting = [one for one in flat if isinstance(one, Scalar | WordChoice | Anything)]
     hidden = not fitting or any(isinstance(one, Scalar) and one.secret for one in fitting)
-    # A key where the name of its file belongs.
+    # A key where the name of its file may stand, or belongs.
     hidden = hidden or (isinstance(value, str) and _PRIVATE_KEY in value)
+    lines = isinstance(value, str) and ("\n" in value or value.startswith("-----"))
+    hidden = hidden or (lines and any(isinstance(one, Scalar) and one.secret_lines for one in fitting))
     # The name of a variable is no secret, and tells where it comes from.
     if hidden and not _is_variable(value):
         return REDACTED

@@ -118,7 +118,7 @@ def known_route(spec: RouteSpec) -> KnownRoute:
     listed = spec.listed
     assert listed is not None
     notes = listed.notes
-    plain = not (notes.watched or notes.warnings or notes.used)
+    plain = not (notes.watched or notes.warnings or notes.used or notes.spiffe)
     return KnownRoute(
         list_path=listed.list_path,
         column=listed.record.node.column,

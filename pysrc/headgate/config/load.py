@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -185,11 +186,13 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
     standalone = Standalone(context, record)
     gateway = standalone.gateway()
     notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
-    warnings, named, refused = all_notes(context.notes, notes, standalone.about_unused())
+    warnings, named, refused, spiffe = all_notes(context.notes, notes, standalone.about_unused())
     files = (*watched, *(path for path in named if path not in watched))
     if not partial and not report.errors:
         standalone.targeted.refuse(refused)
     if report.errors:
         raise LoadErrors(report, files)
+    if spiffe:
+        gateway = replace(gateway, spiffe=True)
     loaded = Loaded(gateway, files, tuple(warnings), blank=not text.strip())
     return Reading(loaded, standalone, anchored)

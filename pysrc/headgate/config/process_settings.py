@@ -15,6 +15,7 @@ from headgate.config.dns_settings import dns_settings, flag
 from headgate.config.policy.expression import check_map
 from headgate.config.request_log import request_log
 from headgate.config.shape.process import SESSION_KEY
+from headgate.config.spiffe_settings import workload_api
 from headgate.document import fields
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
@@ -286,4 +287,5 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         prices=model_catalog.parse(context, record),
         storage_mode=_storage_mode(reader, record),
         request_log=request_log(context, record),
+        workload_api=workload_api(context, record, report=True),
     )

@@ -330,15 +330,16 @@ class _Change:
             known.gateway, **self._long(reading), binds=binds, expressions=expressions,
             digest=whole_digest(binds, rest_digest),
         )  # fmt: skip
+        notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
+        warnings, files, refused, spiffe = all_notes(outer, notes, unused)
+        if refused:
+            raise Doubt
+        gateway = replace(gateway, spiffe=spiffe)
         self.known = replace(
             known, text=self.text, routes=self._routes, layout=self._layout, gateway=gateway, counts=counts, keys=keys,
             outer=outer, unused=unused, rest=rest, rest_digest=rest_digest,
             written=rest_of(standalone) if self.rest_changed else known.written,
         )  # fmt: skip
-        notes = (route.notes for route in self._routes if route is not None and route.notes is not None)
-        warnings, files, refused = all_notes(outer, notes, unused)
-        if refused:
-            raise Doubt
         return gateway, warnings, files
 
     def _long(self, reading: Reading) -> dict[str, Any]:

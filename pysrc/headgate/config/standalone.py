@@ -13,6 +13,7 @@ from headgate.config.policy_values import BackendOptions, gateway_policies, of_w
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import process_settings
 from headgate.config.routes import Routes, RouteSpec
+from headgate.config.spiffe_settings import workload_api
 from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
@@ -43,6 +44,7 @@ class Standalone:
         self.context = context
         self.root = root
         self._functions()
+        context.has_workload_api = workload_api(context, self.section("config")) is not None
         client_side: Record = root.get("frontendPolicies") or Record(root.node, "", {})
         self.ports = Ports(context, client_side.get("tls") or Record(root.node, "", {}))
         self.backends = Backends(context)
@@ -338,11 +340,14 @@ def whole_digest(binds: tuple[Bind, ...], rest: str) -> str:
 
 
 class AllNotes(NamedTuple):
-    """All warnings, all files that are named, and by path why a policy is refused whose target matches nothing."""
+    """All warnings, all files that are named, by path why a policy is refused whose target matches nothing, and whether
+    the SPIFFE Workload API is needed.
+    """
 
     warnings: list[str]
     files: list[str]
     refused: dict[str, str]
+    spiffe: bool
 
 
 def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, Unused]) -> AllNotes:
@@ -350,7 +355,9 @@ def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, Unused
     used = set(outer.used)
     warnings, watched = dict.fromkeys(outer.warnings), dict(outer.watched)
     found: dict[str, None] = {}
+    spiffe = outer.spiffe
     for notes in routes:
+        spiffe = spiffe or notes.spiffe
         if notes.used:
             used |= notes.used
         if notes.warnings:
@@ -360,4 +367,5 @@ def all_notes(outer: Notes, routes: Iterable[Notes], unused: Mapping[str, Unused
     left = {path: one for path, one in unused.items() if path not in used}
     warnings.update({f"{path}: {one.message}": None for path, one in left.items() if not one.refused})
     warnings.update(found)
-    return AllNotes(list(warnings), list(watched), {path: one.message for path, one in left.items() if one.refused})
+    refused = {path: one.message for path, one in left.items() if one.refused}
+    return AllNotes(list(warnings), list(watched), refused, spiffe)

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.dynamic_ca import NO_MINTING, minting
+from headgate.config.spiffe_settings import FORM, VARIABLE
 from headgate.document import fields
 from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.secret import SecretRef
-from headgate.ir.tls import BackendTls, ClientCertificate, ServerTls, TlsVersion
+from headgate.ir.tls import BackendTls, CertificateSource, ClientCertificate, ServerTls, TlsVersion
+from headgate_engine.tls.identity import trust_domain_of
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -21,6 +24,20 @@ HTTP2 = "h2"
 # Of `subjectAltNames` (specification, BackendTLS).
 MOST_NAMES = 16
 UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
+# What begins a text in PEM (RFC 7468 section 2), where the name of a file may stand as well.
+PEM = "-----BEGIN "
+NO_SECRET = Secret("")
+
+
+def _material(context: Context, record: Record, key: str) -> tuple[str | None, bytes] | None:
+    """Return absolute path and content of the file that entry `key` names, or None and the PEM that stands there.
+
+    None after a report.
+    """
+    text = record[key].lstrip()
+    if not text.startswith(PEM):
+        return context.read_file(record, key, record[key])
+    return None, text.encode("utf-8", "replace")
 
 
 def _certificates(context: Context, record: Record, key: str, pem: bytes) -> list[x509.Certificate]:
@@ -29,11 +46,18 @@ def _certificates(context: Context, record: Record, key: str, pem: bytes) -> lis
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        context.fault(Problem.FILE, record, key, "the file holds no readable PEM certificate")
+        context.fault(Problem.FILE, record, key, "no readable PEM certificate")
         return []
 
 
-def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | None:
+def _in_lines(certificates: list[x509.Certificate]) -> bytes:
+    """Return PEM as OpenSSL wants it: what stands in a configuration or a variable may have lost its lines."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
+
+
+def _pair(context: Context, record: Record) -> tuple[str | None, bytes, str | None, Secret] | None:
     """Read `cert` and `key` and check that they belong together."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
@@ -42,8 +66,8 @@ def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | 
         if record.get(name) is None:
             context.fault(Problem.MISSING, record, "", f"tls needs {name!r} beside {other!r}")
             return None
-    cert = context.read_file(record, "cert", record["cert"])
-    key = context.read_file(record, "key", record["key"])
+    cert = _material(context, record, "cert")
+    key = _material(context, record, "key")
     if cert is None or key is None:
         return None
     chain = _certificates(context, record, "cert", cert[1])
@@ -53,7 +77,7 @@ def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | 
         text = key[1].decode("ascii")
     except (ValueError, TypeError, UnsupportedAlgorithm):
         # The cause is left out: parsers quote what they read.
-        context.fault(Problem.FILE, record, "key", "the file holds no readable, unencrypted PEM private key")
+        context.fault(Problem.FILE, record, "key", "no readable, unencrypted PEM private key")
         return None
     if not chain:
         return None
@@ -64,7 +88,12 @@ def _pair(context: Context, record: Record) -> tuple[str, bytes, str, Secret] | 
             Problem.FILE, record, "key", "the key does not belong to the first certificate of 'cert'"
         )
         return None
-    return cert[0], cert[1], key[0], Secret(text)
+    pem = _in_lines(chain) if cert[0] is None else cert[1]
+    if key[0] is None:
+        plain = serialization.NoEncryption()
+        written = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+        text = written.decode("ascii")
+    return cert[0], pem, key[0], Secret(text)
 
 
 def _version(
@@ -149,12 +178,15 @@ def _alpn(context: Context, common: Record) -> tuple[bytes, ...] | None:
     return tuple(dict.fromkeys(found))
 
 
-def _root(context: Context, record: Record) -> tuple[str, bytes] | None:
+def _root(context: Context, record: Record) -> tuple[str | None, bytes] | None:
     """Read `root` and check that it holds certificates; None without it, or after a report."""
     if record.get("root") is None:
         return None
-    root = context.read_file(record, "root", record["root"])
-    return root if root is not None and _certificates(context, record, "root", root[1]) else None
+    root = _material(context, record, "root")
+    found = [] if root is None else _certificates(context, record, "root", root[1])
+    if root is None or not found:
+        return None
+    return root if root[0] is not None else (None, _in_lines(found))
 
 
 def server_tls(context: Context, record: Record, common: Record) -> ServerTls | None:
@@ -163,13 +195,17 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     most = _version(context, ("maxTLSVersion", "maxTlsVersion", "maxVersion"), (record, common), "TLS_V1_3")
     if least > most:
         context.fault(Problem.CONFLICT, record, "", f"no TLS version is left: at least {least}, at most {most}")
-    if record.get("cert") is None and record.get("key") is None:
-        context.fault(Problem.MISSING, record, "", "tls needs 'cert' and 'key'")
-        return None
-    found = _pair(context, record)
-    if found is None:
+    source = _source(context, record)
+    found: tuple[str | None, bytes, str | None, Secret] | None = (None, b"", None, NO_SECRET)
+    if source != "spiffe":
+        if record.get("cert") is None and record.get("key") is None:
+            context.fault(Problem.MISSING, record, "", "tls needs 'cert' and 'key'")
+            return None
+        found = _pair(context, record)
+    if found is None or source is None:
         return None
     cert_file, cert_pem, key_file, key = found
+    minted = minting(context, record, cert_pem, key) if source == "dynamicCa" else NO_MINTING
     root = _root(context, record)
     if record.get("root") is not None and root is None:
         return None
@@ -181,7 +217,10 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(cert_file, key_file, cert_pem, key, least, most, suites, groups, alpn, root)}",
+        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, source, *minted)}",
+        source=source,
+        minted_ms=minted.kept_ms,
+        minted_most=minted.most,
         versions=(least, most),
         suites=suites,
         groups=groups,
@@ -191,8 +230,38 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     )
 
 
+def _source(context: Context, record: Record) -> CertificateSource | None:
+    """Return where the certificate of a listener comes from, None after a report."""
+    mints = record.get("mode") == "dynamicCa"
+    if record.get("spiffe") is not None:
+        others = ("cert", "key", "root", "mode") if mints else ("cert", "key", "root")
+        return "spiffe" if _needs_workload_api(context, record, others) else None
+    if mints and record.get("root") is not None:
+        context.fault(Problem.CONFLICT, record, "root", "not with the mode dynamicCa, which asks clients for nothing")
+        return None
+    return "dynamicCa" if mints else "configured"
+
+
+def _needs_workload_api(context: Context, record: Record, others: tuple[str, ...]) -> bool:
+    """Note that a part needs the SPIFFE Workload API; tell whether there is one, and nothing beside it. `others`: the
+    entries that it excludes.
+    """
+    context.notes.spiffe = True
+    beside = [name for name in others if record.get(name)]
+    for name in beside:
+        message = "not with 'spiffe', which brings certificate, key and authorities"
+        context.fault(Problem.CONFLICT, record, name, message)
+    if not context.has_workload_api:
+        message = f"nothing says where the SPIFFE Workload API is: set config.spiffe.endpoint or {VARIABLE}"
+        context.fault(Problem.MISSING, record, "spiffe", f"{message} ({FORM.removeprefix('not ')})")
+    return context.has_workload_api and not beside
+
+
 def backend_tls(context: Context, record: Record) -> BackendTls:
     """Return the TLS settings towards a backend. Invalid settings are reported and left out."""
+    spiffe = record.get("spiffe") is not None
+    if spiffe and not _needs_workload_api(context, record, ("cert", "key", "root", "insecure", "insecureHost")):
+        return BackendTls(spiffe=True)
     root = _root(context, record)
     client = None
     if record.get("cert") is not None or record.get("key") is not None:
@@ -212,6 +281,7 @@ def backend_tls(context: Context, record: Record) -> BackendTls:
     if alpn is not None and not set(alpn) <= {HTTP2, HTTP11}:
         context.fault(Problem.UNSUPPORTED, record, "alpn", f" other than {HTTP2} and {HTTP11}")
     return BackendTls(
+        spiffe=spiffe,
         root_file=root[0] if root else None,
         root_pem=root[1] if root else None,
         hostname=hostname,
@@ -231,4 +301,12 @@ def _alternative_names(context: Context, record: Record) -> tuple[str, ...]:
     if names and (record.get("insecure") or record.get("insecureHost")):
         message = "names are not checked with 'insecure' or 'insecureHost'"
         context.fault(Problem.CONFLICT, record, "subjectAltNames", message)
+    if names and record.get("spiffe") is not None:
+        domains = {trust_domain_of(name) for name in names}
+        if None in domains:
+            message = "with 'spiffe', the names are SPIFFE IDs: spiffe://<trust domain>/<path>"
+            context.fault(Problem.VALUE, record, "subjectAltNames", message)
+        elif len(domains) > 1:
+            message = "SPIFFE IDs of one trust domain, whose authorities the backend is checked against"
+            context.fault(Problem.CONFLICT, record, "subjectAltNames", message)
     return tuple(names)

@@ -18,7 +18,8 @@ class Gateway:
     """One complete configuration.
 
     Equal configurations that are read by one process have equal `digest`s. `expressions` has all expressions as
-    (text, phase) pairs; the phases are listed in headgate.expr.variables.
+    (text, phase) pairs; the phases are listed in headgate.expr.variables. `spiffe` tells whether a listener or a
+    backend takes its certificate from the SPIFFE Workload API.
     """
 
     binds: tuple[Bind, ...]
@@ -30,3 +31,4 @@ class Gateway:
     services: tuple[Service, ...] = ()
     workloads: tuple[Workload, ...] = ()
     expressions: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False)
+    spiffe: bool = field(default=False, compare=False)

@@ -36,6 +36,16 @@ class ListenAddress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadEndpoint:
+    """Where the SPIFFE Workload API is: at `unix_path`, or at `host` (an IP address) and `port`. `text` is the URI."""
+
+    text: str
+    unix_path: str | None = None
+    host: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCount:
     """The number of workers: `count`, or `percent` of the CPUs, or one per CPU if both are None."""
 
@@ -107,6 +117,7 @@ class ProcessSettings:
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
     `admin_origins` are those whose pages may read what the admin and stats servers answer.
     `request_log` is the absolute path of the request log's database, None if there is no request log.
+    `workload_api` is where the SPIFFE Workload API is, None if nothing says it.
     """
 
     admin: ListenAddress
@@ -137,3 +148,4 @@ class ProcessSettings:
     prices: PriceCatalog | None = None
     storage_mode: StorageMode = "file"
     request_log: str | None = None
+    workload_api: WorkloadEndpoint | None = None

@@ -9,6 +9,9 @@ from headgate.document.secret import Secret
 from headgate.ir.secret import SecretRef
 
 TlsVersion = Literal["TLS_V1_2", "TLS_V1_3"]
+# Where the certificate of a listener comes from: it is configured, it is the gateway's own of the SPIFFE Workload API,
+# or it is made for each server name by an authority that is configured.
+CertificateSource = Literal["configured", "spiffe", "dynamicCa"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +21,22 @@ class ServerTls:
     `cert_pem` begins with the leaf certificate. `versions` are the minimum and the maximum TLS version. `suites` and
     `groups` are names of the engine (tls.names) in the order of preference; empty means its defaults. `alpn` None means
     what the gateway speaks. With `root_pem`, clients must have a certificate that it has signed. `key` is stable while
-    the settings and the contents of all files do not change.
+    the settings and the contents of all files do not change. The files are None for what stands in the configuration
+    itself.
+
+    With the source `spiffe` there is no pair, and clients must have an X.509-SVID of the gateway's own trust domain.
+    With `dynamicCa` the pair is that of an authority; the certificates that it makes are kept for `minted_ms`
+    milliseconds, at most `minted_most` of them.
     """
 
-    cert_file: str
-    key_file: str
+    cert_file: str | None
+    key_file: str | None
     cert_pem: bytes
     key_pem: Secret
     key: str
+    source: CertificateSource = "configured"
+    minted_ms: int = 300_000
+    minted_most: int = 256
     versions: tuple[TlsVersion, TlsVersion] = ("TLS_V1_2", "TLS_V1_3")
     suites: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -36,9 +47,9 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientCertificate:
-    """The client certificate that the gateway presents to a backend."""
+    """The client certificate that the gateway presents to a backend. `cert_file` is None for an inline one."""
 
-    cert_file: str
+    cert_file: str | None
     key: SecretRef
     cert_pem: bytes
 
@@ -51,8 +62,11 @@ class BackendTls:
     sent as SNI and verified. `insecure` switches verification off, `insecure_host` only that of the name.
     `alpn` None means `http/1.1`. With `subject_alt_names`, the certificate must have one of these names instead of the
     host's. `groups` are names of the engine (tls.names) in the order of preference; empty means its defaults.
+    With `spiffe`, the gateway presents its X.509-SVID, and the backend must have one of the trust domain that
+    `subject_alt_names` are of, else of the gateway's own.
     """
 
+    spiffe: bool = False
     root_file: str | None = None
     root_pem: bytes | None = None
     hostname: str | None = None
@@ -62,3 +76,23 @@ class BackendTls:
     client: ClientCertificate | None = None
     subject_alt_names: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Svid:
+    """An X.509-SVID of the gateway as the SPIFFE Workload API has given it, with the trust bundles that came with it.
+
+    `cert_pem` begins with the leaf certificate. `expires` is in seconds since the epoch. `bundles` are (trust domain,
+    authorities in PEM); that of the gateway's own trust domain is among them.
+    """
+
+    spiffe_id: str
+    trust_domain: str
+    cert_pem: bytes
+    key_pem: Secret
+    expires: float
+    bundles: tuple[tuple[str, bytes], ...]
+
+    def authorities(self, trust_domain: str) -> bytes | None:
+        """Return the authorities of a trust domain in PEM, None if its bundle is not known."""
+        return dict(self.bundles).get(trust_domain)

@@ -83,7 +83,8 @@ class Dialer:
             self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
         if endpoint.tls is not None:
             self._context = shared_context(endpoint.tls)
-            self._session = KeptSession()
+            # What is resumed is not verified again, and an X.509-SVID is soon another.
+            self._session = KeptSession() if self._context.stays else None
             self._server_name = endpoint.tls.hostname or endpoint.host or "localhost"
             self._approve = approver(endpoint.tls)
             unchecked = endpoint.tls.insecure or endpoint.tls.insecure_host
@@ -92,7 +93,7 @@ class Dialer:
     async def connect(self, factory: ProtocolFactory) -> None:
         """Open a transport for `factory()`. Raises OSError, or TimeoutError after the connect time-out."""
         async with asyncio.timeout(self._timeout) as limit:
-            if self._context is not None and self._tls is None:
+            if self._context is not None and (self._tls is None or not self._context.stays):
                 self._tls = await self._context.ready()
             if self._selector is not None and self._endpoint.tunnel is not None:
                 await self._connect_through(factory, self._selector, self._endpoint.tunnel, limit)

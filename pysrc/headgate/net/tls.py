@@ -7,7 +7,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
 
 from headgate.ir.digest import digest
@@ -19,6 +19,9 @@ from headgate_engine.link.secure import SecureTransport
 from headgate_engine.tls.context import TlsContext, read_system_roots
 from headgate_engine.tls.identity import identity_of
 from headgate_engine.tls.tickets import TicketKeys
+
+if TYPE_CHECKING:
+    from headgate.net.spiffe import SpiffeClient
 
 SECRET_BYTES: Final = 32
 DEFAULT_ALPN: Final = ("http/1.1",)
@@ -45,22 +48,53 @@ class Tickets:
 TICKETS: Final = Tickets()
 
 
-def server_context(tls: ServerTls, hostname: str | None = None) -> TlsContext:
-    """Return the context of one listener. Raises TlsError for what the library refuses."""
+class ContextSource(Protocol):
+    """Makes the contexts of a listener whose certificate is not configured."""
+
+    def find(self, name: str | None) -> TlsContext:
+        """Return the context for a server name (None if the client sent none). Raises TlsError if there is none."""
+
+
+def server_context(tls: ServerTls, hostname: str | None = None) -> TlsContext | ContextSource:
+    """Return the context of one listener, or what makes it. Raises TlsError for what the library refuses."""
+    if tls.source == "spiffe":
+        from headgate.net.spiffe import SpiffeListener  # loads cryptography
+
+        return SpiffeListener(tls, _offered(tls))
+    if tls.source == "dynamicCa":
+        from headgate.net.minting import MintingListener  # loads cryptography
+
+        def make(cert: bytes, key: bytes, name: str) -> TlsContext:
+            return _context(tls, cert, key, f"{hostname}\n{name}\n")
+
+        return MintingListener(tls, hostname, make)
+    return _context(tls, tls.cert_pem, tls.key_pem.reveal_bytes(), f"{hostname}\n")
+
+
+def _offered(tls: ServerTls) -> tuple[bytes, ...]:
+    return tuple(name.encode() for name in NEGOTIATED) if tls.alpn is None else tls.alpn
+
+
+def _context(tls: ServerTls, cert: bytes, key: bytes, owner: str) -> TlsContext:
+    """Return a context with a certificate; `owner`: sessions are not resumed by another one."""
     return TlsContext(
         server=True,
-        cert=tls.cert_pem,
-        key=tls.key_pem.reveal_bytes(),
+        cert=cert,
+        key=key,
         least=tls.versions[0],
         most=tls.versions[1],
         roots=tls.root_pem,
         suites=tls.suites,
         groups=tls.groups,
-        alpn=tuple(name.encode() for name in NEGOTIATED) if tls.alpn is None else tls.alpn,
+        alpn=_offered(tls),
         # A session is resumed only where its client would be accepted in the same way.
-        identity=hashlib.sha256(f"{hostname}\n".encode() + (tls.root_pem or b"")).digest(),
+        identity=hashlib.sha256(owner.encode() + (tls.root_pem or b"")).digest(),
         tickets=TICKETS.keys(),
     )
+
+
+# What a listener has: a context, what makes one, or PASSTHROUGH.
+Choice = TlsContext | ContextSource | str
 
 
 class SniSelector:
@@ -71,10 +105,10 @@ class SniSelector:
     """
 
     def __init__(self) -> None:
-        self._contexts: dict[str, TlsContext] = {}
-        self._exact: dict[str, TlsContext | str] = {}
-        self._wildcards: list[tuple[str, TlsContext | str]] = []
-        self._default: TlsContext | str | None = None
+        self._contexts: dict[str, TlsContext | ContextSource] = {}
+        self._exact: dict[str, Choice] = {}
+        self._wildcards: list[tuple[str, Choice]] = []
+        self._default: Choice | None = None
 
     @classmethod
     def steps(
@@ -98,7 +132,7 @@ class SniSelector:
         made._wildcards.sort(key=lambda entry: -len(entry[0]))
         return made
 
-    def _add(self, hostname: str | None, context: TlsContext | str) -> None:
+    def _add(self, hostname: str | None, context: Choice) -> None:
         if hostname is None:
             self._default = context
         elif hostname.startswith("*."):
@@ -108,7 +142,11 @@ class SniSelector:
 
     def find(self, name: str | None) -> TlsContext | str | None:
         """Return the context for an SNI name (None if the client sent none), PASSTHROUGH for a listener without TLS of
-        its own, or None if no listener matches."""
+        its own, or None if no listener matches. Raises TlsError if the listener has no certificate for the name."""
+        found = self._find(name)
+        return found if found is None or isinstance(found, TlsContext | str) else found.find(name)
+
+    def _find(self, name: str | None) -> Choice | None:
         if name is not None:
             if name in self._exact:
                 return self._exact[name]
@@ -132,12 +170,20 @@ def client_context(tls: BackendTls) -> TlsContext:
         roots=None if tls.insecure else tls.root_pem,
         system_roots=tls.root_pem is None and not tls.insecure,
         groups=tls.groups,
-        alpn=tuple(name.encode() for name in (DEFAULT_ALPN if tls.alpn is None else tls.alpn)),
+        alpn=_asked(tls),
     )
+
+
+def _asked(tls: BackendTls) -> tuple[bytes, ...]:
+    return tuple(name.encode() for name in (DEFAULT_ALPN if tls.alpn is None else tls.alpn))
 
 
 def approver(tls: BackendTls) -> Callable[[SecureTransport], None] | None:
     """Return what checks the names of a backend's certificate instead of the host's, None if there are none."""
+    if tls.spiffe:
+        from headgate.net.spiffe import approver as spiffe_approver
+
+        return spiffe_approver(tls)
     if not tls.subject_alt_names:
         return None
 
@@ -157,14 +203,27 @@ class ClientContext:
     read in a thread, before the first connection, and once for all backends.
     """
 
-    __slots__ = ("__weakref__", "_context", "_reading")
+    __slots__ = ("__weakref__", "_context", "_reading", "_spiffe")
 
     def __init__(self, tls: BackendTls) -> None:
-        self._context = client_context(tls)
         self._reading: asyncio.Future[None] | None = None
+        self._spiffe: SpiffeClient | None = None
+        if tls.spiffe:
+            from headgate.net.spiffe import SpiffeClient
+
+            self._spiffe = SpiffeClient(tls, _asked(tls))
+            return
+        self._context = client_context(tls)
+
+    @property
+    def stays(self) -> bool:
+        """Whether the context is the same for all connections."""
+        return self._spiffe is None
 
     async def ready(self) -> TlsContext:
-        """Return the context with its trust anchors."""
+        """Return the context with its trust anchors. Raises HandshakeError if the gateway has no X.509-SVID."""
+        if self._spiffe is not None:
+            return await self._spiffe.ready()
         if self._context.lacks_roots:
             loop = asyncio.get_running_loop()
             if self._reading is None or self._reading.done() or self._reading.get_loop() is not loop:

@@ -71,6 +71,8 @@ OF_TARGET: Final[dict[type, str]] = {
     OpenApiTarget: "headgate.backend.mcp.targets.openapi",
     SseTarget: "headgate.backend.mcp.targets.sse",
 }
+# Where certificates of listeners come from.
+OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgate.net.minting"}
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -105,6 +107,10 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
         if isinstance(backend, McpBackend):
             found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
             found.update((GUARDRAILS,) if backend.guardrails else ())
+    sources = {listener.tls.source for bind in gateway.binds for listener in bind.listeners if listener.tls is not None}
+    found.update(OF_CERTIFICATES[source] for source in sources & OF_CERTIFICATES.keys())
+    if gateway.spiffe:
+        found.add(OF_CERTIFICATES["spiffe"])
     if patterns:
         found.add(PATTERNS)
     if gateway.expressions:

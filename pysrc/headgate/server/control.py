@@ -122,6 +122,13 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True)
+class Identify:
+    """Use the X.509-SVID in the memory file that comes with the packet; it may hold None. Answered by QueryResult."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hello:
     """The first message of a worker. `configuration`: the digest of the configuration that the worker was forked with,
     empty without one."""
@@ -149,7 +156,7 @@ class QueryResult:
 
 Message = (
     Prepare | Commit | Discard | Drain | SetLevels | WatchCommand | Unwatch | Query | Permit | SampleHeap | Gather
-    | Hello | Done | QueryResult
+    | Identify | Hello | Done | QueryResult
 )
 
 

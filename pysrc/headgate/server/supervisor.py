@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import secrets
 import signal
 import socket
 import sys
@@ -32,7 +31,8 @@ from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.transfer import store, store_none
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.watchdog import Watchdog
-from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle, WorkerSecrets
+from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle, WorkerSecrets, session_key
+from headgate.server.workload_identity import WorkloadIdentityKeeper
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate.telemetry.series import series_limit
@@ -53,7 +53,6 @@ BLANK = "the configuration is empty ({} would say that there is nothing)"
 SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
-SESSION_KEY_BYTES = 32
 TASKS_SECONDS = 10.0
 
 
@@ -100,6 +99,7 @@ class Supervisor:
         self._traces = TraceHub(segment, self._living)
         self._profiler: CpuProfiler | None = None
         self._records = RequestLog(segment)
+        self._identity = WorkloadIdentityKeeper(self._living)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
@@ -176,6 +176,7 @@ class Supervisor:
                 await worker.wait_ready()
             config_fd = await self._stored(gateway, workers, before)
             await self._records.prepare(gateway, workers)
+            await self._identity.prepare(gateway, workers)
             errors = await self._prepare(generation, config_fd, workers)
         except (ConnectionError, TimeoutError) as error:
             errors, failure = [str(error) or "a worker did not answer in time"], WorkerLost
@@ -201,6 +202,7 @@ class Supervisor:
         for worker in self._workers:
             worker.stale = worker not in workers
         self.segment.sweep()
+        self._identity.forget(gateway)
         self._generation_gauge.set(generation)
         self._reloads.in_force()
         self._close_sockets(self._sockets.keys() - {bind.key for bind in gateway.binds})
@@ -340,6 +342,7 @@ class Supervisor:
         config_fd = await self._stored(self.gateway, [worker])
         try:
             await self._records.prepare(self.gateway, [worker])
+            await self._identity.prepare(self.gateway, [worker])
             errors = await worker.prepare(self.generation, config_fd, self._secrets, self._template.modules)
         finally:
             os.close(config_fd)
@@ -478,6 +481,7 @@ class Supervisor:
                 break
             await asyncio.sleep(0.02)
         self._stop_workers()
+        self._identity.stop()
         await self._records.stop()
         logger.info("stopped")
         self._stopped.set()
@@ -486,11 +490,3 @@ class Supervisor:
 def start_levels(gateway: Gateway) -> str:
     """Return the log directive at start: RUST_LOG, else `config.logging.level`."""
     return os.environ.get("RUST_LOG") or gateway.process.log_level
-
-
-def session_key(gateway: Gateway) -> bytes:
-    """Return the configured key for session ids, or a random one, with which sessions end with the process."""
-    configured = gateway.process.session_key
-    if configured is None:
-        return secrets.token_bytes(SESSION_KEY_BYTES)
-    return bytes.fromhex(configured.secret.reveal().strip())

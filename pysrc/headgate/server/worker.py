@@ -36,6 +36,7 @@ from headgate.server.control import (
     Drain,
     Gather,
     Hello,
+    Identify,
     Permit,
     Prepare,
     Query,
@@ -50,7 +51,7 @@ from headgate.server.heartbeat import Heartbeat
 from headgate.server.listen import Acceptor, Factory, SharedAcceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart, import_all
-from headgate.server.transfer import KnownParts, Received, load, load_inherited
+from headgate.server.transfer import KnownParts, Received, load, load_inherited, load_one
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
 from headgate.telemetry import logs
@@ -184,6 +185,11 @@ class WorkerProcess:
                     self._say(QueryResult(message.number))
                 case Gather():
                     await self._gather(descriptors[0])
+                    self._say(QueryResult(message.number))
+                case Identify():
+                    from headgate.net.spiffe import IDENTITY
+
+                    IDENTITY.take(load_one(descriptors[0]))
                     self._say(QueryResult(message.number))
                 case Drain():
                     spawn("drain", self._drain(message))

@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from headgate.ir.gateway import Gateway
 from headgate.server import control
 from headgate.server.child import ChildProcess
 from headgate.server.control import (
@@ -20,6 +21,7 @@ from headgate.server.control import (
     Done,
     Gather,
     Hello,
+    Identify,
     Permit,
     Prepare,
     Query,
@@ -34,6 +36,7 @@ from headgate_engine.tls.tickets import TicketKeys
 logger = logging.getLogger("headgate.supervisor")
 
 TICKET_SECRET_BYTES = 32
+SESSION_KEY_BYTES = 32
 
 PREPARE_SECONDS = 60.0
 ASK_SECONDS = 2.0
@@ -45,6 +48,14 @@ FIRST_DELAY = 0.1
 LAST_DELAY = 5.0
 # A worker whose channel has closed ends within this time, unless it hangs.
 END_SECONDS = 0.2
+
+
+def session_key(gateway: Gateway) -> bytes:
+    """Return the configured key for session ids, or a random one, with which sessions end with the process."""
+    configured = gateway.process.session_key
+    if configured is None:
+        return secrets.token_bytes(SESSION_KEY_BYTES)
+    return bytes.fromhex(configured.secret.reveal().strip())
 
 
 class WorkerSecrets:
@@ -252,6 +263,11 @@ class WorkerHandle:
         """Have the worker write records of requests into a pipe."""
         self._asked += 1
         await self._order(Gather(self._asked), self._asked, descriptor)
+
+    async def identify(self, descriptor: int) -> None:
+        """Have the worker use the X.509-SVID in a memory file."""
+        self._asked += 1
+        await self._order(Identify(self._asked), self._asked, descriptor)
 
     async def _order(self, message: control.Message, number: int, descriptor: int | None = None) -> None:
         self.send(message, None if descriptor is None else [descriptor])

@@ -34,8 +34,9 @@ The listener of a connection is that of its port, where the port has one without
 name in the TLS handshake; `unknown` on plain connections to several. `protocol` is `http`, `https`, `tcp` or `tls`.
 Bytes of bodies count for the listener of their request. A handshake fails by `alert` (the client refused, mostly our
 certificate), `alpn`, `certificate` (the client's is missing or not accepted), `cipher` (no common suite, group or
-signature), `closed`, `name` (no listener has it), `plain` (no TLS), `protocol`, `timeout` or `version`; each failure
-is also a line of the log."""),
+signature), `closed`, `identity` (the gateway has no certificate: none from SPIFFE, or none may be made for the name),
+`name` (no listener has it), `plain` (no TLS), `protocol`, `timeout` or `version`; each failure is also a line of the
+log."""),
     Section("Backends", ("gw_upstream", "gw_endpoint"), """\
 A call goes from its start to its head or its failure; every attempt is one, and so is each of several calls for one
 answer. `kind` is `Primary`, `Policy` or `Mirror`, `subtype` what it is for (`Http`, `Llm`, `Mcp`, `Guardrail`, `Oidc`

@@ -49,6 +49,7 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "DestinationHost": ("a.test", "*.b.test", "10.0.0.1"),
     "Network": ("10.0.0.0/8", "fd00::/8"),
     "NameServer": ("10.0.0.53", "[::1]:5353"),
+    "KeyOrFile": ("/nowhere.key", "a.key"),
     "HostUrl": ("http://a.test:90", "https://a.test/"),
     "GrpcMethod": ("/a.v1.B/C",),
     "Url": ("http://a.test/v1",),

@@ -35,5 +35,6 @@ def test_a_key_in_place_of_its_file_is_not_quoted(faults: Callable[..., list[str
         f'gateways: {{default: {{port: 1, listeners: [{{protocol: HTTPS, tls: {{cert: "{key}", key: "{key}"}}}}]}}}}\n'
         f"routes: [{{backends: [{{host: 'x:1', policies: {{backendTLS: {{root: \"{key}\", cert: \"{key}\", key: \"{key}\"}}}}}}]}}]"
     )
-    assert [one for one in found if "several lines" in one], found
+    assert [one for one in found if "no readable" in one], found
+    assert "several lines" in faults(key_file("a\\nb").replace("'", '"'))[0]
     assert not [one for one in found if "MII" in one or "BEGIN" in one]

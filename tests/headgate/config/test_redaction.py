@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -138,3 +139,33 @@ def test_of_any_document_no_secret_is_shown_and_all_come_back(documents: Callabl
     shown = shown_text(text, "x")
     assert "canary-0815" not in shown
     assert values(restored_text(shown, text, "x")) == made
+
+
+BODY = "MC4CAQAwBQYDK2VwBCIEIAyC\nAbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCd"
+MARKED = f"-----BEGIN PRIVATE KEY-----\n{BODY}\n-----END PRIVATE KEY-----"
+HOLDERS = {
+    "listener": "gateways:\n  g:\n    port: 1\n    tls:\n      cert: site.pem\n      key: {}\n      minTLSVersion: TLS_V1_3\n",
+    "backend": "backends:\n- name: b\n  host: h:1\n  policies:\n    backendTLS:\n      cert: site.pem\n      key: {}\n      hostname: a\n",
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("key", [MARKED, BODY, MARKED[:40]], ids=["whole", "without its marks", "cut off"])
+@pytest.mark.parametrize("style", ["|", "|-", ">-", '"'])
+def test_a_private_key_is_hidden_and_comes_back(holder: str, key: str, style: str) -> None:
+    lines = "".join(f"\n        {line}" for line in key.splitlines())
+    written = json.dumps(key) if style == '"' else f"{style}{lines}"
+    if style == ">-" and key is BODY:
+        return  # one line without marks might be the name of a file
+    text = HOLDERS[holder].format(written)
+    shown = shown_text(text, "c.yaml")
+    assert not any(line in shown for line in key.splitlines())
+    assert "key: <redacted>" in shown
+    back = restored_text(shown.replace("site.pem", "other.pem"), text, "c.yaml")
+    assert plain(read(back, "c")) == plain(read(text.replace("site.pem", "other.pem"), "c"))
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_the_file_of_a_private_key_is_shown(holder: str) -> None:
+    text = HOLDERS[holder].format("site.key")
+    assert shown_text(text, "c.yaml") == text

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from headgate.ir.backend import HostBackend
 from headgate.ir.gateway import Gateway
@@ -33,9 +34,9 @@ def test_unreadable_material_is_refused_without_being_quoted(
     bad.write_bytes(content)
     folder = certificates.folder
     (key,) = faults(listener(folder / "a.crt", bad))
-    assert key == "gateways.g.tls.key: the file holds no readable, unencrypted PEM private key (1)"
+    assert key == "gateways.g.tls.key: no readable, unencrypted PEM private key (1)"
     (cert,) = faults(listener(bad, folder / "a.key"))
-    assert cert == "gateways.g.tls.cert: the file holds no readable PEM certificate (1)"
+    assert cert == "gateways.g.tls.cert: no readable PEM certificate (1)"
 
 
 def test_a_file_that_is_too_large_is_refused(faults: Callable[..., list[str]], tmp_path: Path) -> None:
@@ -88,7 +89,6 @@ def test_backend_tls_holds_root_and_client_certificate(
         ),
         ("{hostname: 'a b'}", "routes[0].backends[0].policies.backendTLS.hostname: not a host (2)"),
         ("{root: none.pem}", "cannot read 'none.pem'"),
-        ("{spiffe: {}}", "not supported yet: routes[0].backends[0].policies.backendTLS.spiffe (2)"),
     ],
 )
 def test_backend_tls_that_cannot_work_is_refused(
@@ -133,7 +133,7 @@ SETTINGS_FAULTS = {
         "gateways.g.tls.keyExchangeGroups: unknown key exchange group 'P-521'; known: X25519, P-256, P-384, X25519_MLKEM768",
     ),
     "a protocol that nobody speaks": ("", "alpn: [[115, 112, 100, 121]]", "frontendPolicies.tls.alpn: the gateway does not speak 'spdy'"),
-    "a root that is none": ("root: 'FOLDER/a.key'", "", "gateways.g.tls.root: the file holds no readable PEM certificate"),
+    "a root that is none": ("root: 'FOLDER/a.key'", "", "gateways.g.tls.root: no readable PEM certificate"),
     "a root that is not there": ("root: 'FOLDER/none.pem'", "", "gateways.g.tls.root: cannot read"),
 }  # fmt: skip
 
@@ -194,3 +194,41 @@ BACKEND_FAULTS = {
 def test_settings_of_backends_that_cannot_work(case: str, faults: Callable[..., list[str]]) -> None:
     tls, fault = BACKEND_FAULTS[case]
     assert any(fault in line for line in faults(backend(f"{{{tls}}}")))
+
+
+def indented(text: str) -> str:
+    return "".join(f"          {line}\n" for line in text.splitlines())
+
+
+def inline(cert: str, key: str) -> str:
+    return f"gateways:\n  g:\n    port: 1\n    tls:\n      cert: |\n{indented(cert)}      key: |\n{indented(key)}"
+
+
+def test_a_pair_in_the_configuration(loaded: Callable[..., Gateway], certificates: Any) -> None:
+    cert, key = ((certificates.folder / name).read_text() for name in ("a.crt", "a.key"))
+    found = loaded(inline(cert, key)).binds[0].listeners[0].tls
+    assert found is not None
+    assert (found.cert_file, found.key_file, found.cert_pem) == (None, None, cert.encode())
+    private, written = (load_pem_private_key(one, None) for one in (key.encode(), found.key_pem.reveal_bytes()))
+    assert private.private_numbers() == written.private_numbers()
+    assert loaded(inline(cert, key).replace("key: |\n", "key: >-\n")).binds[0].listeners[0].tls == found, "folded into one line"
+    assert key.splitlines()[1] not in repr(found)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda key: "\n".join(key.splitlines()[1:]),
+        lambda key: "\n".join(key.splitlines()[:-1]),
+        lambda key: key.replace("A", "B"),
+        lambda key: key.replace("\n", "")[:-40],
+        lambda key: "".join(key.splitlines()[1:-1]),
+    ],
+    ids=["no first line", "no last line", "other content", "one line", "base64 alone"],
+)
+def test_a_spoilt_key_is_not_quoted(spoil: Callable[[str], str], faults: Callable[..., list[str]], certificates: Any) -> None:
+    cert, key = ((certificates.folder / name).read_text() for name in ("a.crt", "a.key"))
+    text = inline(cert, spoil(key)) if "\n" in spoil(key) else inline(cert, "x").replace("|\n          x", f"'{spoil(key)}'")
+    [fault] = faults(text)
+    assert fault.startswith("gateways.g.tls.key: ")
+    assert not any(line[:20] in fault for line in key.splitlines()[1:-1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.route import GATEWAY_PHASE, GATEWAY_POLICIES, ROUTE, TCP_ROUTE
-from headgate.config.shape.scalars import HOSTNAME, PORT, STRING, STRINGS, nothing
-from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, later, maybe, optional, required
+from headgate.config.shape.scalars import HOSTNAME, KEY_OR_FILE, PORT, STRING, STRINGS, nothing
+from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, maybe, optional, required
 
 TLS_VERSION: Final = WordChoice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2", "TLS_V1_3"))
 LEAST_VERSION: Final = maybe(TLS_VERSION)
@@ -15,11 +15,11 @@ MOST_VERSION: Final = maybe(TLS_VERSION)
 SERVER_TLS: Final = Object(
     "ServerTls",
     {
-        "mode": optional(WordChoice("ServerTlsMode", ("static", "dynamicCa"), ("dynamicCa",))),
+        "mode": optional(WordChoice("ServerTlsMode", ("static", "dynamicCa"))),
         "cert": maybe(STRING),
-        "key": maybe(STRING),
+        "key": maybe(KEY_OR_FILE),
         "root": maybe(STRING),
-        "spiffe": later(maybe(nothing("ServerSpiffe"))),
+        "spiffe": maybe(nothing("ServerSpiffe")),
         "cipherSuites": maybe(STRINGS),
         "minTLSVersion": LEAST_VERSION,
         "minTlsVersion": LEAST_VERSION,

@@ -206,7 +206,7 @@ PROCESS: Final = Object(
         "caAuthToken": later(maybe(HIDDEN)),
         "xdsAddress": later(maybe(STRING)),
         "xdsAuthToken": later(maybe(HIDDEN)),
-        "spiffe": later(maybe(Object("SpiffeSettings", {"endpoint": maybe(STRING)})), {}),
+        "spiffe": maybe(Object("SpiffeSettings", {"endpoint": maybe(STRING)})),
         "namespace": later(maybe(STRING)),
         "gateway": later(maybe(STRING)),
         "trustDomain": later(maybe(STRING)),

@@ -73,6 +73,9 @@ SECRET: Final = Scalar("SecretText", (str,), fields.secret, {"writeOnly": True},
 # A secret that goes nowhere yet: nothing is known about its form.
 HIDDEN: Final = Scalar("HiddenText", (str,), Secret, {"writeOnly": True}, secret=True)
 
+# The name of a file, or a private key in PEM, which has several lines.
+KEY_OR_FILE: Final = Scalar("KeyOrFile", (str,), secret_lines=True)
+
 STRINGS: Final = ListOf(STRING)
 STRING_MAP: Final = MapOf(STRING)
 CEL_MAP: Final = MapOf(CEL)

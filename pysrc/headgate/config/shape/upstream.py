@@ -17,6 +17,7 @@ from headgate.config.shape.scalars import (
     FILE_OR_SECRET,
     HEADER_NAME,
     HIDDEN,
+    KEY_OR_FILE,
     SECRET,
     STRING,
     STRINGS,
@@ -36,7 +37,6 @@ from headgate.config.shape.vocabulary import (
     Shape,
     Union,
     WordChoice,
-    later,
     maybe,
     optional,
     required,
@@ -74,7 +74,7 @@ BACKEND_TLS: Final = Object(
     "BackendTls",
     {
         "cert": maybe(STRING),
-        "key": maybe(STRING),
+        "key": maybe(KEY_OR_FILE),
         "root": maybe(STRING),
         "hostname": maybe(STRING),
         "insecure": optional(BOOL),
@@ -82,7 +82,7 @@ BACKEND_TLS: Final = Object(
         "alpn": maybe(STRINGS),
         "subjectAltNames": maybe(STRINGS),
         "keyExchangeGroups": maybe(ListOf(KEY_GROUPS)),
-        "spiffe": later(maybe(nothing("BackendSpiffe"))),
+        "spiffe": maybe(nothing("BackendSpiffe")),
     },
 )
 HTTP: Final = Object(

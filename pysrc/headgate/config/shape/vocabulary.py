@@ -24,7 +24,7 @@ class Scalar:
     """A text, number or bool. `parse` turns the plain value into what is used and raises ValueError.
 
     `types` are the Python types of the node's value; `facets` go into the JSON schema; a `secret` is never
-    quoted.
+    quoted. `secret_lines`: it is one where it has several lines.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Scalar:
     parse: Callable[[Any], Any] | None = None
     facets: Mapping[str, Any] = field(default_factory=dict)
     secret: bool = False
+    secret_lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)

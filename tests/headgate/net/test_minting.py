@@ -1,0 +1,72 @@
+"""Contexts of a listener that makes its certificates."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import trustme
+
+from headgate.document.secret import Secret
+from headgate.ir.tls import ServerTls
+from headgate.net.minting import MintingListener
+from headgate_engine.errors import TlsError
+from headgate_engine.tls.context import TlsContext
+
+
+@dataclass
+class Rig:
+    hostname: str | None = None
+    kept_ms: int = 60_000
+    made: list[str] = field(default_factory=list)
+
+    def listener(self) -> MintingListener:
+        authority = trustme.CA()
+        tls = ServerTls(
+            cert_file=None, key_file=None, cert_pem=authority.cert_pem.bytes(), key="k", source="dynamicCa",
+            key_pem=Secret(authority.private_key_pem.bytes().decode()), minted_ms=self.kept_ms, minted_most=3,
+        )  # fmt: skip
+        return MintingListener(tls, self.hostname, self._make)
+
+    def _make(self, cert: bytes, key: bytes, name: str) -> TlsContext:
+        self.made.append(name)
+        return TlsContext(server=True, cert=cert, key=key)
+
+
+def test_the_ones_used_last_are_kept() -> None:
+    rig = Rig()
+    found = rig.listener()
+    first = {name: found.find(f"{name}.test") for name in "abc"}
+    assert found.find("a.test") is first["a"]
+    found.find("d.test")
+    assert len(found) == 3
+    assert found.find("a.test") is first["a"]
+    assert found.find("b.test") is not first["b"]
+    assert rig.made == ["a.test", "b.test", "c.test", "d.test", "b.test"]
+
+
+def test_they_are_kept_for_a_while(monkeypatch: Any) -> None:
+    rig = Rig()
+    found = rig.listener()
+    first, now = found.find("a.test"), time.monotonic()
+    monkeypatch.setattr("headgate.net.minting.time.monotonic", lambda: now + 59)
+    assert found.find("a.test") is first
+    monkeypatch.setattr("headgate.net.minting.time.monotonic", lambda: now + 61)
+    assert found.find("a.test") is not first
+
+
+@pytest.mark.parametrize(("hostname", "name"), [(None, None), ("*.a.test", None), (None, "a b"), ("a.test", "1.2.3.4")])
+def test_names_that_get_none(hostname: str | None, name: str | None) -> None:
+    found = Rig(hostname).listener()
+    with pytest.raises(TlsError):
+        found.find(name)
+    assert len(found) == 0
+
+
+def test_without_a_name_that_of_the_listener_is_taken() -> None:
+    rig = Rig("a.test")
+    found = rig.listener()
+    assert found.find(None) is found.find("a.test")
+    assert rig.made == ["a.test"]
