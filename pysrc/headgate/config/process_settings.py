@@ -15,7 +15,6 @@ from headgate.config.dns_settings import dns_settings, flag
 from headgate.config.policy.expression import check_map
 from headgate.config.request_log import request_log
 from headgate.config.shape.process import SESSION_KEY
-from headgate.config.spiffe_settings import workload_api
 from headgate.document import fields
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
@@ -26,6 +25,7 @@ from headgate.ir.process import (
     StorageMode,
     UpstreamSettings,
     WorkerCount,
+    WorkloadEndpoint,
 )
 from headgate.ir.secret import SecretRef
 from headgate.telemetry.families import REQUEST_LABELS
@@ -44,6 +44,8 @@ MCP_FIELDS: Final = {
     "maxUninitialized": "mcp_max_uninitialized",
     "initializeTimeout": "mcp_initialize_timeout_ms",
 }
+# https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE_Workload_Endpoint.md, section 4.
+WORKLOAD_API: Final = "SPIFFE_ENDPOINT_SOCKET"
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
@@ -233,6 +235,15 @@ def _mcp(context: Context, record: Record | None) -> dict[str, int]:
     if found["mcp_initialize_timeout_ms"] == 0:
         context.fault(Problem.VALUE, record, "initializeTimeout", "no client could come back in time")
     return {field: value for field, value in found.items() if value is not None}
+
+
+def workload_api(context: Context, record: Record, *, report: bool = False) -> WorkloadEndpoint | None:
+    """Return where the SPIFFE Workload API is, None if nothing says it. `report`: report a fault of what does."""
+    if record.get("spiffe") is None and not context.environ.get(WORKLOAD_API):
+        return None
+    from headgate.config.spiffe_settings import endpoint_in  # few need it
+
+    return endpoint_in(context, record, report=report)
 
 
 def process_settings(context: Context, record: Record) -> ProcessSettings:

@@ -8,12 +8,11 @@ from urllib.parse import unquote
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.process_settings import WORKLOAD_API
 from headgate.document.fields import MAX_PORT
 from headgate.errors import Problem
 from headgate.ir.process import WorkloadEndpoint
 
-# https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE_Workload_Endpoint.md, section 4.
-VARIABLE: Final = "SPIFFE_ENDPOINT_SOCKET"
 FORM: Final = "not unix:///path or tcp://address:port"
 
 
@@ -37,7 +36,7 @@ def endpoint_of(text: str) -> WorkloadEndpoint:
     return WorkloadEndpoint(text=text, host=str(address), port=int(digits))
 
 
-def workload_api(context: Context, record: Record, *, report: bool = False) -> WorkloadEndpoint | None:
+def endpoint_in(context: Context, record: Record, *, report: bool) -> WorkloadEndpoint | None:
     """Return where the Workload API is, None if nothing says it. `record` is `config`; `report`: report a fault.
 
     The file wins: the variable is how an agent makes itself known to all workloads of a machine. One of another form
@@ -48,7 +47,7 @@ def workload_api(context: Context, record: Record, *, report: bool = False) -> W
     try:
         if given is not None:
             return endpoint_of(given)
-        text = context.environ.get(VARIABLE)
+        text = context.environ.get(WORKLOAD_API)
         return endpoint_of(text) if text else None
     except ValueError as error:
         if report and given is not None:

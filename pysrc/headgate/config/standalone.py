@@ -11,9 +11,8 @@ from headgate.config.context import Context, Notes
 from headgate.config.frontend_settings import frontend
 from headgate.config.policy_values import BackendOptions, gateway_policies, of_whole
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
-from headgate.config.process_settings import process_settings
+from headgate.config.process_settings import process_settings, workload_api
 from headgate.config.routes import Routes, RouteSpec
-from headgate.config.spiffe_settings import workload_api
 from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches

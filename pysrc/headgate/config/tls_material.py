@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from headgate.config.check import Record
 from headgate.config.context import Context
-from headgate.config.dynamic_ca import NO_MINTING, minting
-from headgate.config.spiffe_settings import FORM, VARIABLE
+from headgate.config.process_settings import WORKLOAD_API
 from headgate.document import fields
 from headgate.document.secret import Secret
 from headgate.errors import Problem
@@ -205,7 +204,7 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     if found is None or source is None:
         return None
     cert_file, cert_pem, key_file, key = found
-    minted = minting(context, record, cert_pem, key) if source == "dynamicCa" else NO_MINTING
+    minted = _minting(context, record, cert_pem, key) if source == "dynamicCa" else {}
     root = _root(context, record)
     if record.get("root") is not None and root is None:
         return None
@@ -217,10 +216,9 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, source, *minted)}",
+        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, source, *minted.values())}",
         source=source,
-        minted_ms=minted.kept_ms,
-        minted_most=minted.most,
+        **minted,
         versions=(least, most),
         suites=suites,
         groups=groups,
@@ -228,6 +226,14 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         root_file=root[0] if root else None,
         root_pem=root[1] if root else None,
     )
+
+
+def _minting(context: Context, record: Record, cert_pem: bytes, key: Secret) -> dict[str, int]:
+    """Return the bounds of what an authority makes, as ServerTls has them."""
+    from headgate.config.dynamic_ca import minting  # few need it
+
+    found = minting(context, record, cert_pem, key)
+    return {"minted_ms": found.kept_ms, "minted_most": found.most}
 
 
 def _source(context: Context, record: Record) -> CertificateSource | None:
@@ -252,8 +258,11 @@ def _needs_workload_api(context: Context, record: Record, others: tuple[str, ...
         message = "not with 'spiffe', which brings certificate, key and authorities"
         context.fault(Problem.CONFLICT, record, name, message)
     if not context.has_workload_api:
-        message = f"nothing says where the SPIFFE Workload API is: set config.spiffe.endpoint or {VARIABLE}"
-        context.fault(Problem.MISSING, record, "spiffe", f"{message} ({FORM.removeprefix('not ')})")
+        message = (
+            f"nothing says where the SPIFFE Workload API is: set config.spiffe.endpoint or {WORKLOAD_API} "
+            "(unix:///path or tcp://address:port)"
+        )
+        context.fault(Problem.MISSING, record, "spiffe", message)
     return context.has_workload_api and not beside
 
 
