@@ -9,7 +9,9 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.end_to_end.running import Gateway, free_port
 from tests.end_to_end.spiffe_rig import TrustDomain, WorkloadApi, backend, client, response
 
 OWN, OTHER = "td.test", "partner.test"
+EXPIRY = "gw_spiffe_svid_expiry_timestamp_seconds"
 GATEWAY, SHOP, BANK = (f"spiffe://{OWN}/{path}" for path in ("gateway", "ns/shop/sa/web", "bank"))
 ABROAD = f"spiffe://{OTHER}/api"
 
@@ -203,6 +206,7 @@ def test_a_new_svid_loses_no_connection(gateway, own, agent, tmp_path) -> None:
     own.issue(SHOP).write(tmp_path, "client")
     rig = Rig(gateway, tmp_path, own, TrustDomain(OTHER), agent, workers=2)
     with rig.connect("client") as kept, contextlib.closing(http.client.HTTPConnection("127.0.0.1", rig.plain_port)) as upstream:
+        connections = set()
         for number in range(2, 12):
             renewed = own.issue(GATEWAY)
             agent.give(response(renewed, own))
@@ -212,25 +216,59 @@ def test_a_new_svid_loses_no_connection(gateway, own, agent, tmp_path) -> None:
             upstream.request("GET", "/any")
             answer = upstream.getresponse()
             assert (answer.status, answer.read().decode()) == (200, GATEWAY)
-            # The pool goes on: its connection is the one with the SVID before.
+            connections.add(answer.headers["x-connection"])
+        assert len(connections) == 1, "the pool goes on"
     assert "configuration reloaded" not in rig.running.log(), "a renewal is no reload"
 
 
+def test_new_svids_under_load(gateway, own, agent, tmp_path) -> None:
+    agent.give(response(own.issue(GATEWAY), own))
+    own.issue(SHOP).write(tmp_path, "client")
+    rig = Rig(gateway, tmp_path, own, TrustDomain(OTHER), agent, workers=2)
+    over = threading.Event()
+
+    def load() -> set[int]:
+        """Requests on connections of their own, one after the other."""
+        found = set()
+        while not over.is_set():
+            status, _, number = rig.get("client")
+            assert (status, rig.plain("/any")[0]) == (200, 200)
+            found.add(number)
+        return found
+
+    with ThreadPoolExecutor(4) as pool:
+        loads = [pool.submit(load) for _ in range(4)]
+        for number in range(2, 42):
+            agent.give(response(own.issue(GATEWAY), own))
+            rig.running.wait_log_count("X.509-SVID received", number)
+        over.set()
+        seen = set().union(*(one.result() for one in loads))
+    assert len(seen) > 1
+    assert "TLS handshake failed" not in rig.running.log()
+
+
 def test_the_agent_is_away(gateway, own, agent, tmp_path) -> None:
-    agent.give(response(own.issue(GATEWAY, 8), own))
+    first = own.issue(GATEWAY)
+    agent.give(response(first, own))
     own.issue(SHOP).write(tmp_path, "client")
     rig = Rig(gateway, tmp_path, own, TrustDomain(OTHER), agent)
+    assert rig.running.metric(EXPIRY) == int(first.chain[0].not_valid_after_utc.timestamp())
     agent.stop()
     rig.running.wait_log("the SPIFFE Workload API does not answer")
     assert rig.get("client")[0] == 200, "the last SVID stays"
+    agent.latest = response(own.issue(GATEWAY, 3), own)
+    agent.start()
+    rig.running.wait_log_count("X.509-SVID received", 2)
+    agent.stop()
     rig.running.wait_log("the X.509-SVID has expired")
     rig.refused("client", "identity")
+    rig.running.wait_metric(EXPIRY, 0)
     status, body, _ = rig.plain("/any")
     assert (status, "no X.509-SVID has come" in body) == (503, True), body
     renewed = own.issue(GATEWAY)
     agent.latest = response(renewed, own)
     agent.start()
-    rig.running.wait_log_count("X.509-SVID received", 2)
+    rig.running.wait_log_count("X.509-SVID received", 3)
     assert (rig.get("client")[2], rig.plain("/any")[0]) == (renewed.serial, 200)
 
 

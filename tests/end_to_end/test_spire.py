@@ -180,7 +180,7 @@ def test_an_identity_of_spire(gateway, spire: Spire) -> None:
     text = CONFIG.replace("PLAIN", str(plain))
     running = gateway(text.replace("BACKEND", "1"), workers=2, settings=f"spiffe: {{endpoint: 'unix://{spire.folder}/agent.sock'}}")
     running.wait_log("no identity issued")
-    spire.register(20)
+    spire.register(60)
     running.wait_log("X.509-SVID received")
     svid = spire.fetch()
     status, name, certificate = ask(running.port, svid)

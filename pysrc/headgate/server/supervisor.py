@@ -99,7 +99,7 @@ class Supervisor:
         self._traces = TraceHub(segment, self._living)
         self._profiler: CpuProfiler | None = None
         self._records = RequestLog(segment)
-        self._identity = WorkloadIdentityKeeper(self._living)
+        self._identity = WorkloadIdentityKeeper(self._living, segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         running = RunningGateway(self)
         self._admin = AdminServers(running, folder)

@@ -22,9 +22,13 @@ from headgate.ir.tls import Svid
 from headgate.net.tasks import spawn
 from headgate.server.transfer import store_one
 from headgate.server.worker_pool import WorkerHandle
+from headgate.telemetry.metrics import series_key
+from headgate_engine.shared.counters import Gauge
+from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.spiffe")
 
+FAMILY: Final = "gw_spiffe_svid_expiry_timestamp_seconds"
 # How long a configuration waits that is the first to need an SVID.
 FIRST_SECONDS: Final = 10.0
 # Pauses between two attempts grow from the first to the last.
@@ -34,10 +38,12 @@ LOOK_SECONDS: Final = 60.0
 
 
 class WorkloadIdentityKeeper:
-    """Fetches the SVID while a configuration needs it. `workers` returns those that run."""
+    """Fetches the SVID while a configuration needs it. `workers` returns those that run; `segment` has its metric."""
 
-    def __init__(self, workers: Callable[[], Iterable[WorkerHandle]]) -> None:
+    def __init__(self, workers: Callable[[], Iterable[WorkerHandle]], segment: Segment) -> None:
         self._workers = workers
+        self._segment = segment
+        self._gauge: Gauge | None = None
         self._endpoint: WorkloadEndpoint | None = None
         self._task: asyncio.Task[None] | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -75,6 +81,8 @@ class WorkloadIdentityKeeper:
         if self._expiry is not None:
             self._expiry.cancel()
         self._task = self._expiry = self._svid = None
+        if self._gauge is not None:
+            self._gauge.set(0)
 
     async def _run(self, endpoint: WorkloadEndpoint) -> None:
         from headgate.net.grpc import GrpcError  # h2 and protobuf: only where they are needed
@@ -129,6 +137,9 @@ class WorkloadIdentityKeeper:
         self._watch_expiry()
 
     async def _give(self, workers: Iterable[WorkerHandle]) -> None:
+        if self._gauge is None:
+            self._gauge = Gauge(self._segment, series_key(FAMILY, {}))
+        self._gauge.set(0 if self._svid is None else int(self._svid.expires))
         descriptor = store_one(self._svid)
         try:
             await asyncio.gather(*(worker.identify(descriptor) for worker in workers))

@@ -89,6 +89,7 @@ FAMILIES: tuple[Family, ...] = (
     _histogram("tls_handshake_duration_seconds", "Time of TLS handshakes with clients.", "C", *CONNECTION_LABELS),
     _counter("proxy_protocol_failures", "Connections without an acceptable PROXY protocol header.", "bind"),
     _counter("tls_handshake_failures", "TLS handshakes with clients that failed, by reason.", "bind", "reason"),
+    _gauge("spiffe_svid_expiry_timestamp_seconds", "When the X.509-SVID expires; 0 while there is none."),
     _histogram("upstream_connect_duration_seconds", "Time to open a connection upstream.", "C", "transport"),
     _gauge(
         "upstream_connections_open", "Connections upstream, by address and state (active or idle).", "endpoint", "state"

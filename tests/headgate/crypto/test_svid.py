@@ -9,6 +9,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headgate.crypto.svid import MOST, certificates_of, check_svid, svid_of
 
@@ -42,6 +44,7 @@ def key_bytes(key: Any = KEY) -> bytes:
 
 LEAF = made(uri(OWN))
 ROOT = made(uri("spiffe://td.test"), ca=True)
+ONE = ROOT.public_bytes(DER)
 
 
 @pytest.mark.parametrize(
@@ -118,3 +121,12 @@ def test_a_bundle_has_a_bound() -> None:
     assert len(certificates_of(one * MOST)) == MOST
     with pytest.raises(ValueError, match="not a row"):
         certificates_of(one * (MOST + 1))
+
+
+@given(st.binary(max_size=64) | st.integers(0, 600).flatmap(lambda at: st.binary(max_size=8).map(lambda more: ONE[:at] + more + ONE[at:])))
+def test_whatever_comes_is_read_or_refused(der: bytes) -> None:
+    try:
+        found = certificates_of(der)
+    except ValueError:
+        return
+    assert b"".join(one.public_bytes(DER) for one in found) == der

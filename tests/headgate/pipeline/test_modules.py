@@ -31,7 +31,7 @@ gateway = load(TextSource(sys.argv[1]), environ={}).gateway
 names = needed_modules(gateway)
 before = [name for name in names if name in sys.modules]
 errors = dry_run.dry_run(gateway)
-later = sorted(name for name in sys.modules if name.startswith(("headgate.policy.", "headgate.pipeline.", "re2")))
+later = sorted(name for name in sys.modules if name.startswith(("headgate.policy.", "headgate.pipeline.", "headgate.net.spiffe", "re2")))
 print(json.dumps([names, before, errors, later]))
 """
 HEAD = "gateways: {default: {port: 1}}\nroutes:\n- name: a\n  "
@@ -52,6 +52,10 @@ CASES = {
     "health": (HEAD + "backends: [{host: 'h:1', policies: {health: {}}}]", ("headgate.policy.health",)),
     "clouds": (
         HEAD + "backends: [{host: 'h:1', policies: {backendAuth: {azure: {developerImplicit: {}}}}}]", ("headgate.policy.backend_auth",),
+    ),
+    "spiffe": (
+        "config: {spiffe: {endpoint: 'unix:///x'}}\n" + HEAD + "backends: [{host: 'h:1', policies: {backendTLS: {spiffe: {}}}}]",
+        ("headgate.net.spiffe",),
     ),
     "mcp": (HEAD + "backends: [{mcp: {targets: [{name: t, stdio: {cmd: 'true'}}]}}]", ("headgate.pipeline.mcp",)),
     "llm": (HEAD + "backends: [{ai: {name: m, provider: {openAI: {}}}}]", ("headgate.pipeline.llm",)),
