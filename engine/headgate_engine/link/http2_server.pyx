@@ -135,6 +135,8 @@ cdef class Http2Server(Http2StreamOwner):
             due = min(due, session.began_ns + session.limits.settings_timeout_ns)
         if self.partial_ns:
             due = min(due, self.partial_ns + plan.head_timeout_ns)
+        if self.rest_due_ns:
+            due = min(due, self.rest_due_ns)
         if self.leave_ns > now:
             due = min(due, self.leave_ns)
         if session.limits.ping_interval_ns:
@@ -148,14 +150,18 @@ cdef class Http2Server(Http2StreamOwner):
         cdef Http2ServerStream stream
         cdef RequestSink sink
         cdef int64_t limit = self.face.plan.body_timeout_ns
+        self.rest_due_ns = 0
         for record in list(self.session.streams.values()):
             stream = <Http2ServerStream>record.owner
             if stream is None or record.state == ST_CLOSED or stream.tunnel:
                 continue
             if record.waiting() and now - record.sent_ns >= limit:
                 stream.give_up(E_CANCEL)
-            elif stream.unread and now - record.received_ns >= limit:
-                stream.give_up(E_NO_ERROR)
+            elif stream.unread:
+                if stream.rest_is_late(now, limit):
+                    stream.give_up(E_NO_ERROR)
+                elif not self.over:
+                    self.expect_rest(now)
             elif record.state < ST_HALF_REMOTE and stream.sink is not None and not record.paused \
                     and now - record.received_ns >= limit:
                 sink, stream.sink = stream.sink, None

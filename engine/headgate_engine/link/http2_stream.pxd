@@ -16,11 +16,14 @@ cdef class Http2StreamOwner(Takeover):
     cdef list resumed                # streams whose readers go on: what was held back waits for them
     cdef bint processing             # a read is being used up
     cdef bint over
+    cdef int64_t rest_due_ns         # when a look at what clients still send behind their answers is due; 0: none does
     # Writes what there is, unless a read is being used up: it is written at its end.
     cdef int write(self) except -1
     cdef int stream_over(self) except -1
     # What was held back is handed out in the next turn of the loop.
     cdef int go_on_later(self) except -1
+    # A client may send the rest of a request behind its answer: looks at it after a while.
+    cdef int expect_rest(self, int64_t now_ns) except -1
 
 cdef class Http2ServerStream(ServerStream):
     cdef Http2StreamOwner connection      # None: the stream is over
@@ -34,5 +37,7 @@ cdef class Http2ServerStream(ServerStream):
     cdef int give_up(self, int code) except -1
     # The answer has gone out: the stream ends, at once or with the rest of the request.
     cdef int answered(self) except -1
-    # Bytes of that rest have come.
+    # Nothing of that rest has come for a while, or it has come for longer than `limit_ns`.
+    cdef bint rest_is_late(self, int64_t now_ns, int64_t limit_ns) noexcept
+    # Bytes of it have come.
     cdef int dropped(self, Py_ssize_t n) except -1

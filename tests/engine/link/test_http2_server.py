@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+from typing import Any
 
 import pytest
 from h2.settings import SettingCodes
@@ -176,22 +177,56 @@ async def test_a_short_body_behind_its_answer_is_no_failure(rig: Rig) -> None:
     assert rig.seen == []
 
 
+async def send_and_read(client: Http2Client, number: int, size: int) -> int:
+    """Send content until the gateway has ended the stream; the bytes of it. Reads nothing unless something is there."""
+    sent = 0
+    while not client.h2.streams[number].closed:
+        await client.send(number, b"x" * size)
+        sent += size
+        await asyncio.sleep(0.002)          # the gateway's turn
+        while select.select([client.sock], [], [], 0)[0]:
+            await client.read()
+    return sent
+
+
 @on_rig()
-async def test_a_long_body_behind_its_answer_is_given_up(rig: Rig) -> None:
+async def test_a_long_body_behind_its_answer_is_dropped_up_to_a_bound(rig: Rig) -> None:
+    rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no")) or 1),)
+    client = await connected(rig)
+    number = await client.request("POST", fields=[("content-length", str(1 << 30))], end=False)
+    assert (await client.answer(number)).status == 403
+    sent = await send_and_read(client, number, 1 << 17)
+    assert 16 << 20 <= sent <= 18 << 20
+    assert (await client.ask()).status == 403
+
+
+@on_rig()
+async def test_a_body_that_drips_behind_its_answer_has_its_time(rig: Rig) -> None:
+    rig.bind.body_timeout_ns = 3000 * MS
     rig.route.request_steps = (PythonStep("no", lambda ctx: ctx.respond(Reply(403, b"no")) or 1),)
     client = await connected(rig)
     number = await client.request("POST", end=False)
     assert (await client.answer(number)).status == 403
-    sent = 0
-    while not client.h2.streams[number].closed:
-        await client.send(number, b"x" * 8192)
-        sent += 8192
-        assert sent <= 200_000
-        await asyncio.sleep(0.002)          # the gateway's turn
-        while select.select([client.sock], [], [], 0)[0]:
-            await client.read()
-    assert sent >= 65536
+    assert 100 <= await send_and_read(client, number, 1) <= 60_000
     assert (await client.ask()).status == 403
+
+
+@on_rig()
+async def test_a_client_that_waits_for_its_window_gets_it_behind_the_answer(rig: Rig) -> None:
+    """What a step has read part of: the window that was kept back meanwhile opens, and the rest is dropped."""
+    rig.route.request_steps = (AsyncStep("slow", refused_later),)
+    client = await connected(rig)
+    number = await client.request("POST", end=False)
+    await client.send(number, b"x" * 65535)
+    await client.send(number, b"x" * 500_000, end=True)
+    answer = await client.answer(number)
+    assert (answer.status, answer.error) == (403, None)
+    assert (await client.ask()).status == 403
+
+
+async def refused_later(_ctx: Any) -> Reply:
+    await asyncio.sleep(0.2)
+    return Reply(403, b"no")
 
 
 @on_rig()
