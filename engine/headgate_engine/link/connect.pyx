@@ -3,10 +3,12 @@
 from headgate_engine.context.headers cimport HEAD_CONNECT, MessageHead
 from headgate_engine.link.core cimport END_ABANDONED, RequestCore
 from headgate_engine.link.downstream cimport DownstreamConnection
+from headgate_engine.link.http2_stream cimport Http2ServerStream
 from headgate_engine.link.reasons cimport REPLY_BIND_NOT_FOUND, REPLY_METHOD_NOT_ALLOWED
 from headgate_engine.link.response cimport head_of, start_response
 from headgate_engine.link.secure cimport SecureTransport
 from headgate_engine.link.states cimport E_RESPOND
+from headgate_engine.link.stream_transport cimport new_stream_transport, StreamTransport
 from headgate_engine.link.wire cimport Wire
 from headgate_engine.plan.plans cimport CONNECT_ROUTE, CONNECT_TUNNEL, BindPlan
 
@@ -35,14 +37,17 @@ cdef bint settled(RequestCore request) except -1:
         return False
     # A client that believes in its tunnel sends somebody else's bytes next, which are no requests (RFC 9110 section 9.3.6).
     request.client.close_after()
-    if bind.connect_mode != CONNECT_TUNNEL or inside or (<DownstreamConnection?>request.ctx.connection).other is not None:
+    if bind.connect_mode != CONNECT_TUNNEL or inside:
         request.respond(request.worker.reply(REPLY_METHOD_NOT_ALLOWED))
         return True
     port = port_of(request.worker.ports, head)
     if port is None:
         request.respond(request.worker.reply(REPLY_BIND_NOT_FOUND))
         return True
-    enter(request, port)
+    if (<DownstreamConnection?>request.ctx.connection).other is None:
+        enter(request, port)
+    else:
+        enter_stream(request, port)
     return True
 
 
@@ -70,19 +75,43 @@ cdef int enter(RequestCore request, port) except -1:
     request.finish(END_ABANDONED)
     if client.lost or wire.closing:
         return 0
-    addresses = ProxyAddresses(client.peer_host, client.peer_port, client.raw_host, client.raw_port)
+    protocol = protocol_behind(port, client, head)
     transport, client.transport = client.transport, None
     client.lost = True
     client.worker.connection_lost(client)
     if not own_reads:
         transport.pause_reading()
     wire.detach()
-    protocol = port.behind()
-    protocol.proxied = addresses
-    protocol.connect_head = head
     # Not at once: what is being read lies in the worker's scratch memory, which the next protocol reads into.
     client.worker.loop.call_soon(begin, client.worker, transport, protocol, rest)
     return 0
+
+
+cdef int enter_stream(RequestCore request, port) except -1:
+    """A stream of HTTP/2 goes on with another port of this process; others of its connection go on as they are."""
+    cdef DownstreamConnection client = <DownstreamConnection?>request.ctx.connection
+    cdef Http2ServerStream stream = <Http2ServerStream?>request.client
+    cdef MessageHead head = request.ctx.head
+    cdef StreamTransport transport = new_stream_transport(client.worker, client.transport, stream)
+    protocol = protocol_behind(port, client, head)
+    request.move(E_RESPOND)
+    start_response(request, head_of(200, ()), False)
+    stream.flush()
+    stream.sink = transport
+    request.finish(END_ABANDONED)
+    if stream.connection is None:
+        return 0                  # it has broken
+    stream.start_tunnel()
+    client.worker.loop.call_soon(begin, client.worker, transport, protocol, b"")
+    return 0
+
+
+cdef object protocol_behind(port, DownstreamConnection client, MessageHead head):
+    """What serves a tunnel, and knows who has opened it."""
+    protocol = port.behind()
+    protocol.proxied = ProxyAddresses(client.peer_host, client.peer_port, client.raw_host, client.raw_port)
+    protocol.connect_head = head
+    return protocol
 
 
 def begin(worker, transport, protocol, bytes rest not None):

@@ -119,13 +119,13 @@ cdef class DownstreamConnection(ClientFace):
             if self.tunnel:
                 if sink is not None:
                     sink.on_client_eof()
-                return self.wire.fd >= 0
+                return self.wire.tls is None and not self.wire.closing
             if self.lingering or sink is None and self.codec.buffered() == 0:
                 return False
             if sink is not None and self.request_done:
                 # The client is done sending and still reads: the answer goes out first.
                 sink.on_client_eof()
-                return self.wire.fd >= 0 and self.sink is not None
+                return self.wire.tls is None and not self.wire.closing and self.sink is not None
             self.codec.feed(NULL, 0)
             self._process()
         except Exception:  # task boundary

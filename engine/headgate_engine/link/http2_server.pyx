@@ -153,7 +153,7 @@ cdef class Http2Server(Http2StreamOwner):
         self.rest_due_ns = 0
         for record in list(self.session.streams.values()):
             stream = <Http2ServerStream>record.owner
-            if stream is None or record.state == ST_CLOSED or stream.tunnel:
+            if stream is None or record.state == ST_CLOSED or stream.tunnel and stream.sink is not None:
                 continue
             if record.waiting() and now - record.sent_ns >= limit:
                 stream.give_up(E_CANCEL)
