@@ -109,7 +109,8 @@ cdef int enter_stream(RequestCore request, port) except -1:
 cdef object protocol_behind(port, DownstreamConnection client, MessageHead head):
     """What serves a tunnel, and knows who has opened it."""
     protocol = port.behind()
-    protocol.proxied = ProxyAddresses(client.peer_host, client.peer_port, client.raw_host, client.raw_port)
+    protocol.proxied = ProxyAddresses(
+        client.peer_host, client.peer_port, client.raw_host, client.raw_port, client.client_identity)
     protocol.connect_head = head
     return protocol
 

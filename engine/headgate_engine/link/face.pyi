@@ -30,7 +30,7 @@ class ClientFace(ServerStream):
         """The name that the client asked for in its TLS handshake; None without one."""
     @property
     def client_identity(self) -> CertificateIdentity | None:
-        """The owner of the client's certificate; None without one."""
+        """The owner of the client's certificate, or of that of the tunnel's client; None without one."""
     def named_listener(self, bind: BindPlan) -> ListenerPlan | None:
         """The listener of the name in the TLS handshake; None where there is no TLS or none is meant."""
     @property

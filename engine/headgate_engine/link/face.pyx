@@ -50,7 +50,8 @@ cdef class ClientFace(ServerStream):
     @property
     def client_identity(self):
         """The owner of the client's certificate (tls.identity.CertificateIdentity); None without one."""
-        return None if self.wire.tls is None else self.wire.tls.peer_identity()
+        found = None if self.wire.tls is None else self.wire.tls.peer_identity()
+        return self.proxied.identity if found is None and self.proxied is not None else found
 
     def named_listener(self, BindPlan bind):
         """The listener for the server name in the TLS handshake; None without TLS or without a match."""

@@ -23,11 +23,12 @@ cdef class ProxyRules:
     cdef readonly bint strict        # a connection without a header ends
 
 cdef class ProxyAddresses:
-    # What a header says of the client; of `raw` is the peer of the socket.
+    # What a header says of the client, or what is known of who opened a tunnel; of `raw` is the peer of the socket.
     cdef readonly str host
     cdef readonly int port
     cdef readonly str raw_host
     cdef readonly int raw_port
+    cdef readonly object identity    # tls.identity.CertificateIdentity of who opened the tunnel; None: it has shown none
 
 cdef class ProxyHeader:
     cdef int versions

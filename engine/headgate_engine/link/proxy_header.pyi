@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 from headgate_engine.link.timers import Timer
+from headgate_engine.tls.identity import CertificateIdentity
 
 class ProxyRules:
     """What is accepted of PROXY protocol headers. strict: a connection without one ends."""
@@ -13,9 +14,14 @@ class ProxyRules:
     def strict(self) -> bool: ...
 
 class ProxyAddresses:
-    """The addresses of a connection: those that its header tells, and those of the socket's peer."""
+    """The addresses of a connection: those that its header tells, and those of the socket's peer. Within a tunnel,
+    those of its client, with the owner of the certificate that it has shown."""
 
-    def __init__(self, host: str, port: int, raw_host: str, raw_port: int) -> None: ...
+    def __init__(
+        self, host: str, port: int, raw_host: str, raw_port: int, identity: CertificateIdentity | None = None
+    ) -> None: ...
+    @property
+    def identity(self) -> CertificateIdentity | None: ...
     @property
     def host(self) -> str: ...
     @property

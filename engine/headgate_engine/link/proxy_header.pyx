@@ -37,11 +37,12 @@ cdef class ProxyRules:
 
 
 cdef class ProxyAddresses:
-    def __init__(self, str host not None, int port, str raw_host not None, int raw_port):
+    def __init__(self, str host not None, int port, str raw_host not None, int raw_port, identity=None):
         self.host = host
         self.port = port
         self.raw_host = raw_host
         self.raw_port = raw_port
+        self.identity = identity
 
 
 cdef class ProxyHeader:

@@ -107,12 +107,18 @@ def _listener(listener: Listener) -> Json:
     return found
 
 
+def _tunnel_protocol(bind: Bind) -> str:
+    if bind.hbone is not None:
+        return "hboneGateway"
+    return "proxy" if bind.proxied else "connect" if bind.tunnels else "direct"
+
+
 def _bind(bind: Bind) -> Json:
     return {
         "key": bind.key,
         "address": bind.address,
         "protocol": "tls" if bind.tls else "http" if all(one.carries_http for one in bind.listeners) else "tcp",
-        "tunnelProtocol": "proxy" if bind.proxied else "connect" if bind.tunnels else "direct",
+        "tunnelProtocol": _tunnel_protocol(bind),
         "mode": "internal" if bind.internal else "standard",
         "listeners": {one.key: _listener(one) for one in sorted(bind.listeners, key=lambda one: one.key)},
     }

@@ -17,7 +17,7 @@ from headgate.ir.tls import ServerTls
 DEFAULT: Final = "default"
 # The one gateway of a file, as namespace and name.
 GATEWAY: Final = f"{DEFAULT}/{DEFAULT}"
-HTTP_KINDS: Final = ("HTTP", "HTTPS")
+HTTP_KINDS: Final = ("HTTP", "HTTPS", "HBONE")
 PLAIN: Final = ("HTTP", "TCP")
 # The internal bind for all ports that no other one serves.
 WILDCARD: Final = 0
@@ -60,6 +60,11 @@ class PortMode(NamedTuple):
 
     tunnel: str = "direct"
     internal: bool = False
+
+    @property
+    def hbone(self) -> bool:
+        """Whether it takes the tunnels of a mesh."""
+        return self.tunnel == "hboneGateway"
 
 
 class Ports:
@@ -139,8 +144,28 @@ class Ports:
             if protocol == "TLS" and listener.tls is not None:
                 # What is spoken in it is a matter of client and backend.
                 listener.tls = replace(listener.tls, alpn=(), key=f"{listener.tls.key}#tcp")
+        if protocol == "HBONE":
+            self._mesh(listener, record)
+        elif self.modes.get(listener.port, PortMode()).hbone:
+            message = "tunnelProtocol hboneGateway has listeners of protocol HBONE"
+            self.context.fault(Problem.CONFLICT, record, "protocol", message)
         self.add(listener)
         return listener
+
+    def _mesh(self, listener: OpenListener, record: Record) -> None:
+        """Check a listener of the mesh: HTTP/2 over mutual TLS, with nothing but tunnels in it."""
+        if not self.modes.get(listener.port, PortMode()).hbone:
+            message = "protocol HBONE is for binds with tunnelProtocol hboneGateway"
+            self.context.fault(Problem.CONFLICT, record, "protocol", message)
+        if listener.tls is not None and listener.tls.root_pem is not None:
+            listener.tls = replace(listener.tls, alpn=(b"h2",), key=f"{listener.tls.key}#hbone")
+        elif record.get("tls") is None or record["tls"].get("root") is None:
+            message = "protocol HBONE requires tls with cert, key and root: its clients show certificates"
+            self.context.fault(Problem.MISSING, record, "tls", message)
+        for key in ("routes", "tcpRoutes", "policies"):
+            if record.get(key):
+                message = f"protocol HBONE has no {key}: they are those of the ports that its tunnels lead to"
+                self.context.fault(Problem.CONFLICT, record, key, message)
 
     def open_gateways(self, gateways: dict[str, Record]) -> None:
         """Open the ports of `gateways`: `gateways.<x>` is the listener `<x>`, or has listeners of its own."""

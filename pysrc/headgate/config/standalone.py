@@ -18,7 +18,7 @@ from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
-from headgate.ir.bind import Bind
+from headgate.ir.bind import Bind, Hbone
 from headgate.ir.digest import digest
 from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
@@ -264,11 +264,20 @@ class Standalone:
                     port=port,
                     listeners=built,
                     proxied=mode.tunnel == "proxy",
-                    tunnels=mode.tunnel == "connect",
+                    tunnels=mode.tunnel == "connect" or mode.hbone,
                     internal=mode.internal,
+                    hbone=self._hbone() if mode.hbone else None,
                 )
             )
         return tuple(binds)
+
+    def _hbone(self) -> Hbone:
+        process = self.root.get("config")
+        given = None if process is None else process.get("hbone")
+        if given is None:
+            return Hbone()
+        names = {"window": "windowSize", "connection_window": "connectionWindowSize", "frame": "frameSize"}
+        return Hbone(**{name: given[key] for name, key in names.items() if given.get(key) is not None})
 
     def _listener(self, listener: OpenListener) -> Listener:
         if not listener.carries_http:

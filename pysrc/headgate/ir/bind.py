@@ -7,12 +7,21 @@ from headgate.ir.listener import Listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hbone:
+    """What a connection of the mesh may send before it is read: bytes of a tunnel, of all of them, and of a frame."""
+
+    window: int = 4_194_304
+    connection_window: int = 16_777_216
+    frame: int = 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bind:
     """One port with its listeners, which all begin with TLS or all do not. `host` is `::` (dual stack) or `0.0.0.0`.
 
     With `proxied`, connections begin with a PROXY protocol header. With `tunnels`, it opens tunnels to other ports and
-    does nothing else. An `internal` one has no socket and is reached through such tunnels; with port 0 it serves all
-    ports that no other one does.
+    does nothing else; with `hbone`, these are tunnels of a mesh. An `internal` one has no socket and is reached through
+    such tunnels; with port 0 it serves all ports that no other one does.
 
     `key` is `bind/<port>`, of internal ones `bind/internal/<port>`, or `bind/internal` for port 0. A reload keeps the
     sockets of a port whose key does not change.
@@ -25,6 +34,7 @@ class Bind:
     proxied: bool = False
     tunnels: bool = False
     internal: bool = False
+    hbone: Hbone | None = None
 
     @property
     def tls(self) -> bool:

@@ -10,16 +10,16 @@ from headgate.ir.route import Route
 from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
 
-Protocol = Literal["HTTP", "HTTPS", "TCP", "TLS"]
+Protocol = Literal["HTTP", "HTTPS", "TCP", "TLS", "HBONE"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
     """A listener. `hostname` is in lower case, exact or `*.suffix`; None accepts every host (and is shown as `*`).
 
-    `tls` is set if the protocol is HTTPS, and never for HTTP and TCP; a TLS listener without it passes the handshake
-    on. Routes are in file order: `routes` of HTTP and HTTPS listeners, `tcp_routes` of others. `policies` are the
-    merged policies of the gateway phase.
+    `tls` is set if the protocol is HTTPS or HBONE (tunnels over HTTP/2 and mutual TLS), and never for HTTP and TCP; a
+    TLS listener without it passes the handshake on. Routes are in file order: `routes` of HTTP and HTTPS listeners,
+    `tcp_routes` of TCP and TLS ones. `policies` are the merged policies of the gateway phase.
     """
 
     key: str
@@ -36,9 +36,9 @@ class Listener:
     @property
     def carries_http(self) -> bool:
         """Whether what comes is HTTP. If not, its bytes go to a backend as they are."""
-        return self.protocol in ("HTTP", "HTTPS")
+        return self.protocol in ("HTTP", "HTTPS", "HBONE")
 
     @property
     def begins_with_tls(self) -> bool:
         """Whether a connection begins with a TLS handshake, which the gateway or the backend answers."""
-        return self.protocol in ("HTTPS", "TLS")
+        return self.protocol in ("HTTPS", "TLS", "HBONE")

@@ -177,7 +177,7 @@ class PlanCompiler:
         """Return the plan of one port."""
         frontend = self._gateway.frontend
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
-        plan.http2 = http2_limits(frontend)
+        plan.http2 = http2_limits(frontend, bind.hbone)
         plan.secure = bind.tls
         plan.protocol = protocol_of_bind(bind)
         plan.keeps_underscores, plan.lower_case = frontend.keeps_underscores, not frontend.keeps_header_case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from headgate.ir.bind import Hbone
 from headgate.ir.frontend import Frontend
 from headgate_engine.http2.limits import Http2Limits
 
@@ -12,8 +13,8 @@ from headgate_engine.http2.limits import Http2Limits
 GROWN_WINDOW: Final = 262_144
 
 
-def http2_limits(frontend: Frontend) -> Http2Limits:
-    """Return what a connection of a client that speaks HTTP/2 is allowed."""
+def http2_limits(frontend: Frontend, hbone: Hbone | None = None) -> Http2Limits:
+    """Return what a connection of a client that speaks HTTP/2 is allowed. hbone: of a port of the mesh."""
     own: dict[str, Any] = {
         "connection_window": frontend.http2_connection_window,
         "max_frame": frontend.http2_frame,
@@ -21,6 +22,9 @@ def http2_limits(frontend: Frontend) -> Http2Limits:
         "ping_interval": None if frontend.http2_keepalive_ms is None else frontend.http2_keepalive_ms / 1000,
     }
     sizes = {name: value for name, value in own.items() if value is not None}
+    if hbone is not None:
+        sizes |= {"connection_window": hbone.connection_window, "max_frame": hbone.frame}
+        return Http2Limits(hbone.window, ping_timeout=frontend.http2_keepalive_timeout_ms / 1000, **sizes)
     if frontend.http2_window is None:
         return Http2Limits(max_window=GROWN_WINDOW, ping_timeout=frontend.http2_keepalive_timeout_ms / 1000, **sizes)
     return Http2Limits(frontend.http2_window, ping_timeout=frontend.http2_keepalive_timeout_ms / 1000, **sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headgate.ir.bind import Hbone
 from headgate.ir.gateway import Gateway
 
 
@@ -49,3 +50,33 @@ def test_a_star_hostname_takes_every_host(loaded: Callable[..., Gateway]) -> Non
 def test_listener_names_default_to_their_number(loaded: Callable[..., Gateway]) -> None:
     gateway = loaded("gateways: {g: {port: 1, listeners: [{hostname: a.test}, {}]}}")
     assert [listener.name for listener in gateway.binds[0].listeners] == ["listener0", "listener1"]
+
+
+def test_a_port_of_the_mesh(loaded: Callable[..., Gateway], certificates: Any) -> None:
+    mutual = tls(certificates, "a")[:-1] + f", root: {certificates.folder}/a.crt}}"
+    listener = f"{{name: mesh, protocol: HBONE, tls: {mutual}}}"
+    text = f"binds: [{{port: 15008, tunnelProtocol: hboneGateway, listeners: [{listener}]}}]"
+    bind = loaded(text).binds[0]
+    assert (bind.tls, bind.tunnels, bind.hbone) == (True, True, Hbone())
+    found = bind.listeners[0]
+    assert (found.protocol, found.carries_http, found.begins_with_tls) == ("HBONE", True, True)
+    assert found.tls is not None
+    assert found.tls.alpn == (b"h2",)
+    sized = loaded(f"config: {{hbone: {{windowSize: 1, frameSize: 16384}}}}\n{text}").binds[0].hbone
+    assert sized == Hbone(window=1, frame=16_384)
+
+
+def test_a_listener_of_the_mesh_has_nothing_else(faults: Callable[..., list[str]], certificates: Any) -> None:
+    plain = tls(certificates, "a")
+    mutual = plain[:-1] + f", root: {certificates.folder}/a.crt}}"
+    for tunnel, listener, message in (
+        ("hboneGateway", "protocol: HBONE", "requires tls with cert, key and root"),
+        ("hboneGateway", f"protocol: HBONE, tls: {plain}", "requires tls with cert, key and root"),
+        ("direct", f"protocol: HBONE, tls: {mutual}", "is for binds with tunnelProtocol hboneGateway"),
+        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, routes: [{{}}]", "has no routes"),
+        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, policies: {{authorization: {{rules: ['true']}}}}", "no policies"),
+        ("hboneGateway", "protocol: HTTP", "has listeners of protocol HBONE"),
+        ("hboneWaypoint", "protocol: HTTP", "not supported yet"),
+    ):
+        found = faults(f"binds: [{{port: 1, tunnelProtocol: {tunnel}, listeners: [{{{listener}}}]}}]")
+        assert message in found[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.config.load import TextSource, load
+from headgate.ir.bind import Hbone
 from headgate.ir.frontend import Frontend
 from headgate.pipeline.http2_limits import GROWN_WINDOW, http2_limits
 
@@ -25,3 +26,9 @@ def test_what_is_set_is_in_force() -> None:
     assert (found.window, found.max_window, found.connection_window) == (70000, 70000, 100000)
     assert (found.max_frame, found.max_list) == (20000, 9000)
     assert (found.ping_interval_ns, found.ping_timeout_ns) == (2_000_000_000, 500_000_000)
+
+
+def test_a_port_of_the_mesh_has_windows_of_its_own() -> None:
+    found = http2_limits(frontend("http2WindowSize: 70000, http2MaxHeaderSize: 9000"), Hbone(frame=20_000))
+    assert (found.window, found.max_window, found.connection_window) == (4_194_304, 4_194_304, 16_777_216)
+    assert (found.max_frame, found.max_list) == (20_000, 9000)

@@ -29,9 +29,7 @@ SERVER_TLS: Final = Object(
     },
     apart=(("minTLSVersion", "minTlsVersion"), ("maxTLSVersion", "maxTlsVersion")),
 )
-BIND_PROTOCOL: Final = WordChoice(
-    "BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"), ("HBONE",)
-)
+BIND_PROTOCOL: Final = WordChoice("BindProtocol", ("HTTP", "HTTPS", "TLS", "TCP", "HBONE"))
 GATEWAY_PROTOCOL: Final = WordChoice("GatewayProtocol", ("HTTP", "HTTPS", "TCP", "TLS"))
 BIND: Final = Object(
     "Bind",
@@ -58,7 +56,7 @@ BIND: Final = Object(
             WordChoice(
                 "TunnelProtocol",
                 ("direct", "proxy", "connect", "hboneWaypoint", "hboneGateway"),
-                ("hboneWaypoint", "hboneGateway"),
+                ("hboneWaypoint",),  # who is served behind it is told by the control plane
             )
         ),
         "mode": optional(WordChoice("BindMode", ("standard", "internal"))),

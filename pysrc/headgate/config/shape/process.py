@@ -152,11 +152,12 @@ METRICS: Final = Object(
 HBONE: Final = Object(
     "Hbone",
     {
-        "windowSize": maybe(UINT32),
-        "connectionWindowSize": maybe(UINT32),
-        "frameSize": maybe(UINT32),
-        "poolMaxStreamsPerConn": maybe(UINT16),
-        "poolUnusedReleaseTimeout": maybe(DURATION),
+        "windowSize": maybe(unsigned("HboneWindow", 2_147_483_647, 1)),
+        "connectionWindowSize": maybe(unsigned("HboneConnectionWindow", 2_147_483_647, 65_535)),
+        "frameSize": maybe(unsigned("HboneFrame", 16_777_215, 16_384)),
+        # Of tunnels that the gateway opens: these need certificates of the mesh's own authority.
+        "poolMaxStreamsPerConn": later(maybe(UINT16)),
+        "poolUnusedReleaseTimeout": later(maybe(DURATION)),
     },
 )
 FORWARDING: Final = Object(
@@ -235,7 +236,7 @@ PROCESS: Final = Object(
         "logging": maybe(LOGGING),
         "metrics": maybe(METRICS),
         "backend": optional(BACKEND_DEFAULTS),
-        "hbone": later(maybe(HBONE), {}),
+        "hbone": maybe(HBONE),
         # Off by default: existing configurations expect no forwarding headers.
         "forwardingHeaders": maybe(FORWARDING),
     },
