@@ -125,6 +125,10 @@ def test_a_client_that_leaves_and_a_worker_that_relays(gateway: Callable[..., An
         assert time.monotonic() < deadline, "each is counted once"
         time.sleep(0.05)
     running.wait_metric('gw_mcp_requests_total{method="ping"', 6)
+    # What one worker asks another is no request of a client.
+    _, page = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")
+    asked = [line for line in page.splitlines() if line.startswith("gw_requests_total{") and 'bind="relay"' in line]
+    assert sum(float(line.rpartition(" ")[2]) for line in asked) == 0
 
 
 def test_labels_of_the_configuration(gateway: Callable[..., Any]) -> None:

@@ -206,17 +206,21 @@ cdef class RequestMeters:
         cdef PlanMeter meter
         cdef RequestSeries series
         cdef BindMeter port
+        cdef bint inner
         if self.segment is None:
             return 0
         meter = self._find(ctx, bind)
-        series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
-        series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
+        # A request that was handed on within the gateway is counted where its client sent it.
+        inner = ctx.hops > 0 or bind.untraced
+        if not inner:
+            series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
+            series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
         if ctx.upstream_started_ns:
             self._count_processing(meter, ctx, bind, called_ns, sent_ns)
         port = meter.port
-        if ctx.request_bytes:
+        if ctx.request_bytes and not inner:
             port.received.bump(<int64_t>ctx.request_bytes)
-        if ctx.response_bytes:
+        if ctx.response_bytes and not inner:
             port.sent.bump(<int64_t>ctx.response_bytes)
         if ctx.attempts > 1:
             self._retries(meter, ctx, bind)

@@ -224,6 +224,8 @@ class Standalone:
         policies = record.get("policies")
         if policies is not None and policies.get("a2a") is not None:
             self.context.fault(Problem.CONFLICT, policies, "a2a", NO_AGENT)
+        if policies is not None and policies.get("ai") is not None:
+            self.context.fault(Problem.CONFLICT, policies, "ai", "ai is for AI backends")
         spec = self.routes.make(
             record, ("default", INTERNAL, None), matches=(ANY_REQUEST,) if own else MCP_PATHS
         )

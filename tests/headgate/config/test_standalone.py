@@ -160,3 +160,9 @@ def test_without_ipv6_ports_open_on_ipv4(loaded: Load) -> None:
     text = "config: {enableIpv6: false}\ngateways: {default: {port: 1}}"
     assert loaded(text).binds[0].address == "0.0.0.0:1"
     assert loaded("gateways: {default: {port: 1}}").binds[0].address == "[::]:1"
+
+
+def test_edits_of_prompts_are_not_for_the_mcp_section(faults: Callable[..., list[str]]) -> None:
+    target = '{name: t, mcp: {host: "http://a:1/mcp"}}'
+    found = faults(f"mcp: {{port: 1, policies: {{ai: {{defaults: {{a: 1}}}}}}, targets: [{target}]}}")
+    assert found[0].startswith("mcp.policies.ai: ai is for AI backends")

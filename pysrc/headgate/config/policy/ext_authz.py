@@ -44,10 +44,13 @@ def _entry(context: Context, record: Record, condition: str | None) -> ExtAuthz 
         "http": None if http is None else _http(context, http),
         "failure_status": _failure(context, record),
         "sent": None if sent is None else _names(context, record, "includeRequestHeaders", pseudo=True),
-        "body": _body(record.get("includeRequestBody")),
+        "body": _body(context, record.get("includeRequestBody")),
         "cache": _cache(context, record.get("cache")),
         "condition": condition,
     }
+    if http is not None and (unsent := [name for name in entry["sent"] or () if name in PSEUDO]):
+        shown = f"{', '.join(unsent)} of includeRequestHeaders"
+        context.warnings.append(f"{record.path}: {shown}: a service that is asked over HTTP gets no pseudo-headers")
     if http is None and (message := missing("envoy.service.auth")) is not None:
         context.fault(Problem.ENVIRONMENT, record, "protocol" if protocol is not None else "", message)
     if context.directory is None:
@@ -109,9 +112,11 @@ def _failure(context: Context, record: Record) -> int | None:
     return None if mode == "allow" else 403
 
 
-def _body(record: Record | None) -> AuthzBody | None:
+def _body(context: Context, record: Record | None) -> AuthzBody | None:
     if record is None:
         return None
+    if record.get("maxRequestBytes") == 0:
+        context.fault(Problem.VALUE, record, "maxRequestBytes", "at least 1")
     return AuthzBody(
         max_bytes=record.get("maxRequestBytes", DEFAULT_BODY_BYTES),
         partial=record.get("allowPartialMessage", False),
