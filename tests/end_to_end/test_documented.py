@@ -65,8 +65,9 @@ CASES: dict[str, list[Case]] = {
                   Case(401, answer={"www-authenticate": 'Basic realm="Team"'})],
     "authorization": [Case(200, headers={"x-team": "red"}), Case(403), Case(403, "/internal/x", {"x-team": "red"}),
                       Case(403, headers={"x-team": "red"}, method="POST")],
-    # Nobody listens where the services of these two would be.
+    # Nobody listens where the services of these would be.
     "extAuthz": [Case(403, text="external authorization failed")],
+    "extProc": [Case(200), Case(200, method="POST", body="x" * 65536)],
     "remoteRateLimit": [Case(200), Case(500, headers={"x-user": "ada"}, text="rate limit failed")],
     "localRateLimit": [Case(200, answer={"x-ratelimit-limit": "100", "x-ratelimit-remaining": "99"})],
     "buffer": [Case(200, method="POST", body="x" * 65536), Case(413, method="POST", body="x" * 65537)],

@@ -121,7 +121,7 @@ OF_TUNNELS = {"bind_not_found", "invalid_backend"}
 # Want other backends: test_dynamic.py, test_a2a.py, test_internal_ports.py.
 OF_BACKENDS = {"destination_refused", "unresolved", "processing_failed", "too_many_hops"}
 # Want a service that is asked, or an agent: test_ext_authz.py, test_remote_limits.py, test_a2a.py.
-OF_SERVICES = {"extAuthz", "remoteRateLimit", "a2a"}
+OF_SERVICES = {"extAuthz", "extProc", "remoteRateLimit", "a2a"}
 # Wants many requests at a time (test_policies_safety.py).
 NOT_FROM_ONE_REQUEST = {TOO_MANY_LOGINS}
 PROMPT = '{"messages":[{"role":"user","content":"a secret"}]}'

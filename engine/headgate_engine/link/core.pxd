@@ -7,6 +7,7 @@
 #   held       HeldResponse       a response that steps want whole
 #   tunnel     StreamTunnel       an upgraded connection
 #   observer   RequestObserver    who watches
+#   filter     StreamFilter       what stands between the request and its client
 #
 # A request has those that it needs. Each is held by the request; those that call back (attempt, tunnel, deadlines) hold the
 # request while they are under way, and let go of it at their end.
@@ -16,6 +17,7 @@ from headgate_engine.context.request cimport Reply
 from headgate_engine.link.backend cimport Backend, RoutedRequest
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport ClientStream, ServerStream
+from headgate_engine.link.filter cimport StreamFilter
 from headgate_engine.link.held cimport HeldResponse
 from headgate_engine.link.observer cimport RequestObserver
 from headgate_engine.link.timers cimport Timer
@@ -62,6 +64,7 @@ cdef class RequestCore(RoutedRequest):
     cdef HeldResponse held               # None: the response goes on as it comes
     cdef Deadlines deadlines             # None: there is no limit
     cdef RequestObserver observer        # None: nobody watches
+    cdef StreamFilter filter             # the first of those between the request and its client; None: there is none
 
     # -- state -------------------------------------------------------------------------------------------------------
     # Takes an event; False when the table refuses it: it comes too late.
@@ -85,6 +88,11 @@ cdef class RequestCore(RoutedRequest):
     # What a step waits for is in ctx.body, or all that the backend waits for.
     cdef int body_came(self) except -1
     cdef int body_complete(self) except -1
+    # The request body and its end, as filters have let them through.
+    cdef int take_request_data(self, const char* p, Py_ssize_t n) except -1
+    cdef int take_request_end(self, MessageHead trailers) except -1
+    # What answers may send more: the client takes it, or the filter before it.
+    cdef int source_writable(self) except -1
     # -- events of the attempt ---------------------------------------------------------------------------------------
     cdef int connect_failed(self, int failure, str detail) except -1         # link.contract.ConnectFailure
     # `repeatable`: the backend has done nothing for it, and a new connection may carry it.

@@ -82,6 +82,15 @@ cdef class RequestCore(RoutedRequest):
     cdef int body_complete(self) except -1:
         raise NotImplementedError("RequestCore.body_complete")
 
+    cdef int take_request_data(self, const char* p, Py_ssize_t n) except -1:
+        raise NotImplementedError("RequestCore.take_request_data")
+
+    cdef int take_request_end(self, MessageHead trailers) except -1:
+        raise NotImplementedError("RequestCore.take_request_end")
+
+    cdef int source_writable(self) except -1:
+        raise NotImplementedError("RequestCore.source_writable")
+
     cdef int connect_failed(self, int failure, str detail) except -1:
         raise NotImplementedError("RequestCore.connect_failed")
 

@@ -9,5 +9,4 @@ cdef class Exchange(RequestCore):
     cdef UpstreamAttempt attempt     # None: the backend answers by itself, or none has begun
 
     cdef bint _retry(self) except -1
-    cdef int _begin_answer(self, int status) except -1
     cdef int _finish(self, int ending) except -1

@@ -3,15 +3,17 @@
 from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KEEPS_CASE, MessageHead, drop_underscores
+from headgate_engine.context.headers cimport HEAD_CONNECT, HEAD_KEEPS_CASE, MessageHead, drop_underscores
 from headgate_engine.context.request cimport BODY_WHOLE, release_context, Reply, RequestContext
 from headgate_engine.link.attempt cimport new_attempt, UpstreamAttempt
 from headgate_engine.link.connect cimport settled
 from headgate_engine.link.contract cimport CONNECT_FAILED, CONNECT_FORBIDDEN, CONNECT_TIMED_OUT, ClientStream, ServerStream
 from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
+from headgate_engine.link.filter cimport StreamFilter
 from headgate_engine.link.intake cimport body_ended, collect, collector_of
 from headgate_engine.link.observer cimport RequestObserver
+from headgate_engine.link.own_answer cimport end_own, send_own, send_own_whole, start_own
 from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.pool cimport Pool
@@ -19,11 +21,11 @@ from headgate_engine.link.reasons cimport (
     failure_reply, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
-from headgate_engine.link.response cimport head_of, run_response_steps, send_reply, send_whole, start_response, with_detail
+from headgate_engine.link.response cimport send_reply, with_detail
 from headgate_engine.link.retries cimport new_retries, Retries
 from headgate_engine.link.states cimport (
-    E_BACK_OFF, E_BEGIN, E_BODY_CAME, E_DUE, E_FINISH, E_GUARDS_ANSWERED, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_UPGRADE,
-    next_state, REFUSED, S_DONE, S_RESPONDING, S_TAKEN)
+    E_BACK_OFF, E_BODY_CAME, E_DUE, E_FINISH, E_GUARDS_ANSWERED, E_RESPOND, E_RESUME, E_RETRY, E_TAKE, E_UPGRADE,
+    next_state, REFUSED, S_DONE, S_TAKEN)
 from headgate_engine.link.tapped cimport tapped_pipe
 from headgate_engine.link.tunnel cimport is_false_switch, new_tunnel, StreamTunnel
 from headgate_engine.plan.plans cimport CONNECT_TUNNEL
@@ -117,20 +119,29 @@ cdef class Exchange(RequestCore):
 
     # -- request body --------------------------------------------------------------------------------------------------
     cdef int on_request_data(self, const char* p, Py_ssize_t n) except -1:
-        cdef UpstreamAttempt attempt = self.attempt
+        cdef StreamFilter filter = self.filter
         self.ctx.request_bytes += n
+        return self.take_request_data(p, n) if filter is None else filter.request_data(p, n)
+
+    cdef int take_request_data(self, const char* p, Py_ssize_t n) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
         if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
             return attempt.send_body(p, n)
         return collect(self, p, n)
 
     cdef int on_request_end(self, MessageHead trailers) except -1:
-        cdef UpstreamAttempt attempt = self.attempt
-        self.request_done = True
+        cdef StreamFilter filter = self.filter
         if trailers is not None:
             if not self.bind.keeps_underscores:
                 drop_underscores(trailers)
             if not self.bind.lower_case:
                 trailers.flags |= HEAD_KEEPS_CASE
+        return self.take_request_end(trailers) if filter is None else filter.request_end(trailers)
+
+    cdef int take_request_end(self, MessageHead trailers) except -1:
+        cdef UpstreamAttempt attempt = self.attempt
+        self.request_done = True
+        if trailers is not None:
             collector_of(self).trailers = trailers       # another attempt needs them, too
         if attempt is not None and attempt.stream is not None and self.ctx.body_state != BODY_WHOLE:
             return attempt.send_end(trailers)
@@ -260,6 +271,8 @@ cdef class Exchange(RequestCore):
         cdef Deadlines deadlines = self.deadlines
         cdef UpstreamAttempt attempt = self.attempt
         cdef bint whole
+        if self.filter is not None and self.filter.ending:
+            return 0
         if self.responding() and attempt is not None:
             return attempt.pipe.stalled(self, now_ns)
         if attempt is not None and attempt.pipe is not None and attempt.pipe.keeps_back():
@@ -335,44 +348,21 @@ cdef class Exchange(RequestCore):
         if not self.move(E_RESPOND):
             return 0
         self.drop_attempt()
+        if self.filter is not None:
+            self.filter.bypass()
         return send_reply(self, reply)
 
     cdef int answer_whole(self, int status, object headers, bytes body, str reason) except -1:
-        self._begin_answer(status)
-        self.ctx.reason = reason
-        self.move(E_RESPOND)
-        return send_whole(self, head_of(status, headers), body)
+        return send_own_whole(self, status, headers, body, reason)
 
     cdef int answer_start(self, int status, object headers) except -1:
-        cdef MessageHead head = head_of(status, headers)
-        self._begin_answer(status)
-        self.ctx.response = head
-        self.disarm()
-        if not run_response_steps(self):
-            raise RuntimeError("a response step failed")
-        self.move(E_BEGIN)
-        start_response(self, head, False)
-        return self.client.flush()
-
-    cdef int _begin_answer(self, int status) except -1:
-        if self.state != S_TAKEN:
-            raise RuntimeError("the request is answered already")
-        return 0 if self.observer is None else self.observer.answered(status)
+        return start_own(self, status, headers)
 
     cdef int answer_send(self, bytes data) except -1:
-        if self.state != S_RESPONDING:
-            raise RuntimeError("the answer has ended")
-        if self.ctx.head.flags & HEAD_IS_HEAD or self.ctx.status in (204, 304):
-            return 0
-        self.ctx.response_bytes += len(data)
-        self.client.send_body(data, len(data))
-        return self.client.flush()
+        return send_own(self, data)
 
     cdef int answer_end(self) except -1:
-        if self.state != S_RESPONDING:
-            raise RuntimeError("the answer has ended")
-        self.client.end_response(None)
-        return self.finish(END_CLEAN)
+        return end_own(self)
 
     cdef int answer_failed(self, str detail) except -1:
         if self.ctx is None:
@@ -409,6 +399,10 @@ cdef class Exchange(RequestCore):
 
     # -- the client ----------------------------------------------------------------------------------------------------
     cdef int on_client_writable(self) except -1:
+        cdef StreamFilter filter = self.filter
+        return self.source_writable() if filter is None else filter.client_writable()
+
+    cdef int source_writable(self) except -1:
         if self.tunnel is not None:
             return self.tunnel.client_writable()
         if self.call is not None:
@@ -451,6 +445,9 @@ cdef class Exchange(RequestCore):
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int finish(self, int ending) except -1:
         cdef RequestObserver observer = self.observer
+        if ending == END_CLEAN and self.filter is not None and not self.filter.drained():
+            self.filter.ending = True        # it calls again
+            return 0
         if not self.move(E_FINISH):
             return 0
         if observer is None:
@@ -480,6 +477,9 @@ cdef class Exchange(RequestCore):
             self.destination.ended(self)
         if ctx.waiting is not None:
             ctx.waiting.cancel()
+        if self.filter is not None:
+            self.filter.close()
+            self.filter = None
         ctx.exchange = None          # nothing that ends from here on can reach this request
         # Before the last byte leaves: who has the whole answer finds it in the metrics.
         self.worker.meters.count(ctx, self.bind, called_ns, self.sent_ns)

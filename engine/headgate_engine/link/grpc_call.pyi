@@ -16,6 +16,9 @@ class GrpcFailure(Exception):
     unsent: bool
     def __init__(self, code: int, text: str, unsent: bool = False) -> None: ...
 
+def status_of_http(status: int) -> int:
+    """Return the status code of gRPC for an HTTP answer that has none."""
+
 class GrpcCaller:
     """Unary calls to one endpoint, whose pool speaks HTTP/2. authority: value of `:authority`.
 

@@ -41,6 +41,11 @@ class GrpcFailure(Exception):
         self.unsent = unsent
 
 
+def status_of_http(int status):
+    """Return the status of gRPC for an answer that has none."""
+    return OF_HTTP.get(status, UNKNOWN)
+
+
 cdef class GrpcCaller:
     def __init__(self, Pool pool not None, str authority not None, Histogram calls=None):
         self.pool = pool

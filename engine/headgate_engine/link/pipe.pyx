@@ -75,7 +75,7 @@ cdef class ResponsePipe:
             request.respond(request.worker.reply(REPLY_INTERNAL))
             return False
         start_response(request, request.ctx.response, self.rewrites())
-        return True
+        return request.client is not None        # a filter may have ended the request
 
     cdef bint pass_on(self, RequestCore request, const char* p, Py_ssize_t n) except -1:
         cdef HeldResponse held = request.held
@@ -96,11 +96,14 @@ cdef class ResponsePipe:
             if not self._send_head(request):
                 return False
             request.client.send_body(held.body.data, held.body.length)
-        request.client.send_body(p, n)
-        return True
+        if request.client is not None:
+            request.client.send_body(p, n)
+        return request.client is not None
 
     cdef int close(self, RequestCore request, MessageHead trailers) except -1:
         cdef HeldResponse held = request.held
+        if request.client is None:
+            return 0
         if held is not None:
             request.ctx.response_bytes = 0       # counted again when it leaves
             request.move(E_RESPOND)

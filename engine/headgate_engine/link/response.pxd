@@ -2,7 +2,7 @@
 # of its length.
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport Reply
+from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.core cimport RequestCore
 
 from libc.stdint cimport int64_t
@@ -11,6 +11,8 @@ from libc.stdint cimport int64_t
 cdef bint run_response_steps(RequestCore request) except -1
 # BodySize of a response that passes; `rewritten`: its length may change on the way.
 cdef int response_size(MessageHead request, MessageHead head, bint rewritten, int64_t* length) noexcept
+# Puts the headers on the response that policies have collected for it.
+cdef int put_collected(RequestContext ctx) except -1
 # The head goes to the client.
 cdef int start_response(RequestCore request, MessageHead head, bint rewritten) except -1
 # A whole response goes to the client, behind the response steps, and the request is over.

@@ -74,11 +74,16 @@ cdef int run_all(RequestCore request) except -1:
         run_steps(request, backend.response_transforms, "backend")
     if listener is not None and listener.response_transforms:
         run_steps(request, listener.response_transforms, "gateway")
-    if request.ctx.response_headers is not None:
-        add_headers(request.ctx)
-    if request.ctx.response_edits is not None:
-        edit_headers(request.ctx)
-    return 0
+    if request.filter is not None and request.filter.changes_response():
+        request.filter.owes_headers = True       # they overwrite what the filter makes of the response
+        return 0
+    return put_collected(request.ctx)
+
+
+cdef int put_collected(RequestContext ctx) except -1:
+    if ctx.response_headers is not None:
+        add_headers(ctx)
+    return 0 if ctx.response_edits is None else edit_headers(ctx)
 
 
 cdef int run_steps(RequestCore request, tuple steps, str level) except -1:
@@ -148,9 +153,12 @@ cdef int send_whole(RequestCore request, MessageHead head, bytes body) except -1
     length = head.content_length = len(body)
     head.flags &= ~<uint32_t>HEAD_CHUNKED
     start_response(request, head, False)
-    if length and response_size(ctx.head, head, False, &length) == SIZE_KNOWN:
+    # A filter may end the request.
+    if request.client is not None and length and response_size(ctx.head, head, False, &length) == SIZE_KNOWN:
         ctx.response_bytes += length
         request.client.send_body(body, length)
+    if request.client is None:
+        return 0
     request.client.end_response(None)
     return request.finish(END_CLEAN)
 

@@ -12,6 +12,7 @@ from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.ext_authz import ExtAuthz
+from headgate.ir.policy.ext_proc import ExtProc
 from headgate.ir.policy.health import Health
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
@@ -93,6 +94,7 @@ class GatewayPolicies:
     api_key: ApiKeyAuth | None = None
     ext_authz: tuple[ExtAuthz, ...] | None = None
     authorization: Authorization | None = None
+    ext_proc: tuple[ExtProc, ...] | None = None
     transformations: tuple[Transformation, ...] | None = None
 
 

@@ -34,6 +34,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "basic": ("headgate.policy.identity", *PASSWORDS),
     "api_key": ("headgate.policy.identity",),
     "ext_authz": ("headgate.policy.ext_authz.compile",),
+    "ext_proc": ("headgate.policy.ext_proc",),
     "remote_rate_limit": ("headgate.policy.remote_rate_limit",),
     "authorization": ("headgate.policy.authorization",),
     "transformations": ("headgate.policy.transformation",),

@@ -77,7 +77,7 @@ GATEWAY: Final = Phase(
         PhaseEntry("apiKey", "api_key", steps.api_key),
         PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("authorization", "authorization", steps.authorization, why="needs identity"),
-        PhaseEntry("extProc"),
+        PhaseEntry("extProc", "ext_proc", steps.ext_proc, why="a processor sees what may pass"),
         PhaseEntry(
             "transformations", "transformations", steps.transformations,
             why="route selection sees the changed request",
@@ -109,7 +109,7 @@ ROUTE: Final = Phase(
         ),
         PhaseEntry("remoteRateLimit", "remote_rate_limit", steps.remote_rate_limit),
         PhaseEntry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
-        PhaseEntry("extProc"),
+        PhaseEntry("extProc", "ext_proc", steps.ext_proc),
         PhaseEntry("transformations", "transformations", steps.transformations),
         PhaseEntry("csrf", "csrf", steps.csrf),
         PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),
@@ -188,6 +188,8 @@ RESPONSE: Final[tuple[ResponseEntry, ...]] = (
     ResponseEntry("transformations", "route", *_CHANGES, why="they see the edited headers"),
     ResponseEntry("transformations", "backend", *_CHANGES),
     ResponseEntry("transformations", "gateway", *_CHANGES),
+    ResponseEntry("extProc", "route", why="a processor sees answers of backends, not those of the gateway"),
+    ResponseEntry("extProc", "gateway"),
     ResponseEntry("collected headers (rate limit)", "route", why="overwrite fields of the same name"),
 )
 

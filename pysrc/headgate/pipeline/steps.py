@@ -36,6 +36,7 @@ from headgate.ir.policy.cors import Cors
 from headgate.ir.policy.csrf import Csrf
 from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.ext_authz import ExtAuthz
+from headgate.ir.policy.ext_proc import ExtProc
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
@@ -83,7 +84,7 @@ def stands_alone(route: Route) -> bool:
     policies = route.policies
     if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
         return False
-    if policies.ext_authz is not None or policies.remote_rate_limit is not None:
+    if any(one is not None for one in (policies.ext_authz, policies.ext_proc, policies.remote_rate_limit)):
         return False
     for entry in route.backends:
         auth = entry.policies.auth
@@ -143,6 +144,12 @@ def authorization(value: Authorization, env: Environment, phase: str) -> Found:
     from headgate.policy.authorization import compile_authorization
 
     return (compile_authorization(value, env, reply_of(FORBIDDEN), phase),)
+
+
+def ext_proc(value: tuple[ExtProc, ...], env: Environment, phase: str) -> Found:
+    from headgate.policy.ext_proc import compile_ext_proc
+
+    return (compile_ext_proc(value, env, phase),)
 
 
 def remote_rate_limit(value: tuple[RemoteRateLimit, ...], env: Environment, phase: str) -> Found:

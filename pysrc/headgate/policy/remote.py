@@ -43,6 +43,16 @@ class RemoteCaller:
             left.remove(index)
             yield index
 
+    async def _metadata(
+        self, origin: RequestContext, path: str, index: int, message: bytes
+    ) -> Sequence[tuple[str, str]]:
+        """Return what the policies of the service add to a gRPC call. Raises GrpcFailure where one refuses it."""
+        context = derived_context(origin, "POST", path, self._authorities[index], (), message)
+        for step in self._steps:
+            if await settle(step, context) is not None:
+                raise GrpcFailure(PERMISSION_DENIED, "a policy of the service refuses the call", True)
+        return [(name.lower(), value) for name, value in context.request.items()]
+
 
 class GrpcPolicyService(RemoteCaller):
     """Unary gRPC calls to a service."""
@@ -61,14 +71,7 @@ class GrpcPolicyService(RemoteCaller):
         """
         failure = GrpcFailure(UNAVAILABLE, "there is no endpoint", True)
         for index in self._order():
-            headers: Sequence[tuple[str, str]] = ()
-            if self._steps:
-                context = derived_context(origin, "POST", path, self._authorities[index], (), message)
-                for step in self._steps:
-                    reply = await settle(step, context)
-                    if reply is not None:
-                        raise GrpcFailure(PERMISSION_DENIED, "a policy of the service refuses the call", True)
-                headers = [(name.lower(), value) for name, value in context.request.items()]
+            headers = await self._metadata(origin, path, index, message) if self._steps else ()
             try:
                 return await unary_message(self._callers[index].unary(path, message, headers, timeout_s, limit))
             except GrpcFailure as error:

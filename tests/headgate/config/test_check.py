@@ -104,8 +104,7 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
     ("text", "path"),
     [
         ("config: {storage: {mode: hybrid}}", "config.storage.mode = hybrid"),
-        ("routes: [{policies: {extProc: {host: 'a:1'}}}]", "routes[0].policies.extProc"),
-        ("gateways: {g: {port: 1, extProc: {host: 'a:1'}}}", "gateways.g.extProc"),
+        ("frontendPolicies: {networkExtAuthz: {host: 'a:1'}}", "frontendPolicies.networkExtAuthz"),
     ],
 )
 def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> None:

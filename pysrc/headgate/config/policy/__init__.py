@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         document_source as document_source,
         expression as expression,
         ext_authz as ext_authz,
+        ext_proc as ext_proc,
         grpc_options as grpc_options,
         guard_service as guard_service,
         headers as headers,

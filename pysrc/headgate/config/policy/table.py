@@ -62,6 +62,7 @@ KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("localRateLimit", "local_rate_limits", _rate_limits, _shown("local_rate_limit")),
     PolicyKind("remoteRateLimit", "remote_rate_limit", *_map("remote_rate_limit")),
     PolicyKind("buffer", "buffer", *_map("buffer")),
+    PolicyKind("extProc", "ext_proc", *_map("ext_proc"), gateway=True),
     PolicyKind("transformations", "transformations", *_map("transformation"), gateway=True),
     PolicyKind("csrf", "csrf", *_map("csrf")),
     PolicyKind("requestHeaderModifier", "request_headers", *_map("headers", "parse_request")),

@@ -61,7 +61,7 @@ GATEWAY_PHASE: Final = {
     "apiKey": maybe(API_KEY),
     "extAuthz": maybe(EXT_AUTHZ_POLICY),
     "authorization": maybe(RULES),
-    "extProc": later(maybe(EXT_PROC_POLICY)),
+    "extProc": maybe(EXT_PROC_POLICY),
     "transformations": maybe(TRANSFORMATION_POLICY),
 }
 GATEWAY_POLICIES: Final = Object("GatewayPolicies", GATEWAY_PHASE)

@@ -1,0 +1,2 @@
+class StreamFilter:
+    """Stands between a request and its client."""

@@ -1,0 +1,1 @@
+"""C face only: answers that backends send by themselves."""

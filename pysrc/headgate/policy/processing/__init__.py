@@ -1,0 +1,1 @@
+"""Requests and responses that pass through an external processor (Envoy's `ext_proc`)."""

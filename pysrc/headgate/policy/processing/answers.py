@@ -1,0 +1,236 @@
+"""What an external processor answers, and what that does to a request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from headgate.policy.processing.direction import Direction
+from headgate.policy.processing.edits import edit_request, edit_response, edit_trailers
+from headgate.policy.processing.messages import BODY_MODES, CONTINUE_AND_REPLACE, MODES_OF_NUMBERS, SEND, SKIP
+from headgate_engine.link.processed import KEPT, PASSES, UNKNOWN_LENGTH
+
+if TYPE_CHECKING:
+    from headgate.policy.processing.session import ProcessingSession
+
+VARIABLE: Final = "extproc"
+# Answers one after the other that bring the request no further.
+MOST_IDLE: Final = 1000
+MOST_METADATA: Final = 64 * 1024
+
+
+def take_answer(session: ProcessingSession, answer: Any) -> None:
+    """Do what a ProcessingResponse says."""
+    if answer.HasField("dynamic_metadata") and not keep_metadata(session, answer.dynamic_metadata):
+        return
+    kind = answer.WhichOneof("response")
+    if kind == "immediate_response":
+        session.answer_now(answer.immediate_response)
+        return
+    if kind is None:
+        count_idle(session)
+        return
+    side = session.response if kind.startswith("response_") else session.request
+    part = getattr(answer, kind)
+    if kind.endswith("_headers"):
+        head_answered(session, side, part.response, answer)
+    elif kind.endswith("_body"):
+        body_answered(session, side, part.response)
+    else:
+        trailers_answered(session, side, part.header_mutation)
+
+
+def count_idle(session: ProcessingSession) -> None:
+    """Count a message that brings the request no further."""
+    session.idle += 1
+    if session.idle > MOST_IDLE:
+        session.fail(f"the processor has sent {session.idle} messages that say nothing")
+
+
+def unexpected(session: ProcessingSession, side: Direction, part: str) -> None:
+    """The answers come in another order than the messages."""
+    session.fail(f"an answer to {part} of the {side.name} was not expected")
+
+
+def keep_metadata(session: ProcessingSession, found: Any) -> bool:
+    """Keep metadata for expressions. Return False if the request has failed over it."""
+    assert session.ctx is not None
+    session.metadata_bytes += found.ByteSize()
+    if session.metadata_bytes > MOST_METADATA:
+        session.fail(f"the processor has sent more than {MOST_METADATA} bytes of metadata")
+        return False
+    session.processor.keep_metadata(session.ctx, found, VARIABLE)
+    return True
+
+
+def head_answered(session: ProcessingSession, side: Direction, common: Any, answer: Any) -> None:
+    """Change the head, and go on to the body."""
+    if not side.awaits_head:
+        unexpected(session, side, "the headers")
+        return
+    side.awaits_head = False
+    edit_head(session, side, common.header_mutation)
+    if answer.HasField("mode_override") and not override(session, side, answer.mode_override):
+        return
+    if common.status == CONTINUE_AND_REPLACE:
+        replace(session, side, common)
+        return
+    if not side.response and not session.processor.picked(session):
+        return
+    session.head_done(side)
+
+
+def edit_head(session: ProcessingSession, side: Direction, mutation: Any) -> None:
+    """Apply a HeaderMutation to the head of the request or the response."""
+    if not mutation.set_headers and not mutation.remove_headers:
+        return
+    if side.head is not None:
+        edit_response(side.head, mutation, session.stream.set_status)
+    elif session.ctx is not None:
+        edit_request(session.ctx.request, mutation)
+
+
+def override(session: ProcessingSession, side: Direction, mode: Any) -> bool:
+    """Take the processor's choice of parts. Return False if the request has failed over it."""
+    if not session.processor.options.override:
+        return True
+    for one, body, trailers in (
+        (session.request, mode.request_body_mode, mode.request_trailer_mode),
+        (session.response, mode.response_body_mode, mode.response_trailer_mode),
+    ):
+        if one is session.request and side.response:
+            continue        # it has passed
+        if body not in MODES_OF_NUMBERS:
+            session.fail("the processor asks for a body mode that is not supported")
+            return False
+        changed = not one.fed and BODY_MODES[one.parts.body] != body
+        one.choose(MODES_OF_NUMBERS[body] if changed else None, None if trailers == 0 else trailers == SEND)
+        if changed and one is side and one.content:
+            change_mode(session, one)
+    if not side.response and mode.response_header_mode in (SEND, SKIP):
+        session.response.choose_head(mode.response_header_mode == SEND)
+    return not session.over
+
+
+def change_mode(session: ProcessingSession, side: Direction) -> None:
+    """The body of the direction whose head was answered goes another way than it has begun to."""
+    side.streams = False
+    if side.parts.body != "none":
+        session.read_body(side)
+    elif not side.response:
+        session.stream.set_mode(False, PASSES, 0, side.parts.trailers)
+
+
+def replace(session: ProcessingSession, side: Direction, common: Any) -> None:
+    """The processor has given another body; it sees no more of this direction."""
+    body = common.body_mutation.body if common.body_mutation.WhichOneof("mutation") == "body" else b""
+    side.streams, side.done = False, True
+    if side.response:
+        if side.content:
+            finish(session, side, body)
+            session.stream.give_up_source()
+        else:
+            session.stream.begin_response(KEPT)
+            session.stream.set_mode(True, PASSES)
+        return
+    session.stream.replace_request(body)
+    if session.processor.picked(session):
+        session.go_on()
+
+
+def body_answered(session: ProcessingSession, side: Direction, common: Any) -> None:
+    """Change a body, or send a piece of one on."""
+    mutation = common.body_mutation
+    kind = mutation.WhichOneof("mutation")
+    if side.streams and not side.done and not side.awaits_head:
+        if kind != "streamed_response":
+            session.fail(f"an answer to the body of the {side.name} is not streamed")
+            return
+        streamed(session, side, mutation.streamed_response)
+        return
+    if not side.awaits_body or kind == "streamed_response":
+        unexpected(session, side, "the body")
+        return
+    side.awaits_body = False
+    edit_head(session, side, common.header_mutation)
+    changed = kind is not None
+    body = mutation.body if kind == "body" else b"" if kind == "clear_body" else side.body
+    side.body = b""
+    if side.cut:
+        pass_rest(session, side, body, changed=changed)
+    elif side.trailers is not None and side.parts.trailers:
+        side.body = body
+        session.send_trailers(side)
+    else:
+        finish(session, side, body)
+
+
+def streamed(session: ProcessingSession, side: Direction, piece: Any) -> None:
+    """Send a piece of a body on that takes the place of the one that was sent."""
+    if piece.body:
+        session.idle = 0
+        session.stream.send(side.response, piece.body)
+    elif not piece.end_of_stream:
+        count_idle(session)
+    if piece.end_of_stream and not session.over:
+        early = not side.ended
+        end_stream(session, side)
+        if early and side.response:
+            session.stream.give_up_source()
+
+
+def end_stream(session: ProcessingSession, side: Direction) -> None:
+    """The processor has given the last of a body that streams."""
+    side.done = True
+    side.awaits_trailers = False
+    session.stream.end(side.response, side.trailers)
+    if not side.response and session.ctx is not None:
+        session.go_on()
+    session.close_if_done()
+
+
+def trailers_answered(session: ProcessingSession, side: Direction, mutation: Any) -> None:
+    """Change the trailers, and send them on."""
+    if not side.awaits_trailers or side.awaits_head or side.awaits_body:
+        unexpected(session, side, "the trailers")
+        return
+    side.awaits_trailers = False
+    assert side.trailers is not None
+    edit_trailers(side.trailers, mutation)
+    if side.streams:
+        end_stream(session, side)
+    elif side.parts.body == "none":
+        side.done = True
+        session.stream.end(side.response, side.trailers)
+        session.close_if_done()
+    else:
+        body, side.body = side.body, b""
+        finish(session, side, body)
+
+
+def finish(session: ProcessingSession, side: Direction, body: bytes) -> None:
+    """Send a whole body on."""
+    side.done = True
+    if side.response:
+        session.stream.begin_response(len(body) if side.trailers is None else UNKNOWN_LENGTH)
+    else:
+        session.stream.set_request_length(len(body) if side.trailers is None else UNKNOWN_LENGTH)
+    session.stream.send(side.response, body)
+    session.stream.end(side.response, side.trailers)
+    if not side.response:
+        session.go_on()
+    session.close_if_done()
+
+
+def pass_rest(session: ProcessingSession, side: Direction, prefix: bytes, *, changed: bool) -> None:
+    """Send the beginning of a long body on; the rest follows as it comes."""
+    side.done = True
+    length = UNKNOWN_LENGTH if changed else KEPT
+    if side.response:
+        session.stream.begin_response(length)
+    else:
+        session.stream.set_request_length(length)
+    session.stream.send(side.response, prefix)
+    session.stream.set_mode(side.response, PASSES)
+    if not side.response:
+        session.go_on()
+    session.close_if_done()

@@ -1,0 +1,84 @@
+"""What all sessions of one policy with its external processor share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+from headgate.dialect.protobuf import struct_values
+from headgate.ir.policy.ext_proc import Pairs, ProcessingOptions
+from headgate.ir.remote_service import RemoteService
+from headgate.policy.environment import Environment
+from headgate.policy.processing.messages import BODY_MODES, METHOD, Named, add_attributes, add_metadata
+from headgate.policy.remote_stream import GrpcStreamService, ServiceStream, StreamUser
+from headgate_engine.context.request import RequestContext
+
+# The default of other gRPC clients.
+MAX_MESSAGE: Final = 4 * 1024 * 1024
+
+
+class ExternalProcessor:
+    """The service, and what it is told. `phase`: that of the expressions about requests."""
+
+    def __init__(
+        self, service: RemoteService, env: Environment, *, timeout_ms: int, fail_open: bool, options: ProcessingOptions
+    ) -> None:
+        self.name = service.name
+        self.fail_open = fail_open
+        self.options = options
+        self.timeout_s = timeout_ms / 1000
+        self.most_body = env.max_body
+        self._service = GrpcStreamService(service, env, "ExtProc")
+        self._metadata: list[tuple[str, Named]] = []
+        self._of_request: Named = []
+        self._of_response: Named = []
+
+    def tell(
+        self,
+        env: Environment,
+        phase: str,
+        *,
+        metadata: Sequence[tuple[str, Pairs]],
+        request: Pairs,
+        response: Pairs,
+    ) -> None:
+        """Have expressions evaluated for the processor: its metadata context, and its attributes."""
+        self._metadata = [(name, [(key, env.program(text, phase)) for key, text in pairs]) for name, pairs in metadata]
+        self._of_request = [(name, env.program(text, phase)) for name, text in request]
+        self._of_response = [(name, env.program(text, "response")) for name, text in response]
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    def call(self, ctx: RequestContext, user: StreamUser) -> ServiceStream:
+        """Return a call that has not been opened."""
+        return self._service.call(ctx, user, METHOD, MAX_MESSAGE)
+
+    def introduce(self, message: Any) -> None:
+        """Say in the first message of a stream how bodies are sent."""
+        message.protocol_config.request_body_mode = BODY_MODES[self.options.request.body]
+        message.protocol_config.response_body_mode = BODY_MODES[self.options.response.body]
+
+    def describe(self, message: Any, ctx: RequestContext, *, response: bool) -> None:
+        """Add attributes and metadata to the first message of a direction."""
+        programs = self._of_response if response else self._of_request
+        if programs:
+            add_attributes(message, ctx, programs)
+        if self._metadata:
+            add_metadata(message, ctx, self._metadata)
+
+    def keep_metadata(self, ctx: RequestContext, found: Any, variable: str) -> None:
+        """Keep what the processor says, for expressions."""
+        dynamic: dict[str, Any] = {} if ctx.dynamic is None else ctx.dynamic
+        dynamic[variable] = {**dynamic.get(variable, {}), **struct_values(found)}
+        ctx.dynamic = dynamic
+
+    def picked(self, session: Any) -> bool:
+        """The head of the request is as the processor wants it. Return whether the request may go on."""
+        return True
+
+    def skipped(self, session: Any) -> bool:
+        """The request goes on without the processor. Return whether it may."""
+        return True

@@ -1,0 +1,111 @@
+"""Calls of a policy with messages in both directions to its service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from headgate.ir.remote_service import RemoteService
+from headgate.policy.environment import Environment
+from headgate.policy.remote import UNAVAILABLE, RemoteCaller
+from headgate_engine.context.request import RequestContext
+from headgate_engine.link.grpc_call import GrpcFailure
+from headgate_engine.link.grpc_stream import GrpcDuplexCall
+
+Fields = Sequence[tuple[str, str]]
+
+
+class StreamUser(Protocol):
+    """Who makes a call."""
+
+    def message(self, data: bytes, /) -> None: ...
+    def writable(self, /) -> None: ...
+    def failed(self, failure: GrpcFailure, /) -> None: ...
+    def ended(self, /) -> None: ...
+
+
+class ServiceStream:
+    """One call, at the first endpoint of the service that can be reached. `places` are the indexes of endpoints."""
+
+    def __init__(self, service: GrpcStreamService, user: StreamUser, origin: RequestContext, path: str, limit: int):
+        self._service = service
+        self._user = user
+        self._origin: RequestContext | None = origin
+        self._path = path
+        self._places: Iterator[int] = service.order()
+        self.grpc = GrpcDuplexCall(self, limit)
+
+    def open(self) -> None:
+        """Begin the call. A failure may be told at once."""
+        self._next(GrpcFailure(UNAVAILABLE, "there is no endpoint", True))
+
+    def _next(self, failure: GrpcFailure) -> None:
+        index = next(self._places, None)
+        if index is None or self._origin is None:
+            self._user.failed(failure)
+        elif self._service.has_steps:
+            self._service.spawn("processor call", self._prepared(index))
+        else:
+            self._open(index, ())
+
+    def _open(self, index: int, fields: Fields) -> None:
+        self.grpc.open(self._service.callers[index], self._path, fields)
+
+    async def _prepared(self, index: int) -> None:
+        """Open the call once the policies of the service have run on it."""
+        if self._origin is None:
+            return
+        try:
+            fields = await self._service.fields(self._origin, self._path, index)
+        except GrpcFailure as failure:
+            self._next(failure)
+            return
+        except Exception as error:  # noqa: BLE001 task boundary: the call fails, as if the service did
+            self._user.failed(GrpcFailure(UNAVAILABLE, f"a policy of the service failed: {type(error).__name__}", True))
+            return
+        if self._origin is not None:
+            self._open(index, fields)
+
+    def close(self) -> None:
+        """End the call. Nothing more is told."""
+        self._origin = None
+        self.grpc.close()
+
+    # -- StreamListener ------------------------------------------------------------------------------------------------
+    def message(self, data: bytes) -> None:
+        self._user.message(data)
+
+    def writable(self) -> None:
+        self._user.writable()
+
+    def failed(self, failure: GrpcFailure) -> None:
+        if failure.unsent and self._origin is not None:
+            self._next(failure)
+        else:
+            self._user.failed(failure)
+
+    def ended(self) -> None:
+        self._user.ended()
+
+
+class GrpcStreamService(RemoteCaller):
+    """gRPC calls with messages in both directions to a service."""
+
+    def __init__(self, service: RemoteService, env: Environment, subtype: str) -> None:
+        super().__init__(service, env, subtype)
+        assert env.grpc is not None
+        self.callers = [env.grpc(place, subtype) for place in self._places]
+        self.spawn: Callable[..., object] = env.spawn
+        self.has_steps = bool(self._steps)
+
+    def order(self) -> Iterator[int]:
+        """Return the endpoints in the order in which they are tried."""
+        return self._order()
+
+    async def fields(self, origin: RequestContext, path: str, index: int) -> Fields:
+        """Return the metadata that the policies of the service add to a call. Raises GrpcFailure where one refuses."""
+        return await self._metadata(origin, path, index, b"")
+
+    def call(self, origin: RequestContext, user: StreamUser, path: str, limit: int) -> ServiceStream:
+        """Return a call that has not been opened. `limit`: bytes of a message that is received."""
+        return ServiceStream(self, user, origin, path, limit)

@@ -1,0 +1,177 @@
+"""A processor for tests that speaks Envoy's protocol, and a backend that reads and writes bodies of any kind."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+import grpc
+from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingRequest, ProcessingResponse
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+LIMITS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+# A message of the gateway, as JSON, and which part it is; gives answers as JSON or as bytes.
+React = Callable[[str, dict[str, Any]], Iterator[Any]]
+
+
+def fields_of(message: dict[str, Any]) -> dict[str, str]:
+    """The headers of a message: values are sent as bytes, which JSON shows in base64."""
+    (part,) = [message[name] for name in message if name.endswith(("_headers", "_trailers"))]
+    headers = part.get("headers") or part.get("trailers") or {}
+    return {one["key"]: base64.b64decode(one["raw_value"]).decode() for one in headers.get("headers", [])}
+
+
+def put(*pairs: tuple[str, str], **more: Any) -> dict[str, Any]:
+    """A HeaderMutation that sets fields."""
+    options = [
+        {"header": {"key": key, "rawValue": base64.b64encode(value.encode()).decode()}, **more} for key, value in pairs
+    ]
+    return {"setHeaders": options}
+
+
+def content(body: bytes) -> str:
+    return base64.b64encode(body).decode()
+
+
+def unchanged(part: str, message: dict[str, Any]) -> Iterator[Any]:
+    """Let everything pass as it is."""
+    if part.endswith("_headers"):
+        yield {part: {}}
+    elif part.endswith("_body"):
+        body = base64.b64decode(message[part].get("body", ""))
+        streamed = {"body": content(body), "endOfStream": message[part].get("end_of_stream", False)}
+        yield {part: {"response": {"bodyMutation": {"streamedResponse": streamed}}}}
+    else:
+        yield {part: {}}
+
+
+class ProcessorPeer:
+    """`react` gets each message of each stream. `seen`: the streams, each with its messages. `ended`: streams that are over."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.react: React = unchanged
+        self.seen: list[list[dict[str, Any]]] = []
+        self.fields: list[dict[str, Any]] = []
+        self.ended = 0
+        self.server = grpc.server(ThreadPoolExecutor(32), options=LIMITS)
+        handler = grpc.stream_stream_rpc_method_handler(self._process)
+        service = grpc.method_handlers_generic_handler("envoy.service.ext_proc.v3.ExternalProcessor", {"Process": handler})
+        self.server.add_generic_rpc_handlers((service,))
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+        self.server.start()
+
+    def _process(self, messages: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        seen: list[dict[str, Any]] = []
+        self.seen.append(seen)
+        self.fields.append(dict(context.invocation_metadata()))
+        try:
+            for text in messages:
+                message = MessageToDict(ProcessingRequest.FromString(text), preserving_proto_field_name=True)
+                seen.append(message)
+                (part,) = [name for name in message if name.startswith(("request_", "response_"))]
+                for answer in self.react(part, message):
+                    if answer is None:
+                        return
+                    yield answer if isinstance(answer, bytes) else ParseDict(
+                        answer, ProcessingResponse()
+                    ).SerializeToString()
+        finally:
+            self.ended += 1
+
+    @property
+    def parts(self) -> list[str]:
+        """The kinds of the messages of the last stream, those that repeat once."""
+        found: list[str] = []
+        for message in self.seen[-1]:
+            (part,) = [name for name in message if name.startswith(("request_", "response_"))]
+            if not found or found[-1] != part:
+                found.append(part)
+        return found
+
+    def stop(self) -> None:
+        self.server.stop(None).wait()
+
+
+class Seen(NamedTuple):
+    """A request as it reached the backend."""
+
+    method: str
+    target: str
+    fields: dict[str, str]
+    body: bytes
+    trailers: dict[str, str]
+
+
+class BodyBackend:
+    """`chunks` is the body of its answers, sent in chunks if there are several or trailers; `seen`: what it was asked."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.fields: list[tuple[str, str]] = [("x-kind", "backend")]
+        self.chunks: Callable[[], Iterable[bytes]] = lambda: [b"from the backend"]
+        self.trailers: list[tuple[str, str]] = []
+        self.seen: list[Seen] = []
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def _handler_of(owner: BodyBackend) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def body(self) -> tuple[bytes, dict[str, str]]:
+            if self.headers.get("transfer-encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("content-length") or 0)), {}
+            found = b""
+            while size := int(self.rfile.readline(), 16):
+                found += self.rfile.read(size)
+                self.rfile.readline()
+            trailers = {}
+            while line := self.rfile.readline().strip():
+                name, _, value = line.decode().partition(":")
+                trailers[name.lower()] = value.strip()
+            return found, trailers
+
+        def handle_any(self) -> None:
+            try:
+                body, trailers = self.body()
+            except ValueError:      # the request was broken off
+                self.close_connection = True
+                return
+            fields = {name.lower(): value for name, value in self.headers.items()}
+            owner.seen.append(Seen(self.command, self.path, fields, body, trailers))
+            self.send_response(owner.status)
+            for name, value in owner.fields:
+                self.send_header(name, value)
+            chunks = owner.chunks()
+            if isinstance(chunks, list) and len(chunks) < 2 and not owner.trailers:
+                self.send_header("content-length", str(len(b"".join(chunks))))
+                self.end_headers()
+                self.wfile.write(b"".join(chunks))
+                return
+            self.send_header("transfer-encoding", "chunked")
+            self.end_headers()
+            for chunk in chunks:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+            self.wfile.write(b"0\r\n")
+            for name, value in owner.trailers:
+                self.wfile.write(f"{name}: {value}\r\n".encode())
+            self.wfile.write(b"\r\n")
+
+        do_GET = do_POST = do_PUT = do_HEAD = handle_any
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler
