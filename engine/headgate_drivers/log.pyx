@@ -3,9 +3,11 @@
 import time
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, TokenUsage, new_context
+from headgate_engine.context.trace_context cimport TraceContext
 from headgate_engine.log.access cimport AccessLogFormat
 from headgate_engine.log.text cimport append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
@@ -52,6 +54,18 @@ class _Peer:
         self.server_name = server_name
 
 
+cdef TraceContext trace_of(dict parts):
+    cdef TraceContext found
+    cdef bytes trace, span
+    if "trace.id" not in parts:
+        return None
+    found = TraceContext.__new__(TraceContext)
+    trace, span = parts.pop("trace.id").encode(), parts.pop("span.id").encode()
+    memcpy(found.trace_id, <const char*>trace, 32)
+    memcpy(found.span_id, <const char*>span, 16)
+    return found
+
+
 cdef RequestContext context_of(request):
     """Return a context from parts by their log keys. Raises KeyError for an unknown key."""
     cdef RequestContext ctx = new_context()
@@ -77,10 +91,19 @@ cdef RequestContext context_of(request):
     ctx.requested_model = parts.pop("gen_ai.request.model", None)
     ctx.usage = TokenUsage(*(parts.pop(f"gen_ai.usage.{kind}", -1) for kind in (
         "input_tokens", "output_tokens", "cache_read.input_tokens", "reasoning_tokens")))
+    ctx.request_id = parts.pop("request.id", None)
+    ctx.request_bytes = parts.pop("bytes.received", 0)
+    ctx.response_bytes = parts.pop("bytes.sent", 0)
+    if "user_agent.original" in parts:
+        head.add("user-agent", parts.pop("user_agent.original"))
+    ctx.trace_context = trace_of(parts)
     ctx.attempts = parts.pop("retry.attempt", 0) + 1
     ctx.error = parts.pop("error", None)
     ctx.reason = parts.pop("reason", None)
     ctx.finished_ns = parts.pop("duration", 0)
+    if "upstream.duration" in parts:
+        ctx.upstream_started_ns = 1
+        ctx.head_received_ns = 1 + parts.pop("upstream.duration")
     ctx.log_fields = parts.pop("fields", None)
     if parts:
         raise KeyError(f"no such part of a request: {', '.join(parts)}")

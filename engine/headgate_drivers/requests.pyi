@@ -51,6 +51,9 @@ def params_span(peek: RpcPeek) -> tuple[int, int]:
 def draw_below(bound: int) -> int:
     """Return a random number in [0, bound). Raises ValueError for a bound of 0 or of 2**32 and more."""
 
+def uuid_text() -> str:
+    """Return a random UUID (RFC 9562, version 4)."""
+
 def same_keys(one: AwsKeys, other: AwsKeys) -> bool:
     """Return whether both make the same signatures."""
 

@@ -9,7 +9,9 @@ from headgate_engine.a2a.place cimport AgentPlace
 from headgate_engine.context.cookies cimport take_session_cookies
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.media cimport media_type_is
+from headgate_engine.context.random cimport random_below
 from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.context.trace_context cimport random_uuid
 from headgate_engine.guard.phone cimport is_phone
 from headgate_engine.limit.bucket cimport TakeResult, TokenBucket
 from headgate_engine.link.grpc_status cimport grpc_reply
@@ -17,7 +19,6 @@ from headgate_engine.link.timers cimport Timer, TimerQueue
 from headgate_engine.mcp.fields cimport ClientHead, add_mirrored, copy_fields
 from headgate_engine.peek.json cimport RpcPeek
 from headgate_engine.peek.rpc cimport RpcMessage
-from headgate_engine.plan.random cimport random_below
 from headgate_engine.plan.step cimport Step
 from headgate_engine.steps.aws_signature cimport AwsKeys
 from headgate_engine.steps.verified cimport VerifiedTokens
@@ -77,6 +78,12 @@ def draw_below(uint64_t bound):
     if not 0 < bound < (<uint64_t>1 << 32):
         raise ValueError(f"bound {bound}")
     return random_below(bound)
+
+
+def uuid_text():
+    cdef char[36] text
+    random_uuid(text)
+    return text[:36].decode("ascii")
 
 
 def same_keys(AwsKeys one not None, AwsKeys other not None):

@@ -3,6 +3,7 @@
 # not depend on the module of plans.
 
 from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.trace_context cimport TraceContext
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -99,6 +100,9 @@ cdef class RequestContext:
     cdef bint remote_limits_asked
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
+    # -- what tells the request from others, in logs, in traces and to clients and backends ----------------------------
+    cdef bytes request_id                # value of x-request-id; None: ids are off
+    cdef TraceContext trace_context      # its place in a trace; None: no tracing
     # -- trace recorder (/debug/trace); None: not traced ---------------------------------------------------------------
     cdef readonly object trace           # the recorder
     # -- suspended step runner -----------------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ cdef class UpstreamAttempt(ResponseSink):
         self.stream = None
         if request is None:
             return 0
+        if request.observer is not None:
+            request.observer.trailers_came(request, trailers)
         if self.endpoint is not None:
             self.report_response(new_head() if trailers is None else trailers)
         return self.pipe.end(request, trailers)

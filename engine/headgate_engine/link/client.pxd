@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 cdef class HttpClient:
     cdef readonly Pool pool
     cdef bytes authority
+    cdef str subtype                      # what its calls are for, in spans
     cdef Histogram calls                  # how long calls take until their heads; None: nobody wants to know
 
 cdef class ClientCall(ResponseSink):

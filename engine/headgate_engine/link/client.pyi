@@ -5,9 +5,11 @@ from contextvars import ContextVar
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.spanned import NestedCalls
 from headgate_engine.shared.histogram import Histogram
 
 CALLER: ContextVar[object | None]
+SPANS: ContextVar[NestedCalls | None]
 IDEMPOTENT: frozenset[str]
 
 class CallError(OSError):
@@ -19,10 +21,10 @@ class CallError(OSError):
 class HttpClient:
     """Calls to one destination through a pool. authority: value of the host field.
 
-    calls: counts the seconds until the head of a response, or until the failure.
+    calls: counts the seconds until the head of a response, or until the failure. subtype: what calls are for, in spans.
     """
 
-    def __init__(self, pool: Pool, authority: str, calls: Histogram | None = None) -> None: ...
+    def __init__(self, pool: Pool, authority: str, calls: Histogram | None = None, subtype: str = "Http") -> None: ...
     @property
     def pool(self) -> Pool: ...
     async def request(

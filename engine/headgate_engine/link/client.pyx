@@ -26,6 +26,11 @@ IDEMPOTENT = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"))
 CALLER = contextvars.ContextVar("caller", default=None)
 
 
+# The spans of the calls that are made for the request on whose behalf this task runs (link.spanned.NestedCalls); None: it is
+# not sampled.
+SPANS = contextvars.ContextVar("spans", default=None)
+
+
 class CallError(OSError):
     """The call failed before or within its response; `timed_out` tells a connect timeout."""
 
@@ -40,8 +45,9 @@ cdef class HttpClient:
     calls: counts the seconds until the head of a response, or until the failure.
     """
 
-    def __init__(self, Pool pool, str authority, Histogram calls=None):
+    def __init__(self, Pool pool, str authority, Histogram calls=None, str subtype not None="Http"):
         self.calls = calls
+        self.subtype = subtype
         self.pool = pool
         self.authority = authority.encode("ascii")
 
@@ -53,6 +59,22 @@ cdef class HttpClient:
         An idempotent request on a kept connection that turns out closed before a byte of the answer is sent once more
         on a fresh one (RFC 9112 section 9.3.1); others are not: a tool must not run twice.
         """
+        spans = SPANS.get()
+        if spans is not None:
+            return self._spanned(spans, method, target, headers, body, authority)
+        return self._told(method, target, headers, body, authority)
+
+    async def _spanned(self, spans, method, target, headers, body, authority):
+        span = spans.begin(self.subtype, self.pool.endpoint.decode("utf-8", "replace"), method, target)
+        try:
+            response = await self._told(method, target, span.fields(headers), body, authority)
+        except BaseException as error:
+            span.end(0, str(error) or type(error).__name__)
+            raise
+        span.end(response.status)
+        return response
+
+    def _told(self, str method, str target, headers, bytes body, str authority):
         trace = CALLER.get()
         if trace is None:
             return self._request(method, target, headers, body, authority)

@@ -9,7 +9,7 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.link.retry_after cimport NO_HINT, retry_after_ns
-from headgate_engine.plan.random cimport random_below
+from headgate_engine.context.random cimport random_below
 from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport SLOT_ENDPOINT, Segment
 

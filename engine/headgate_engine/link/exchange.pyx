@@ -21,6 +21,7 @@ from headgate_engine.link.reasons cimport (
     failure_reply, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
 from headgate_engine.link.record cimport record_request
+from headgate_engine.link.request_id cimport give_id
 from headgate_engine.link.response cimport send_reply, with_detail
 from headgate_engine.link.retries cimport new_retries, Retries
 from headgate_engine.link.states cimport (
@@ -40,6 +41,8 @@ cdef class Exchange(RequestCore):
     cdef int start(self) except -1:
         cdef MessageHead head = self.ctx.head
         self.worker.requests += 1
+        if self.bind.request_ids:
+            give_id(self.ctx, self.bind)
         if self.observer is not None:
             self.observer.started()
         if head.authority_len == 0:
@@ -78,7 +81,7 @@ cdef class Exchange(RequestCore):
 
     cdef int start_own_attempt(self) except -1:
         if self.observer is not None:
-            self.observer.attempt_started(self, self.backend.name, self.ctx.body)
+            self.observer.own_attempt_started(self, self.ctx.body)
         self.move(E_TAKE)
         self.start_clock()
         return 0
@@ -211,7 +214,7 @@ cdef class Exchange(RequestCore):
         cdef UpstreamAttempt attempt = self.attempt
         self.attempt = None
         if self.observer is not None:
-            self.observer.attempt_ended(0, self.ctx.error)
+            self.observer.attempt_ended(self, 0, self.ctx.error)
         if attempt is None:
             return 0
         self.worker.meters.count_call(self.ctx, attempt.started_ns, monotonic_ns())
@@ -237,7 +240,7 @@ cdef class Exchange(RequestCore):
     cdef int connect_failed(self, int failure, str detail) except -1:
         self.ctx.error = detail
         if self.observer is not None:
-            self.observer.attempt_ended(0, detail)
+            self.observer.attempt_ended(self, 0, detail)
         self.note_outcome("timeout" if failure == CONNECT_TIMED_OUT else "failed")
         if failure != CONNECT_FORBIDDEN and self._retry():
             return 0
@@ -259,7 +262,7 @@ cdef class Exchange(RequestCore):
             self.ctx.error = None
             return attempt.connect(True)
         if self.observer is not None:
-            self.observer.attempt_ended(0, detail)
+            self.observer.attempt_ended(self, 0, detail)
         attempt.report_failure()
         if self._retry():
             return 0
@@ -285,7 +288,7 @@ cdef class Exchange(RequestCore):
             self.arm()
             return advance(self)
         if self.observer is not None:
-            self.observer.attempt_ended(0, "timeout")
+            self.observer.attempt_ended(self, 0, "timeout")
         self.note_outcome("timeout")
         if attempt is not None:
             attempt.report_failure()

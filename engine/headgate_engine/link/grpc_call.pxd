@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t
 cdef class GrpcCaller:
     cdef readonly Pool pool
     cdef bytes authority
+    cdef str subtype                      # what its calls are for, in spans
     cdef Histogram calls                  # how long calls take; None: nobody wants to know
 
 cdef class GrpcCall(ResponseSink):
@@ -28,6 +29,7 @@ cdef class GrpcCall(ResponseSink):
     cdef bint ended
     cdef Histogram calls
     cdef int64_t began_ns
+    cdef object span                      # link.spanned.NestedCall; None: the request is not sampled
 
     cdef int start(self, bint fresh) except -1
     cdef int settle(self, object result, object failure) except -1

@@ -1,9 +1,13 @@
 import asyncio
 from collections.abc import Iterable
+from contextvars import ContextVar
 
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
+from headgate_engine.link.spanned import NestedCalls
 from headgate_engine.shared.histogram import Histogram
+
+SPANS: ContextVar[NestedCalls | None]
 
 class GrpcFailure(Exception):
     """A call did not end with OK. code: the status code of gRPC. unsent: no server has begun to process it.
@@ -22,10 +26,12 @@ def status_of_http(status: int) -> int:
 class GrpcCaller:
     """Unary calls to one endpoint, whose pool speaks HTTP/2. authority: value of `:authority`.
 
-    calls: counts the seconds until the end of a call, or until its failure.
+    calls: counts the seconds until the end of a call, or until its failure. subtype: what calls are for, in spans.
     """
 
-    def __init__(self, pool: Pool, authority: str, calls: Histogram | None = None) -> None: ...
+    def __init__(
+        self, pool: Pool, authority: str, calls: Histogram | None = None, subtype: str = "Http"
+    ) -> None: ...
     @property
     def pool(self) -> Pool: ...
     def unary(

@@ -12,6 +12,8 @@ from headgate_engine.link.contract cimport SIZE_KNOWN, ClientStream, ResponseSin
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.shared.histogram cimport Histogram
 
+from headgate_engine.link.client import SPANS
+
 from libc.stdint cimport int64_t
 
 cdef enum:
@@ -47,7 +49,8 @@ def status_of_http(int status):
 
 
 cdef class GrpcCaller:
-    def __init__(self, Pool pool not None, str authority not None, Histogram calls=None):
+    def __init__(self, Pool pool not None, str authority not None, Histogram calls=None, str subtype not None="Http"):
+        self.subtype = subtype
         self.pool = pool
         self.authority = authority.encode("ascii")
         self.calls = calls
@@ -57,12 +60,16 @@ cdef class GrpcCaller:
         cdef GrpcCall call = GrpcCall.__new__(GrpcCall)
         cdef MessageHead head = new_head()
         cdef int64_t left_ms = <int64_t>(timeout_s * 1000)
+        spans = SPANS.get()
         if timeout_s < 0 or limit < 0:
             raise ValueError("a limit is negative")
         head.set_request("POST", path, self.authority.decode("ascii"))
         head.flags |= HEAD_TE_TRAILERS
         head.add("content-type", "application/grpc")
         head.add("grpc-timeout", f"{min(max(left_ms, 1), MOST_MS)}m")
+        if spans is not None:
+            call.span = spans.begin(self.subtype, self.pool.endpoint.decode("utf-8", "replace"), "POST", path)
+            headers = call.span.fields(headers)
         for name, value in headers:
             head.add(name, value)
         call.pool = self.pool
@@ -117,6 +124,9 @@ cdef class GrpcCall(ResponseSink):
         if calls is not None:
             self.calls = None
             calls.observe_scaled(monotonic_ns() - self.began_ns)
+        if self.span is not None:
+            span, self.span = self.span, None
+            span.end(0 if failure is None else failure.code, None if failure is None else str(failure), grpc=True)
         if not self.done.done():
             if failure is None:
                 self.done.set_result(result)

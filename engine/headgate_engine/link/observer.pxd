@@ -26,11 +26,15 @@ cdef class RequestObserver:
     # dispatch(), in the name of the request.
     cdef int dispatch(self, RoutedRequest request, Backend backend) except -1
     cdef int attempt_started(self, RoutedRequest request, str target, bytes body) except -1
-    cdef int attempt_ended(self, int status, str detail) except -1       # status 0: it failed for the reason `detail`
+    # The backend answers by itself: no connection of a pool is taken for the request as it is.
+    cdef int own_attempt_started(self, RoutedRequest request, bytes body) except -1
+    cdef int attempt_ended(self, RoutedRequest request, int status, str detail) except -1    # status 0: it failed: `detail`
     cdef int connecting_again(self) except -1
     cdef int retrying(self, RoutedRequest request, int number) except -1
     # -- the response --------------------------------------------------------------------------------------------------
     cdef int response_head(self, RoutedRequest request, MessageHead head) except -1
+    # The backend's response has ended; None: without trailers.
+    cdef int trailers_came(self, RoutedRequest request, MessageHead trailers) except -1
     cdef int head_kept(self, RoutedRequest request, Backend backend) except -1
     cdef int raw_data(self, const char* p, Py_ssize_t n) except -1       # of a response that a tap rewrites
     cdef int raw_end(self) except -1
@@ -38,7 +42,7 @@ cdef class RequestObserver:
     cdef int response_ready(self) except -1                              # before the response steps
     cdef int run_response_steps(self, RoutedRequest request, tuple steps, str level) except -1
     cdef int response_changed(self, RoutedRequest request) except -1     # behind them
-    cdef int answered(self, int status) except -1                        # by a backend that has TAKEN the request
+    cdef int answered(self, RoutedRequest request, int status) except -1   # by a backend that has TAKEN the request
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int ending(self, RoutedRequest request) except -1
     cdef int ended(self) except -1                                       # logs and metrics are written

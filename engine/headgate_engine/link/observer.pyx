@@ -46,7 +46,10 @@ cdef class RequestObserver:
     cdef int attempt_started(self, RoutedRequest request, str target, bytes body) except -1:
         return 0
 
-    cdef int attempt_ended(self, int status, str detail) except -1:
+    cdef int own_attempt_started(self, RoutedRequest request, bytes body) except -1:
+        return self.attempt_started(request, request.backend.name, body)
+
+    cdef int attempt_ended(self, RoutedRequest request, int status, str detail) except -1:
         return 0
 
     cdef int connecting_again(self) except -1:
@@ -56,6 +59,9 @@ cdef class RequestObserver:
         return 0
 
     cdef int response_head(self, RoutedRequest request, MessageHead head) except -1:
+        return 0
+
+    cdef int trailers_came(self, RoutedRequest request, MessageHead trailers) except -1:
         return 0
 
     cdef int head_kept(self, RoutedRequest request, Backend backend) except -1:
@@ -79,7 +85,7 @@ cdef class RequestObserver:
     cdef int response_changed(self, RoutedRequest request) except -1:
         return 0
 
-    cdef int answered(self, int status) except -1:
+    cdef int answered(self, RoutedRequest request, int status) except -1:
         return 0
 
     cdef int ending(self, RoutedRequest request) except -1:

@@ -13,6 +13,7 @@ from headgate_engine.link.reasons cimport (
     REPLY_DOUBTFUL_PATH, REPLY_INTERNAL, REPLY_INVALID_BACKEND, REPLY_LISTENER_NOT_FOUND, REPLY_MISDIRECTED,
     REPLY_NO_VALID_BACKENDS, REPLY_ROUTE_NOT_FOUND)
 from headgate_engine.link.retries cimport may_repeat
+from headgate_engine.link.spanned cimport begin_trace
 from headgate_engine.link.states cimport E_COLLECT, E_SUSPEND, S_RUNNING
 from headgate_engine.plan.plans cimport BackendPlan, BindPlan, Delegation, ListenerPlan, RouteGroup, RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, WAIT_BODY, Step
@@ -108,11 +109,13 @@ cdef int pick_listener(RequestCore request) except -1:
         return RESPOND
     if request.observer is not None:
         request.observer.listener_chosen(listener)
+    request.listener = listener
+    request.ctx.listener = listener
+    if bind.tracing is not None:
+        begin_trace(request)
     if listener is None:
         request.ctx.reply = request.worker.reply(REPLY_LISTENER_NOT_FOUND)
         return RESPOND
-    request.listener = listener
-    request.ctx.listener = listener
     return CONTINUE
 
 

@@ -3,9 +3,11 @@
 from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker
-from headgate_engine.log.access cimport AccessLogFormat
+from headgate_engine.log.access cimport AccessLogFormat, level_of
 from headgate_engine.log.meter cimport BindMeter
+from headgate_engine.log.otlp_log cimport OtlpLogPlan
 from headgate_engine.log.records cimport RecordFormat, RecordSink
+from headgate_engine.log.spans cimport RequestSpans
 from headgate_engine.plan.plans cimport BindPlan, ListenerPlan
 
 from libc.stdint cimport int64_t
@@ -15,10 +17,19 @@ import logging
 logger = logging.getLogger("headgate.downstream")
 
 
-cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
-    if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
+cdef int write_line(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on and level_of(ctx) >= worker.log_level:
         (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
         worker.log_written()
+    return 0
+
+
+cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    write_line(worker, ctx, bind)
+    if bind.otlp_log is not None and not bind.untraced:
+        (<OtlpLogPlan>bind.otlp_log).put(ctx, wall_ns())
+    if ctx.trace_context is not None and ctx.trace_context.sampled:
+        (<RequestSpans>ctx.trace_context).finish(ctx)
     if bind.records is not None and worker.records is not None:
         (<RecordSink>worker.records).put(ctx, <RecordFormat>bind.records)
     return 0
@@ -32,9 +43,9 @@ cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str pe
 
 
 cdef int record_tunnel(Worker worker, RequestContext ctx, BindPlan bind) except -1:
-    if bind.access_log is not None and worker.log_fd >= 0 and worker.access_log_on:
-        (<AccessLogFormat>bind.access_log).write_line(worker.log, ctx, wall_ns())
-        worker.log_written()
+    write_line(worker, ctx, bind)
+    if bind.otlp_log is not None:
+        (<OtlpLogPlan>bind.otlp_log).put(ctx, wall_ns())
     return 0
 
 

@@ -10,6 +10,7 @@ from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
 from headgate_engine.link.core cimport END_CLEAN, RequestCore
 from headgate_engine.link.grpc_status cimport grpc_reply, is_grpc
 from headgate_engine.link.reasons cimport REPLY_INTERNAL
+from headgate_engine.link.request_id cimport return_id
 from headgate_engine.plan.plans cimport BackendPlan, ListenerPlan, RoutePlan
 from headgate_engine.plan.step cimport Step
 from headgate_engine.route.table cimport RouteRule, RouteTable
@@ -137,6 +138,8 @@ cdef int start_response(RequestCore request, MessageHead head, bint rewritten) e
     cdef int size = response_size(request.ctx.head, head, rewritten, &length)
     request.ctx.status = head.status
     request.ctx.response = head
+    if request.ctx.request_id is not None:
+        return_id(request.ctx, head)
     return request.client.start_response(head, size, length)
 
 

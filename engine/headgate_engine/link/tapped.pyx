@@ -7,10 +7,12 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.core cimport Deadlines, END_BROKEN, RequestCore
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.response cimport send_whole
+from headgate_engine.link.spanned cimport calls_of
 from headgate_engine.link.states cimport E_CALL_GUARDS, E_KEEP_HEAD, E_RESPOND
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+from headgate_engine.link.client import SPANS
 from headgate_engine.plan.step import drive
 
 cdef enum:
@@ -212,8 +214,14 @@ cdef class TappedPipe(ResponsePipe):
         if not request.move(E_CALL_GUARDS):
             return 0            # they are being asked already
         request.pause_upstream()
-        request.ctx.waiting = request.worker.spawn(
-            "guards", drive("guards", request.ctx, request, self.tap.waits, None, request.guards_answered))
+        calls = calls_of(request.ctx)
+        token = None if calls is None else SPANS.set(calls)
+        try:
+            request.ctx.waiting = request.worker.spawn(
+                "guards", drive("guards", request.ctx, request, self.tap.waits, None, request.guards_answered))
+        finally:
+            if token is not None:
+                SPANS.reset(token)
         return 0
 
     cdef int settled(self, RequestCore request, object found) except -1:

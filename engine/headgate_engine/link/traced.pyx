@@ -236,7 +236,7 @@ cdef class TraceObserver(RequestObserver):
         if self.step is not None:
             step, self.step = self.step, None
             self.trace.step_raised(step, self.step_started, detail)
-        return self.attempt_ended(0, detail)
+        return self.attempt_ended(request, 0, detail)
 
     # -- the backend -----------------------------------------------------------------------------------------------------
     cdef int dispatch(self, RoutedRequest request, Backend backend) except -1:
@@ -247,14 +247,14 @@ cdef class TraceObserver(RequestObserver):
             calls.CALLER.reset(token)
 
     cdef int attempt_started(self, RoutedRequest request, str target, bytes body) except -1:
-        self.attempt_ended(0, "another attempt takes its place")
+        self.attempt_ended(request, 0, "another attempt takes its place")
         self.calling = True
         self.sent.take()
         self.trace.request_snapshot("final request")       # as the backend sees it
         self.trace.call_started(target)
         return 0 if body is None else self.sent.add(body, len(body))
 
-    cdef int attempt_ended(self, int status, str detail) except -1:
+    cdef int attempt_ended(self, RoutedRequest request, int status, str detail) except -1:
         if self.calling:
             self.calling = False
             self.trace.body_snapshot("final request", self.sent.seen, self.sent.take())
@@ -266,7 +266,7 @@ cdef class TraceObserver(RequestObserver):
         return 0
 
     cdef int retrying(self, RoutedRequest request, int number) except -1:
-        self.attempt_ended(0, request.ctx.error or "failed")
+        self.attempt_ended(request, 0, request.ctx.error or "failed")
         self.responded = False
         self.trace.note("retry", {
             "attempt": number, "of": request.retries.plan.attempts,
@@ -276,7 +276,7 @@ cdef class TraceObserver(RequestObserver):
     # -- the response ----------------------------------------------------------------------------------------------------
     cdef int response_head(self, RoutedRequest request, MessageHead head) except -1:
         self.media_type = head.get("content-type")
-        self.attempt_ended(head.status, None)
+        self.attempt_ended(request, head.status, None)
         self.responded = True
         self.trace.response_snapshot("raw response")
         return 0
@@ -315,9 +315,9 @@ cdef class TraceObserver(RequestObserver):
             self.trace.response_snapshot("response headers")
         return 0
 
-    cdef int answered(self, int status) except -1:
+    cdef int answered(self, RoutedRequest request, int status) except -1:
         if self.calling:
-            self.attempt_ended(status, None)
+            self.attempt_ended(request, status, None)
             self.responded = True
             self.trace.handler_answered()
         return 0
@@ -328,7 +328,7 @@ cdef class TraceObserver(RequestObserver):
         if self.step is not None:
             step, self.step = self.step, None
             self.trace.step_raised(step, self.step_started, "the request ended meanwhile")
-        self.attempt_ended(0, ctx.error)
+        self.attempt_ended(request, 0, ctx.error)
         self.trace.body_snapshot("response", self.received.seen, self.received.take())
         self.trace.finished(ctx.status, ctx.error, ctx.reason)
         return 0

@@ -35,6 +35,7 @@ cdef class Worker:
     cdef list replies               # ReplyId -> Reply
     cdef int log_fd
     cdef public bint access_log_on   # the log level lets request lines through
+    cdef public int log_level        # the least of those that it lets through (log.levels.LineLevel)
     cdef ByteBuffer log
     cdef object log_handle
     cdef public object records       # where records of requests go (log.records.RecordSink); None: nobody asked for them

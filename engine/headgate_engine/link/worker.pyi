@@ -29,6 +29,7 @@ class Worker:
     max_connections: int
     budget: DescriptorBudget
     access_log_on: bool
+    log_level: int
     records: RecordSink | None
     ports: dict[str, Any]
     accepted: int

@@ -236,7 +236,7 @@ cdef class LlmBackend(Backend):
         limit, remaining, reset = limit_told(ctx) if reply.status == 429 else (-1, -1, -1)
         try:
             format = self.router.format_of(ctx) if call is None or call.format in LOOSE else call.format
-            return self.speak(format, reply, limit, remaining, reset)
+            return self.speak(format, reply, limit, remaining, reset, ctx.request_id)
         except Exception:  # task boundary: the answer as it is elsewhere
             logger.exception("an answer cannot be told in the client's format")
             return reply

@@ -1,12 +1,12 @@
 from collections.abc import Iterable
 
 from headgate_engine.log.fields import LogFields
+from headgate_engine.log.request_fields import RequestFields
 
 FIELDS: tuple[str, ...]
 ORDER: tuple[str, ...]
-MAX_REMOVED: int
 
-class AccessLogFormat:
+class AccessLogFormat(RequestFields):
     """The format of access-log lines.
 
     format: `text` or `json`. remove: keys to leave out (at most 32). fields: keys that expressions add, and the filter

@@ -14,6 +14,7 @@ from libc.stdint cimport int64_t
 from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, TokenUsage
+from headgate_engine.context.trace_context cimport SPAN_ID, TRACE_ID, TraceContext
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.llm.log_payload cimport payload_json
 from headgate_engine.log.access cimport AccessLogFormat
@@ -90,7 +91,7 @@ cdef class RecordFormat:
         _number(out, -1 if usage is None else usage.output_tokens)
         _number(out, cost)
         _text(out, None if ctx.error is None else ctx.error.encode("utf-8", "replace"))
-        _parent(out, ctx.head)
+        _parent(out, ctx)
         if call is None or not self.payload:
             return out.append(b"null,null,", 10)
         _kept(out, call.sent)
@@ -125,9 +126,17 @@ cdef int _kept(ByteBuffer out, bytes value) except -1:
     return out.append_byte(44)
 
 
-cdef int _parent(ByteBuffer out, MessageHead head) except -1:
-    """Write the client's traceparent field (https://www.w3.org/TR/trace-context/)."""
+cdef int _parent(ByteBuffer out, RequestContext ctx) except -1:
+    """Write the place of the request in its trace, else the client's field (https://www.w3.org/TR/trace-context/)."""
+    cdef MessageHead head = ctx.head
+    cdef TraceContext trace = ctx.trace_context
     cdef int i
+    if trace is not None:
+        out.append(b'"00-', 4)
+        out.append(trace.trace_id, TRACE_ID)
+        out.append_byte(45)
+        out.append(trace.span_id, SPAN_ID)
+        return out.append(b'-01",' if trace.sampled else b'-00",', 5)
     for i in range(head.count):
         # Field names are case-insensitive (RFC 9110 section 5.1).
         if head.spans[i].name_len == 11 and same_lower(head.data + head.spans[i].name_off, b"traceparent", 11):

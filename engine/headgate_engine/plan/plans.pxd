@@ -106,6 +106,11 @@ cdef enum ConnectMode:
     # What is in the tunnel is served by another port of this process, and there is nothing but tunnels.
     CONNECT_TUNNEL = 2
 
+cdef enum RequestIdMode:
+    REQUEST_ID_OFF = 0
+    REQUEST_ID_GENERATE = 1  # what the client says is replaced
+    REQUEST_ID_TRUST = 2     # what the client says is taken over, if it is usable
+
 cdef class BindPlan(MeteredPlan):
     cdef readonly str key
     cdef public str protocol                 # protocol of its connections: a key of link.protocols.SERVERS
@@ -131,6 +136,9 @@ cdef class BindPlan(MeteredPlan):
     cdef public int trusted_hops
     cdef public int64_t generation
     cdef public bint untraced               # its requests are not traced: the worker that relays them does that
+    cdef public int request_ids             # RequestIdMode
+    cdef public object tracing               # log.spans.TracePlan; None: no spans
+    cdef public object otlp_log              # log.otlp.OtlpLogPlan; None: no log records over OTLP
     cdef public object access_log            # log.access.AccessLogFormat, None: off
     cdef public object records               # log.records.RecordFormat, None: no request log
     cdef public tuple metric_labels          # (name, expr.program.Program) beside the fixed ones; None: none

@@ -5,7 +5,9 @@ from headgate_engine.link.endpoints import EndpointSet
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.proxy_header import ProxyRules
 from headgate_engine.log.access import AccessLogFormat
+from headgate_engine.log.otlp_log import OtlpLogPlan
 from headgate_engine.log.records import RecordFormat
+from headgate_engine.log.spans import TracePlan
 from headgate_engine.plan.retry import RetryPlan
 from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable, RouteTable
@@ -155,6 +157,9 @@ class BindPlan(MeteredPlan):
     trusted_hops: int
     generation: int
     untraced: bool
+    request_ids: int
+    tracing: TracePlan | None
+    otlp_log: OtlpLogPlan | None
     access_log: AccessLogFormat | None
     records: RecordFormat | None
     metric_labels: tuple[tuple[str, Program], ...] | None

@@ -4,7 +4,7 @@ from libc.stdlib cimport free, malloc
 
 from headgate_engine.http1.receiver cimport ReceiverLimits
 from headgate_engine.http2.limits cimport Http2Limits
-from headgate_engine.plan.random cimport random_below
+from headgate_engine.context.random cimport random_below
 
 from libc.stdint cimport int64_t, uint64_t
 

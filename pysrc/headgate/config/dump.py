@@ -11,7 +11,7 @@ from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
 from headgate.config.dump_policies import INLINE, backend_policies, endpoint, keepalives, target_policy
-from headgate.config.policy import authorization, document_source, mcp_guardrails
+from headgate.config.policy import authorization, document_source, mcp_guardrails, otlp
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import (
@@ -267,6 +267,8 @@ def _access_log(log: AccessLog) -> Json:
         found["filter"] = log.filter
     if log.database_add or log.database_full:
         found["database"] = {"llm": "full" if log.database_full else "metadata", "add": dict(log.database_add)}
+    if log.otlp is not None:
+        found["otlp"] = otlp.dump_log(log.otlp)
     return found
 
 
@@ -291,6 +293,8 @@ def frontend_policies(frontend: Frontend) -> Json:
     ):
         if size is not None:
             http[name] = size
+    if frontend.request_ids != "off":
+        http["requestId"] = frontend.request_ids
     if frontend.http2_keepalive_ms is not None:
         http["http2KeepaliveInterval"] = duration(frontend.http2_keepalive_ms)
         http["http2KeepaliveTimeout"] = duration(frontend.http2_keepalive_timeout_ms)
@@ -301,6 +305,7 @@ def frontend_policies(frontend: Frontend) -> Json:
         "http": http,
         "tls": {"handshakeTimeout": duration(frontend.tls_handshake_timeout_ms)},
         "tcp": {"keepalives": keepalives(frontend.keepalives)},
+        **({} if frontend.tracing is None else {"tracing": otlp.dump_tracing(frontend.tracing)}),
         **({} if rules is None else {"networkAuthorization": authorization.dump(rules)}),
         **({} if frontend.connect == "deny" else {"connect": {"mode": frontend.connect}}),
         **({} if proxied is None else {"proxyProtocol": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context
@@ -10,10 +12,14 @@ from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
+from headgate.ir.telemetry import Tracing
+
+# Variables that name a collector of traces; the first that is set holds.
+COLLECTORS: Final = ("OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
-def frontend(context: Context, record: Record, logging: Record | None) -> Frontend:
-    """Return the settings of `frontendPolicies`; `logging` is `config.logging`."""
+def frontend(context: Context, record: Record, process: Record) -> Frontend:
+    """Return the settings of `frontendPolicies`; `process` is `config`, which has older forms of some."""
     http = record.get("http") or Record(record.node, record.path, {})
     tls, tcp, rules, connect = (record.get(key) for key in ("tls", "tcp", "networkAuthorization", "connect"))
     return Frontend(
@@ -31,12 +37,14 @@ def frontend(context: Context, record: Record, logging: Record | None) -> Fronte
         keeps_underscores=http.get("headersWithUnderscores") == "keep",
         keeps_header_case=http.get("http1HeaderCase") == "preserve",
         path_normalization=http.get("pathNormalization", "resolve"),
+        request_ids=http.get("requestId", "off"),
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
         network_authorization=None if rules is None else policy.authorization.parse(context, rules, "network"),
         proxy_protocol=_proxy_protocol(record.get("proxyProtocol") or record.get("proxy")),
         connect="deny" if connect is None else connect.get("mode", "deny"),
-        access_log=_access_log(context, record, logging),
+        access_log=_access_log(context, record, process.get("logging")),
+        tracing=_tracing(context, record.get("tracing"), process),
     )
 
 
@@ -44,6 +52,13 @@ def _proxy_protocol(record: Record | None) -> ProxyProtocol | None:
     if record is None:
         return None
     return ProxyProtocol(version=record.get("version", "v2"), strict=record.get("mode", "strict") == "strict")
+
+
+def _tracing(context: Context, record: Record | None, process: Record) -> Tracing | None:
+    named = next((name for name in COLLECTORS if context.environ.get(name)), None)
+    if record is None and process.get("tracing") is None and named is None:
+        return None
+    return policy.otlp.tracing(context, record, process, named)
 
 
 def _access_log(context: Context, record: Record, logging: Record | None) -> AccessLog:
@@ -69,4 +84,5 @@ def _access_log(context: Context, record: Record, logging: Record | None) -> Acc
         filter=filter_,
         database_add=stored,
         database_full=database is not None and database.get("llm") == "full",
+        otlp=None if chosen.get("otlp") is None else policy.otlp.otlp_log(context, chosen["otlp"]),
     )

@@ -82,7 +82,7 @@ class Standalone:
         """Return the IR; faults are in the report, and the result counts only when there are none."""
         process = self.section("config")
         settings = process_settings(self.context, process)
-        client_side = frontend(self.context, self.section("frontendPolicies"), process.get("logging"))
+        client_side = frontend(self.context, self.section("frontendPolicies"), process)
         log = client_side.access_log
         if settings.request_log is None and (log.database_add or log.database_full):
             self.context.warnings.append("frontendPolicies.accessLog.database: there is no config.database to write to")

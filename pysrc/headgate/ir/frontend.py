@@ -7,6 +7,7 @@ from typing import Final, Literal
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policy.authorization import Authorization
+from headgate.ir.telemetry import OtlpLog, Tracing
 
 # Of a model's response: pictures and sound in base64 take megabytes.
 MAX_MODEL_RESPONSE_BYTES: Final = 33_554_432
@@ -18,7 +19,8 @@ class AccessLog:
 
     `remove` are keys that are left out of every record (at most 32), `add` are additional (key, expression) pairs.
     `filter` is an expression that selects the requests to log. `database_add` are additional pairs for the request log
-    only; with `database_full` it also stores the prompts and completions of models.
+    only; with `database_full` it also stores the prompts and completions of models. `otlp`: the collector that gets
+    every request as a log record.
     """
 
     remove: tuple[str, ...] = ()
@@ -26,6 +28,7 @@ class AccessLog:
     filter: str | None = None
     database_add: tuple[tuple[str, str], ...] = ()
     database_full: bool = False
+    otlp: OtlpLog | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class Frontend:
     With `keeps_header_case`, header names stay as HTTP/1.1 peers wrote them, otherwise they are sent in lower case.
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
+    `request_ids`: whether requests get an id in `x-request-id`, or keep that of their client where it is usable.
+    `tracing`: which requests have spans; None: none.
     `network_authorization` says who may connect; None: everybody. `proxy_protocol` holds for every port; None: for
     those alone that ask for it, with its defaults. `connect` says what becomes of CONNECT: it is refused, is routed
     like other requests, or opens a tunnel to another port of the gateway, beside which there are no requests.
@@ -72,6 +77,8 @@ class Frontend:
     network_authorization: Authorization | None = None
     proxy_protocol: ProxyProtocol | None = None
     connect: Literal["deny", "route", "tunnel"] = "deny"
+    request_ids: Literal["off", "generate", "trust"] = "off"
+    tracing: Tracing | None = None
     access_log: AccessLog = AccessLog()
 
     @property

@@ -19,7 +19,7 @@ def grpc_of(pools: Pools, endpoint: Endpoint, subtype: str) -> GrpcCaller:
     """Return what makes unary gRPC calls to an endpoint. subtype: label of its calls in metrics."""
     from headgate_engine.link.grpc_call import GrpcCaller
 
-    return GrpcCaller(pools.get(endpoint), own_authority(endpoint), pools.calls("Policy", subtype))
+    return GrpcCaller(pools.get(endpoint), own_authority(endpoint), pools.calls("Policy", subtype), subtype)
 
 
 def steps_of_call(policies: BackendPolicies, host: str, env: Environment) -> tuple[Step, ...]:

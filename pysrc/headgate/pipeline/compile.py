@@ -87,6 +87,8 @@ if TYPE_CHECKING:
 NS_PER_MS = 1_000_000
 # Head limits: the codec's defaults unless the configuration says otherwise.
 DEFAULT_MAX_HEADERS = 256
+# plan.plans.RequestIdMode.
+REQUEST_ID_MODES: Final = ("off", "generate", "trust")
 
 Programs = Mapping[tuple[str, str], Program]
 NO_PROGRAMS: Final[Programs] = MappingProxyType({})
@@ -182,6 +184,7 @@ class PlanCompiler:
         plan.protocol = protocol_of_bind(bind)
         plan.keeps_underscores, plan.lower_case = frontend.keeps_underscores, not frontend.keeps_header_case
         plan.path_mode = MODES[frontend.path_normalization]
+        plan.request_ids = REQUEST_ID_MODES.index(frontend.request_ids)
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
         forwarding = self._gateway.process.forwarding
@@ -191,6 +194,7 @@ class PlanCompiler:
         plan.admission, plan.proxy_rules = gate(frontend, self._environment), proxy_rules(bind, frontend)
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
+        plan.tracing, plan.otlp_log = self._running.exporters.plans(frontend, self._environment)
         listeners = []
         for listener in bind.listeners:
             compiled = yield from self.listener(listener, f"{bind.key}/{listener.key}")

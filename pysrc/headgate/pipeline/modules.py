@@ -74,6 +74,8 @@ OF_TARGET: Final[dict[type, str]] = {
 }
 # Where certificates of listeners come from.
 OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgate.net.minting"}
+# Traces and log records for a collector.
+OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_call")
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -99,10 +101,13 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
                 for choice in route.backends:
                     backends[id(choice.backend)] = choice.backend
                     policies[id(choice.policies)] = choice.policies
+    found: set[str] = set()
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
+    if gateway.frontend.tracing is not None or gateway.frontend.access_log.otlp is not None:
+        found.update(OF_EXPORTS)
     if gateway.frontend.network_authorization is not None:
         fields.add("authorization")
-    found = {module for name in fields for module in OF_POLICY[name]}
+    found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():
         if isinstance(backend, McpBackend):

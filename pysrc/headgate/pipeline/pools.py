@@ -182,4 +182,4 @@ class Endpoints:
 
 def client_of(pools: Pools, endpoint: Endpoint, kind: str = "Policy", subtype: str = "Http") -> HttpClient:
     """Return a client that calls an endpoint through its pool. kind, subtype: labels of its calls in metrics."""
-    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype))
+    return HttpClient(pools.get(endpoint), own_authority(endpoint), pools.calls(kind, subtype), subtype)

@@ -21,6 +21,7 @@ from headgate.net.tls import SniSelector
 from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.cloud import CloudCredentials
+from headgate.pipeline.exporters import Exporters
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.pools import Endpoints, Pools, client_of
 from headgate.pipeline.replies import engine_replies
@@ -175,6 +176,7 @@ class RunningConfiguration:
         self.credentials: CloudCredentials = CloudCredentials(
             worker, self.client, None if previous is None else previous.credentials
         )
+        self.exporters: Exporters = Exporters(worker, None if previous is None else previous.exporters)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self.listeners: dict[str, CompiledListener] = {}
@@ -251,6 +253,7 @@ class RunningConfiguration:
             previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
             previous.credentials.close_unused(self.credentials)
+            previous.exporters.close_unused(self.exporters)
 
     def discard(self, current: RunningConfiguration) -> None:
         """Close the resources of this configuration that `current`, which stays in force, does not have."""
@@ -263,6 +266,7 @@ class RunningConfiguration:
         self.channels.close_unused(current.channels)
         self.keys.close_unused(current.keys)
         self.credentials.close_unused(current.credentials)
+        self.exporters.close_unused(current.exporters)
 
     def release(self, current: RunningConfiguration) -> Steps[None]:
         """Release everything, in steps, once `current` has replaced this configuration. Requests in flight keep their
@@ -323,6 +327,7 @@ class RunningConfiguration:
 
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
+        await self.exporters.aclose()
         self.keys.close()
         self.credentials.close()
         for pool in self.pools.by_key.values():

@@ -44,10 +44,15 @@ class RemoteCaller:
             yield index
 
     async def _metadata(
-        self, origin: RequestContext, path: str, index: int, message: bytes
+        self,
+        origin: RequestContext | None,
+        path: str,
+        index: int,
+        message: bytes,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> Sequence[tuple[str, str]]:
-        """Return what the policies of the service add to a gRPC call. Raises GrpcFailure where one refuses it."""
-        context = derived_context(origin, "POST", path, self._authorities[index], (), message)
+        """Return `headers` and what the policies of the service add. Raises GrpcFailure where one refuses the call."""
+        context = derived_context(origin, "POST", path, self._authorities[index], headers, message)
         for step in self._steps:
             if await settle(step, context) is not None:
                 raise GrpcFailure(PERMISSION_DENIED, "a policy of the service refuses the call", True)
@@ -63,17 +68,25 @@ class GrpcPolicyService(RemoteCaller):
         self._callers = [env.grpc(place, subtype) for place in self._places]
 
     async def unary(
-        self, origin: RequestContext, path: str, message: bytes, *, timeout_s: float, limit: int
+        self,
+        origin: RequestContext | None,
+        path: str,
+        message: bytes,
+        *,
+        timeout_s: float,
+        limit: int,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> bytes:
         """Return the message of the answer. Raises GrpcFailure.
 
-        An endpoint that cannot be reached is skipped. `timeout_s` is that of each endpoint.
+        An endpoint that cannot be reached is skipped. `timeout_s` is that of each endpoint. `headers`: more metadata,
+        names in lower case. `origin`: the request on whose behalf it is asked; None: nobody's.
         """
         failure = GrpcFailure(UNAVAILABLE, "there is no endpoint", True)
         for index in self._order():
-            headers = await self._metadata(origin, path, index, message) if self._steps else ()
+            sent = await self._metadata(origin, path, index, message, headers) if self._steps else headers
             try:
-                return await unary_message(self._callers[index].unary(path, message, headers, timeout_s, limit))
+                return await unary_message(self._callers[index].unary(path, message, sent, timeout_s, limit))
             except GrpcFailure as error:
                 if not error.unsent:
                     raise
@@ -90,7 +103,7 @@ class HttpPolicyService(RemoteCaller):
 
     async def request(
         self,
-        origin: RequestContext,
+        origin: RequestContext | None,
         method: str,
         target: str,
         headers: Sequence[tuple[str, str]],

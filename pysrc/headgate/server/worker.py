@@ -108,6 +108,7 @@ class WorkerProcess:
         loop = asyncio.get_running_loop()
         self._finished = loop.create_future()
         self._worker = Worker(loop, self._segment, self._index, logs.output(), spawner(loop))
+        self._follow_levels()
         if len(self._wake_fds) > 1 and epoll_descriptor(loop) >= 0:
             loads = WorkerLoads(self._segment, len(self._wake_fds))
             self._shared_accept = SharedAccept(self._worker, loads, self._wake_fds)
@@ -130,6 +131,10 @@ class WorkerProcess:
         await self._worker.aclose()
         if self._worker.records is not None:
             await self._worker.records.aclose()
+
+    def _follow_levels(self) -> None:
+        least = least_request_line()
+        self._worker.access_log_on, self._worker.log_level = least is not None, least or 0
 
     def _say(self, message: control.Message) -> None:
         with contextlib.suppress(OSError):
@@ -165,7 +170,7 @@ class WorkerProcess:
                     await self._discard()
                 case SetLevels():
                     logs.set_up(Directives(message.directives), message.form)
-                    self._worker.access_log_on = request_lines_wanted()
+                    self._follow_levels()
                     self._say(Done("levels", message.number))
                 case WatchCommand():
                     self._say(Done("watch", message.number, tuple(self._watch(message, descriptors[0]))))
@@ -407,9 +412,12 @@ def _import_with_pauses(modules: tuple[str, ...]) -> None:
         sys.meta_path.remove(pauses)
 
 
-def request_lines_wanted() -> bool:
-    """Tell whether the log directives enable the access log (scope `request`, level info)."""
-    return logging.getLogger("request").isEnabledFor(logging.INFO)
+def least_request_line() -> int | None:
+    """Return the least level of access-log lines that the log directives let through (scope `request`): 0 info, 1 warn,
+    2 error. None: they let no line through."""
+    scope = logging.getLogger("request")
+    levels = (logging.INFO, logging.WARNING, logging.ERROR)
+    return next((number for number, level in enumerate(levels) if scope.isEnabledFor(level)), None)
 
 
 class Life(NamedTuple):

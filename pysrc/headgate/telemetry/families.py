@@ -135,6 +135,8 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("mcp_sessions", "MCP sessions by backend, and by worker that knows them.", "backend", "worker"),
     _counter("expression_failures", "Expressions that failed or had a value of a wrong type.", "phase"),
     _counter("request_log_records", "Records for the request log: written, or dropped.", "outcome"),
+    _counter("otlp_exported", "Spans and log records that a collector took, by signal.", "signal"),
+    _counter("otlp_dropped", "Spans and log records that no collector took, by signal.", "signal"),
     _gauge("metric_series", "Series of metrics in use."),
     _gauge("metric_series_limit", "Most series; beyond it the values of labels are replaced by `other`."),
     _counter("metric_series_overflow", "Times a series found no room and was counted as `other`."),

@@ -14,15 +14,25 @@ from hypothesis import strategies as st
 from headgate.expr.compile import compile_expression
 from headgate_drivers.log import access_line, nanoseconds_per_line
 from headgate_engine.context.redact import CREDENTIALS, redacted
-from headgate_engine.log.access import MAX_REMOVED, AccessLogFormat
+from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
 from headgate_engine.log.keys import FIELDS, ORDER
+from headgate_engine.log.request_fields import MAX_REMOVED
 from headgate_engine.plan.plans import ListenerPlan, RoutePlan
 from headgate_engine.route.table import RouteTable
 
 # 2026-01-01T00:00:00.123456789Z
 NOON = 1_767_225_600_123_456_789
+TRACE_ID, SPAN_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+REQUEST_ID = "5f0b7e0c-1d53-4c8e-9f3e-0a1b2c3d4e5f"
 FULL: dict[str, Any] = {
+    "request.id": REQUEST_ID.encode(),
+    "bytes.received": 7,
+    "bytes.sent": 1234,
+    "user_agent.original": "curl/8.0",
+    "trace.id": TRACE_ID,
+    "span.id": SPAN_ID,
+    "upstream.duration": 3_456_789,
     "gateway": ("default", "gw"),
     "listener": "http",
     "route_rule": "rule0",
@@ -49,13 +59,20 @@ FULL: dict[str, Any] = {
     "duration": 12_999_999,
 }
 TEXT_OF_FULL = (
-    "2026-01-01T00:00:00.123456Z\tinfo\trequest gateway=default/gw listener=http route_rule=rule0 route=default/web "
-    "endpoint=127.0.0.1:9000 src.addr=[::1]:50000 src.identity=spiffe://td.test/ns/shop/sa/web http.method=POST http.host=a.test http.path=/v1/chat?x=1 "
-    "http.version=HTTP/1.1 http.status=200 tls.sni=a.test protocol=llm gen_ai.operation.name=chat gen_ai.provider.name=openai "
+    "2026-01-01T00:00:00.123456Z\tinfo\trequest "
+    f"request.id={REQUEST_ID} gateway=default/gw listener=http route_rule=rule0 route=default/web "
+    "endpoint=127.0.0.1:9000 src.addr=[::1]:50000 src.identity=spiffe://td.test/ns/shop/sa/web "
+    "bytes.received=7 bytes.sent=1234 http.method=POST http.host=a.test http.path=/v1/chat?x=1 "
+    "http.version=HTTP/1.1 http.status=200 user_agent.original=curl/8.0 tls.sni=a.test "
+    f"trace.id={TRACE_ID} span.id={SPAN_ID} protocol=llm gen_ai.operation.name=chat gen_ai.provider.name=openai "
     "gen_ai.request.model=gpt-4o gen_ai.usage.input_tokens=10 gen_ai.usage.cache_read.input_tokens=4 "
     "gen_ai.usage.output_tokens=20 gen_ai.usage.reasoning_tokens=0 retry.attempt=2 "
-    'error="connection reset" reason=UpstreamFailure duration=12ms\n'
+    'error="connection reset" reason=UpstreamFailure upstream.duration=3ms duration=12ms\n'
 )
+
+
+# Keys of lengths of time in JSON lines.
+IN_JSON = {"duration": "duration_ms", "upstream.duration": "upstream.duration_ms"}
 
 
 def text(request: dict[str, Any], **options: Any) -> str:
@@ -78,10 +95,22 @@ def test_a_text_line_has_every_field_in_its_place() -> None:
 
 def test_a_json_line_has_the_same_fields_in_the_same_order() -> None:
     found = pairs(FULL)
-    assert list(found) == ["level", "time", "scope", *FIELDS]
+    assert list(found) == ["level", "time", "scope", *(IN_JSON.get(key, key) for key in FIELDS)]
     assert (found["level"], found["time"], found["scope"]) == ("info", "2026-01-01T00:00:00.123456Z", "request")
     assert (found["gateway"], found["route"]) == ("default/gw", "default/web")
-    assert (found["http.status"], found["retry.attempt"], found["duration"]) == (200, 2, "12ms")
+    assert (found["http.status"], found["retry.attempt"], found.get("duration")) == (200, 2, None)
+    assert (found["duration_ms"], found["upstream.duration_ms"]) == (12.999, 3.456), "numbers, with the unit in the key"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "level"),
+    [(200, None, "info"), (302, None, "info"), (404, None, "warn"), (499, None, "warn"), (500, None, "error"),
+     (503, "x", "error"), (0, "the client left", "warn"), (0, None, "info")],
+)  # fmt: skip
+def test_the_level_follows_the_status(status: int, error: str | None, level: str) -> None:
+    request = {"http.status": status, "error": error}
+    assert pairs(request)["level"] == level
+    assert text(request).split("\t")[1] == level
 
 
 def test_the_fields_are_known_in_their_order() -> None:
@@ -92,7 +121,8 @@ def test_the_fields_are_known_in_their_order() -> None:
 
 def test_absent_values_are_left_out() -> None:
     assert text({}) == (
-        "2026-01-01T00:00:00.123456Z\tinfo\trequest src.addr=unix http.method=GET http.path=/ http.version=HTTP/1.1 "
+        "2026-01-01T00:00:00.123456Z\tinfo\trequest src.addr=unix bytes.received=0 "
+        "bytes.sent=0 http.method=GET http.path=/ http.version=HTTP/1.1 "
         "protocol=http duration=0ms\n"
     )
     assert "gen_ai.usage" not in text({"gen_ai.provider.name": b"openai"})
@@ -116,7 +146,9 @@ def test_the_host_has_no_port(host: bytes, shown: str) -> None:
 def test_a_removed_field_is_gone_and_the_others_stay(form: str, key: str) -> None:
     if form == "json":
         whole = pairs(FULL)
-        assert pairs(FULL, remove=(key,)) == {name: value for name, value in whole.items() if name != key}
+        assert pairs(FULL, remove=(key,)) == {
+            name: value for name, value in whole.items() if name != IN_JSON.get(key, key)
+        }
     else:
         without = re.sub(rf' {re.escape(key)}=("[^"]*"|\S+)', "", TEXT_OF_FULL)
         assert text(FULL, remove=(key,)) == without != TEXT_OF_FULL
@@ -138,9 +170,9 @@ def test_added_fields_stand_where_the_order_has_them_and_unknown_ones_at_the_end
     ]
     found = list(pairs({**FULL, "fields": fields}))[3:]
     known = [key for key in ORDER if key in (*FIELDS, *dict(fields)) and key != "mcp.error.code"]
-    assert found == [*known, "zone", "area"]
+    assert found == [*(IN_JSON.get(key, key) for key in known), "zone", "area"]
     keys = re.findall(r" ([a-z0-9_.]+)=", text({**FULL, "fields": fields}))
-    assert keys == found
+    assert keys == [*known, "zone", "area"]
 
 
 def named(**texts: str) -> LogFields:
@@ -173,7 +205,7 @@ def test_a_name_made_by_flatten_counts_for_its_line_only() -> None:
 def test_added_fields_stay_in_order_without_llm_fields() -> None:
     fields = [("gen_ai.response.model", "m2"), ("mcp.target", "echo"), ("tls.sni", "a.test")]
     found = list(pairs({"protocol": "mcp", "retry.attempt": 1, "fields": fields}))
-    assert found[-6:] == ["tls.sni", "protocol", "mcp.target", "gen_ai.response.model", "retry.attempt", "duration"]
+    assert found[-6:] == ["tls.sni", "protocol", "mcp.target", "gen_ai.response.model", "retry.attempt", "duration_ms"]
 
 
 @pytest.mark.parametrize(
@@ -316,14 +348,16 @@ def test_a_json_line_gives_every_value_back(request: dict[str, Any]) -> None:
             assert found[key] == "/".join(request[key])
     for key, value in request.get("fields", ()):
         assert found[key] == value
-    assert found["duration"] == f"{request.get('duration', 0) // 1_000_000}ms"
+    assert found["duration_ms"] == request.get("duration", 0) // 1000 / 1000
 
 
 @given(REQUESTS)
 def test_a_text_line_has_no_raw_control_character_but_its_two_tabs_and_its_end(request: dict[str, Any]) -> None:
     line = text(request)
-    head, rest = line[:40], line[40:]
-    assert head.endswith("Z\tinfo\trequest")
+    head, level, rest = line.split("\t", 2)
+    assert (head[-1], rest[:8]) == ("Z", "request ")
+    assert level in ("info", "warn", "error")
+    rest = rest[7:]
     assert rest.endswith("\n")
     assert not [char for char in rest[:-1] if ord(char) < 32 or 127 <= ord(char) < 160 or char in "\u2028\u2029"]
     outside = re.sub(r'"(\\.|[^"\\])*"', "", rest[:-1])

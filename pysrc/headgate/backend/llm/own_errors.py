@@ -72,7 +72,9 @@ JSON_TYPE: Final = (b"content-type", b"application/json")
 RESOURCE: Final = b"x-ratelimit-resource"
 
 
-def speak(format: str, reply: Reply, limit: int, remaining: int, reset_s: int) -> Reply:
+def speak(
+    format: str, reply: Reply, limit: int, remaining: int, reset_s: int, request_id: bytes | None = None
+) -> Reply:
     """Return an answer in the client's format. The numbers are those of a rate limit that was reached, else -1."""
     wait = _wait(reply, reset_s)
     headed = any(name not in (b"content-type", RESOURCE) for name, _ in reply.headers)
@@ -81,6 +83,8 @@ def speak(format: str, reply: Reply, limit: int, remaining: int, reset_s: int) -
     body = make(format, reply.status, reply.reason, reply.body, headed, wait)
     if body is None:
         return reply
+    if request_id is not None:
+        body = faults.with_request_id(format, body, request_id.decode("latin-1"))
     kept = tuple(pair for pair in reply.headers if pair[0] not in (b"content-type", b"retry-after", RESOURCE))
     fields = (JSON_TYPE, *kept)
     if format == "converse":

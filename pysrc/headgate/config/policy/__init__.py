@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         mcp_guardrails as mcp_guardrails,
         mirror as mirror,
         oidc as oidc,
+        otlp as otlp,
         prompt_enrichment as prompt_enrichment,
         prompt_guard as prompt_guard,
         remote_rate_limit as remote_rate_limit,

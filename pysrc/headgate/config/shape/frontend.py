@@ -42,6 +42,7 @@ FRONTEND_HTTP: Final = Object(
         "http2KeepaliveInterval": maybe(DURATION),
         "http2KeepaliveTimeout": maybe(DURATION),
         "maxConnectionDuration": maybe(DURATION),
+        "requestId": optional(WordChoice("RequestIds", ("off", "generate", "trust"))),
     },
 )
 FRONTEND_TLS: Final = Object(
@@ -82,7 +83,7 @@ ACCESS_LOG: Final = Object(
         "filter": maybe(CEL),
         "add": optional(STRING_MAP),
         "remove": optional(LOG_KEYS),
-        "otlp": later(maybe(OTLP_LOG)),
+        "otlp": maybe(OTLP_LOG),
         "database": maybe(
             Object(
                 "LogDatabase",
@@ -126,7 +127,7 @@ FRONTEND: Final = Object(
         "connect": maybe(CONNECT),
         "accessLog": maybe(ACCESS_LOG),
         "logging": maybe(ACCESS_LOG),
-        "tracing": later(maybe(TRACING)),
+        "tracing": maybe(TRACING),
     },
     apart=(("proxy", "proxyProtocol"), ("accessLog", "logging")),
 )

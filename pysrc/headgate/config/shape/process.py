@@ -232,7 +232,7 @@ PROCESS: Final = Object(
         "connectionMinTerminationDeadline": maybe(DURATION),
         "workerThreads": maybe(WORD_OR_INT),
         "workerHeartbeatTimeout": maybe(DURATION),
-        "tracing": deprecated(later(maybe(TRACING))),
+        "tracing": deprecated(maybe(TRACING)),
         "logging": maybe(LOGGING),
         "metrics": maybe(METRICS),
         "backend": optional(BACKEND_DEFAULTS),

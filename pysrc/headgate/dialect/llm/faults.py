@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headgate.dialect.llm.contract import Json
 from headgate_engine.llm.translate.fault_kinds import WORDS, kind_of, kind_of_status, status_of
@@ -65,6 +65,7 @@ AWS_TYPES = {
 AWS_FIELD = b"x-amzn-errortype"
 GOOGLE_FORMATS = frozenset(("gemini", "gemini_count_tokens"))
 RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
+REQUEST_INFO = "type.googleapis.com/google.rpc.RequestInfo"
 # A time there: seconds, with up to nine decimals.
 DELAY = re.compile(r"(\d{1,8}(?:\.\d{1,9})?)s")
 # Members in which errors without an object say what is wrong, and members of such bodies.
@@ -238,6 +239,21 @@ def write(format: str, status: int, fault: LlmFault, wait_s: int = 0) -> bytes:
     if wait_s and format in GOOGLE_FORMATS:
         # Google's clients look here instead of at `retry-after`.
         found["error"]["details"] = [{"@type": RETRY_INFO, "retryDelay": f"{wait_s}s"}]
+    return dump_json(found)
+
+
+def with_request_id(format: str, body: bytes, request_id: str) -> bytes:
+    """Return the body of an error with the id of its request, where the format has a place for one.
+
+    Sources: https://platform.claude.com/docs/en/api/errors, `google.rpc.RequestInfo` in google/rpc/error_details.proto.
+    """
+    if format != "messages" and format not in GOOGLE_FORMATS:
+        return body
+    found: Any = load_json(body)
+    if format == "messages":
+        found["request_id"] = request_id
+    else:
+        found["error"].setdefault("details", []).append({"@type": REQUEST_INFO, "requestId": request_id})
     return dump_json(found)
 
 

@@ -1,4 +1,4 @@
-# Random numbers for weights and load balancing: fast and evenly distributed, not secret.
+# Random numbers for weights, load balancing and ids of traces: fast and evenly distributed, not secret.
 
 from libc.stdint cimport uint64_t
 

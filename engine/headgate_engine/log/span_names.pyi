@@ -1,0 +1,2 @@
+HIDABLE: dict[str, int]
+GRPC_CODES: tuple[str, ...]

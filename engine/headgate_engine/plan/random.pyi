@@ -1,1 +1,0 @@
-"""Random numbers for weights and load balancing: fast and evenly distributed, not secret."""
