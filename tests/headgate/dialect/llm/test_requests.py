@@ -104,3 +104,31 @@ def test_a_result_without_a_document_is_no_answer(upstream: str, keep: bool) -> 
         else:
             with pytest.raises(UpstreamGarbage):
                 pair.reply(reply, asked)
+
+
+SOUND = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+KEPT = {"type": "file", "file": {"file_id": "file-1"}}
+SHEET = {"type": "file", "file": {"filename": "a.xlsx", "file_data": "data:application/vnd.ms-excel;base64,AAAA"}}
+
+
+@pytest.mark.parametrize("part", [SOUND, KEPT, SHEET], ids=["sound", "kept", "sheet"])
+def test_a_question_of_which_nothing_is_left_is_refused(part: dict[str, Any]) -> None:
+    pair = pairs.converter("completions", "messages")
+    assert pair is not None
+    asked = {"messages": [*TURNS, {"role": "assistant", "content": "a"}, {"role": "user", "content": [part]}]}
+    with pytest.raises(Untranslatable, match=r"messages\[2\]\.content"):
+        pair.request(asked, Options(model="claude-x"))
+    # In earlier turns it is only told: the conversation may have begun at another vendor.
+    told = pair.request({"messages": [*asked["messages"], *TURNS]}, Options(model="claude-x"))
+    assert told.dropped == ("messages[2].content[0]",)
+    asked["messages"][2]["content"] = [part, {"type": "text", "text": "and"}]
+    assert pair.request(asked, Options(model="claude-x")).dropped == ("messages[2].content[0]",)
+
+
+@pytest.mark.parametrize("upstream", ["messages", "converse"])
+@pytest.mark.parametrize("turns", [[{"role": "system", "content": "be brief"}], [{"role": "user", "content": " "}]])
+def test_a_conversation_without_a_word_is_refused(upstream: str, turns: list[dict[str, Any]]) -> None:
+    pair = pairs.converter("completions", upstream)
+    assert pair is not None
+    with pytest.raises(Untranslatable, match="messages"):
+        pair.request({"messages": turns}, Options(model="claude-x"))

@@ -14,7 +14,7 @@ from headgate_engine.llm.translate.turns import messages_turn
 DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
-    "audio parts, and files other than PDF and plain text",
+    "audio parts, and files other than PDF and plain text; a last message with nothing else is refused",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "`response_format` with any JSON object; limits of values in its schemas are only described, and objects closed",
     "tools other than functions and searches; custom tools are functions with one text, `input`, and their grammars "
@@ -104,7 +104,12 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[Json]]:
         if role in ("system", "developer"):
             system += [block for block in _marked(message, user_blocks(message, at, way)) if block["type"] == "text"]
         elif role == "user":
-            content.merge_turn(out, "user", _marked(message, user_blocks(message, at, way)))
+            lost = len(way.dropped)
+            blocks = _marked(message, user_blocks(message, at, way))
+            if not blocks and len(way.dropped) > lost and position == len(messages) - 1:
+                # It is what is asked: without it the model would answer something else.
+                raise Untranslatable(f"{at}.content", "has nothing that the provider of this model takes")
+            content.merge_turn(out, "user", blocks)
         elif role == "assistant":
             content.merge_turn(out, "assistant", _marked(message, _assistant_blocks(message, at, way)))
         elif role == "tool":
@@ -117,6 +122,8 @@ def _messages(body: Json, way: Way) -> tuple[list[Json], list[Json]]:
             content.merge_turn(out, "user", user_blocks(message, at, way))
         else:
             raise Untranslatable(f"{at}.role", "is not known")
+    if not out:
+        raise Untranslatable("messages", "must have one of the user or the assistant that is not empty")
     return out, system
 
 
