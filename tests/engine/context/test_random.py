@@ -6,11 +6,7 @@ from collections import Counter
 
 import pytest
 
-<<<<<<< HEAD:tests/engine/plan/test_random.py
 from headgate_drivers.requests import draw_below
-=======
-from headgate_engine.context.random import draw_below
->>>>>>> ad9e58fa (Trace requests over OTLP, give them ids, and say more of each in the access log):tests/engine/context/test_random.py
 
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 10, 1000])

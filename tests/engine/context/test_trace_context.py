@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_engine.context.headers import MessageHead
 from headgate_drivers.requests import uuid_text
+from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.trace_context import TraceContext
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
