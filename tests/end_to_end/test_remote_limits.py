@@ -126,6 +126,8 @@ def test_what_the_service_says(gateway: Any, counting: Counting, backend: StandI
     assert [answer.headers.get_list(name) for name in names] == [["10, 10;w=60"], ["0"], ["0"], ["true"]]
     assert len(backend.seen) == asked
     running.wait_log("RateLimit")
+    for decision, number in (("passed", 1), ("limited", 1), ("failed", 0)):
+        running.wait_metric(f'gw_limit_decisions_total{{limit="remote",decision="{decision}"}}', number)
 
 
 @pytest.mark.parametrize(("mode", "status"), [(None, 500), ("failClosed", 500), ("failOpen", 200), ("FailOpen", 200)])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from headgate.admin import memory
+from headgate.ir.gateway import Gateway
 from headgate.telemetry.metrics import label_text
 from headgate_engine.shared.histogram import Sample
 
@@ -111,3 +113,26 @@ def endpoint_samples(rows: Iterable[Mapping[str, Any]]) -> Iterator[Sample]:
         yield Sample("gw_endpoint_ejections_total", labels, "counter", row["ejected"])
         yield Sample("gw_endpoint_ejected", labels, "gauge", int((row["left"] or 0) > 0))
         yield Sample("gw_endpoint_health", labels, "gauge", row["health"])
+
+
+def certificate_samples(gateway: Gateway) -> Iterator[Sample]:
+    """Yield when the certificate of each listener expires, or that of its authority."""
+    for bind in gateway.binds:
+        for listener in bind.listeners:
+            if listener.tls is None or not listener.tls.cert_pem:
+                continue
+            place = {
+                "bind": bind.key,
+                "gateway": f"{listener.gateway_namespace}/{listener.gateway_name}",
+                "listener": listener.name,
+            }
+            expires = _expiry(listener.tls.cert_pem)
+            yield Sample("gw_certificate_expiry_timestamp_seconds", label_text(place), "gauge", expires)
+
+
+@lru_cache(maxsize=1024)
+def _expiry(chain: bytes) -> int:
+    """Return when the first certificate of a chain expires, in s since 1970."""
+    from cryptography import x509  # only where a listener has TLS
+
+    return int(x509.load_pem_x509_certificates(chain)[0].not_valid_after_utc.timestamp())

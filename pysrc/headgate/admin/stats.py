@@ -60,4 +60,5 @@ async def current_samples(running: RunningGateway) -> list[Sample]:
         *gauges.process_samples(processes),
         *gauges.worker_samples(numbers),
         *gauges.endpoint_samples(endpoints),
+        *gauges.certificate_samples(running.gateway),
     ]

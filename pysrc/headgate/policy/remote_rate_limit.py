@@ -17,11 +17,13 @@ from headgate.ir.policy.remote_rate_limit import LimitDescriptor, RemoteRateLimi
 from headgate.policy.environment import Environment
 from headgate.policy.header_values import APPEND, REPLACE_OR_ADD, usable_edit, value_edit
 from headgate.policy.remote import GrpcPolicyService
+from headgate.telemetry.metrics import series_key
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError, Uint
 from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.plan.step import Step
+from headgate_engine.shared.counters import Counter
 from headgate_engine.steps.asking import AskingStep
 from headgate_engine.steps.conditional import ConditionalStep
 
@@ -34,6 +36,9 @@ PLAIN: Final = (b"content-type", b"text/plain")
 FAILED: Final = Reply(500, b"rate limit failed", (PLAIN,), REASON)
 MAX_ANSWER: Final = 256 * 1024
 OK, OVER_LIMIT = 1, 2
+DECISIONS: Final = "gw_limit_decisions_total"
+# The service let a request pass, limited it, or gave no answer: the failure mode decided.
+PASSED, LIMITED, UNANSWERED = "passed", "limited", "failed"
 # RateLimitDescriptor.RateLimitOverride: units of time (envoy.type.v3.RateLimitUnit).
 UNITS: Final = {"second": 1, "minute": 2, "hour": 3, "day": 4, "month": 5, "year": 6}
 MOST_HITS: Final = 2**63 - 1
@@ -62,12 +67,18 @@ class LimitedUse:
 class RemoteLimiter:
     """The limits of one policy: on requests, or on tokens."""
 
-    def __init__(self, policy: RemoteRateLimit, service: GrpcPolicyService, uses: Sequence[LimitedUse]) -> None:
+    def __init__(
+        self, policy: RemoteRateLimit, service: GrpcPolicyService, uses: Sequence[LimitedUse], env: Environment
+    ) -> None:
         self._domain = policy.domain
         self._service = service
         self._timeout_s = policy.timeout_ms / 1000
         self._failed = None if policy.fail_open else FAILED
         self._uses = tuple(uses)
+        self._decisions = {
+            decision: Counter(env.segment, series_key(DECISIONS, {"limit": "remote", "decision": decision}))
+            for decision in (PASSED, LIMITED, UNANSWERED)
+        }
 
     def __call__(self, ctx: RequestContext) -> Awaitable[Reply | None] | None:
         """Count a request. None: nothing is counted."""
@@ -100,7 +111,9 @@ class RemoteLimiter:
         except (GrpcFailure, DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
             ctx.add_log_field("ratelimit.error", str(error))
             logger.debug("rate limit service failed", extra={"service": self._service.name, "error": str(error)})
+            self._decisions[UNANSWERED].add()
             return self._failed
+        self._decisions[LIMITED if answer.overall_code == OVER_LIMIT else PASSED].add()
         return _applied(ctx, answer)
 
 
@@ -110,7 +123,7 @@ class TokenLimiter(RemoteLimiter):
     def __init__(
         self, policy: RemoteRateLimit, service: GrpcPolicyService, uses: Sequence[LimitedUse], env: Environment
     ) -> None:
-        super().__init__(policy, service, uses)
+        super().__init__(policy, service, uses, env)
         self._spawn = env.spawn
 
     async def check(self, ctx: RequestContext, estimate: int) -> Reply | None:
@@ -141,7 +154,7 @@ class LimitPolicy:
         service = GrpcPolicyService(policy.service, env, "RateLimit")
         requests = [LimitedUse(one, env, "route", "route") for one in policy.descriptors if not one.tokens]
         tokens = [LimitedUse(one, env, "backend", "log") for one in policy.descriptors if one.tokens]
-        self._requests = RemoteLimiter(policy, service, requests) if requests else None
+        self._requests = RemoteLimiter(policy, service, requests, env) if requests else None
         self._tokens = TokenLimiter(policy, service, tokens, env) if tokens else None
 
     def __call__(self, ctx: RequestContext) -> Awaitable[Reply | None] | None:

@@ -80,7 +80,11 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("requests_in_flight", "Requests that have begun and are not over, by worker.", "worker"),
     _counter("retries", "Upstream attempts beyond the first.", *REQUEST_LABELS, added=True),
     _counter("retries_refused", "Retries that the budget did not allow: the failure was answered.", *PLACE, added=True),
-    _counter("limit_decisions", "Requests that local limits let pass, or limited.", "limit", "decision"),
+    _counter(
+        "limit_decisions",
+        "Requests that limits (of requests, of tokens, remote ones) let pass, limited, or failed to ask about.",
+        "limit", "decision",
+    ),
     _counter("downstream_connections", "Client connections accepted.", *CONNECTION_LABELS),
     _gauge("downstream_connections_open", "Client connections by worker and state: active or idle.", "worker", "state"),
     _counter("downstream_refused", "Requests and connections refused before routing.", *CONNECTION_LABELS),
@@ -89,6 +93,10 @@ FAMILIES: tuple[Family, ...] = (
     _histogram("tls_handshake_duration_seconds", "Time of TLS handshakes with clients.", "C", *CONNECTION_LABELS),
     _counter("proxy_protocol_failures", "Connections without an acceptable PROXY protocol header.", "bind"),
     _counter("tls_handshake_failures", "TLS handshakes with clients that failed, by reason.", "bind", "reason"),
+    _gauge(
+        "certificate_expiry_timestamp_seconds", "When the certificate of a listener expires.", "bind", "gateway",
+        "listener",
+    ),
     _gauge("spiffe_svid_expiry_timestamp_seconds", "When the X.509-SVID expires; 0 while there is none."),
     _histogram("upstream_connect_duration_seconds", "Time to open a connection upstream.", "C", "transport"),
     _gauge(

@@ -29,7 +29,7 @@ A request counts when its response has ended, whoever gave the answer; `reason` 
 ([errors](errors.md#reasons)). Its duration goes from its head to the end of its response, the time of processing from
 its head to the first call upstream (with the body where a policy or the backend reads it first), and from the head of
 the backend's response until the first of it is on its way to the client."""),
-    Section("Clients", ("gw_downstream", "gw_tls", "gw_proxy_protocol", "gw_spiffe"), """\
+    Section("Clients", ("gw_downstream", "gw_tls", "gw_proxy_protocol", "gw_spiffe", "gw_cert"), """\
 The listener of a connection is that of its port, where the port has one without a host name, else that of the server
 name in the TLS handshake; `unknown` on plain connections to several. `protocol` is `http`, `https`, `tcp` or `tls`.
 Bytes of bodies count for the listener of their request. A handshake fails by `alert` (the client refused, mostly our

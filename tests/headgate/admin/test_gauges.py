@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
-from headgate.admin.gauges import MAX_ROWS, endpoint_samples, process_samples, worker_samples
+import trustme
+
+from headgate.admin.gauges import (
+    MAX_ROWS,
+    certificate_samples,
+    endpoint_samples,
+    process_samples,
+    worker_samples,
+)
 from headgate_engine.shared.histogram import Sample
 
 
@@ -59,4 +69,20 @@ def test_endpoints_tell_their_ejections() -> None:
     labels = 'backend="default/b",endpoint="a:1"'
     assert found == {
         ("gw_endpoint_ejections_total", labels): 3, ("gw_endpoint_ejected", labels): 1, ("gw_endpoint_health", labels): 0.25,
+    }  # fmt: skip
+
+
+def test_listeners_with_tls_tell_when_their_certificate_expires() -> None:
+    end = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+    chain = trustme.CA().issue_cert("a.test", not_after=end).cert_chain_pems[0].bytes()
+    names = {"gateway_name": "g", "gateway_namespace": "default"}
+    listeners = [
+        SimpleNamespace(name="secure", tls=SimpleNamespace(cert_pem=chain), **names),
+        SimpleNamespace(name="plain", tls=None, **names),
+        SimpleNamespace(name="spiffe", tls=SimpleNamespace(cert_pem=b""), **names),
+    ]
+    gateway = SimpleNamespace(binds=[SimpleNamespace(key="bind/443", listeners=listeners)])
+    labels = 'bind="bind/443",gateway="default/g",listener="secure"'
+    assert by_name(list(certificate_samples(gateway))) == {  # type: ignore[arg-type]
+        ("gw_certificate_expiry_timestamp_seconds", labels): int(end.timestamp()),
     }  # fmt: skip
