@@ -271,6 +271,14 @@ def test_a_stream_is_one_whatever_its_content_type(rig: Rig, client: str, upstre
         assert texts(client, answer.content) == ("hel", [])
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+def test_a_stream_may_begin_with_a_byte_order_mark(rig: Rig, kind: str) -> None:
+    rig.answers(stream(b"\xef\xbb\xbf" + WORDS["messages"], ENDS["messages"], kind=kind))
+    answer = sent(rig, "completions", "messages")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+    assert texts("completions", answer.content) == ("hel", [])
+
+
 @pytest.mark.parametrize("client", PATHS)
 def test_a_stream_of_the_client_s_format_is_read_without_a_content_type(rig: Rig, client: str) -> None:
     rig.answers(stream(WORDS[client], kind=""))

@@ -293,6 +293,6 @@ cdef class TranslatedTap(ResponseTap):
 
 
 cdef bint is_events(bytes body) except -1:
-    """Whether a body begins as a stream of server-sent events does: JSON cannot."""
-    cdef bytes start = body[:64].lstrip()
+    """Whether a body begins as a stream of server-sent events does, behind a byte order mark too: JSON cannot."""
+    cdef bytes start = body[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith((b"data:", b"event:", b"id:", b":", b"retry:"))
