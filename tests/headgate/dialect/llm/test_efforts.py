@@ -140,3 +140,14 @@ def test_gemini_gets_levels_or_budgets_by_generation(model: str, effort: str, co
 def test_unknown_efforts_are_refused(upstream: str, effort: Any) -> None:
     with pytest.raises(Untranslatable, match="reasoning_effort: must be one of none, minimal"):
         sent("completions", upstream, {"model": "claude-opus-4-7", "messages": TURNS, "reasoning_effort": effort})
+
+
+@pytest.mark.parametrize("upstream", ["completions", "responses", "messages", "converse"])
+def test_thoughts_of_no_amount_are_told_as_lost(upstream: str) -> None:
+    pair = pairs.converter("gemini", upstream)
+    assert pair is not None
+    for thinking, told in (({"includeThoughts": True}, True), ({"include_thoughts": True, "thinking_budget": -1}, True),
+                           ({"includeThoughts": True, "thinkingBudget": 2000}, False), ({"thinkingBudget": -1}, False)):  # fmt: skip
+        body = {"contents": [{"parts": [{"text": "hi"}]}], "generationConfig": {"thinkingConfig": thinking}}
+        asked = pair.request(body, Options(model="claude-sonnet-4-5"))
+        assert (asked.dropped == ("generationConfig.thinkingConfig",)) == told

@@ -90,6 +90,10 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if not any(message["role"] != "system" for message in turns.messages):
         raise Untranslatable("contents", "must not be empty")
     _configure(config, out, options)
+    thinking = plain(fields.obj(config, "thinkingConfig", "generationConfig") or {})
+    if thinking.get("includeThoughts") is True and out.keys().isdisjoint(("reasoning_effort", "thinking")):
+        # How much is left to the model, and only Google's think unasked.
+        dropped.append("generationConfig.thinkingConfig")
     if not options.whole_ids:
         sound.of_gemini(_plain_within(config), out, options.vendor not in history.STRICT, dropped)
     tools = _tools(body, dropped)
