@@ -1,9 +1,10 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.content_capture import CapturedAnswer
 from headgate_engine.llm.prices import PriceList
+from headgate_engine.llm.top_members import TopMembers
 
 class _Sealer(Protocol):
     def seal(self, value: bytes, place: bytes, origin: bytes | None) -> bytes | None: ...
@@ -57,3 +58,12 @@ def add_body(answer: CapturedAnswer, body: bytes) -> None:
 
 def add_event(answer: CapturedAnswer, name: str, data: bytes) -> None:
     """Take one event of a stream; name: as the framing tells it, "" when it does not."""
+
+def edit_known(
+    body: bytes,
+    members: TopMembers | None,
+    sets: dict[str, bytes],
+    defaults: dict[str, bytes],
+    removes: Collection[str],
+) -> bytes:
+    """Return what llm.edit.edit() does, of an object whose members have been looked for."""

@@ -5,6 +5,7 @@ from urllib.parse import unquote
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.content_capture cimport CapturedAnswer
+from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport prompt_tokens, tokens_in
 from headgate_engine.llm.first_words cimport (
     END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, frame_shows_words, shows_words)
@@ -12,6 +13,7 @@ from headgate_engine.llm.formats cimport azure_target, model_span
 from headgate_engine.llm.id_tap cimport IdScanner
 from headgate_engine.llm.native cimport NativeTap, usage_of
 from headgate_engine.llm.prices cimport Cost, PriceList
+from headgate_engine.llm.top_members cimport TopMembers
 from headgate_engine.llm.translate.free_input cimport FreeInput
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -97,3 +99,7 @@ def add_body(CapturedAnswer answer not None, bytes body not None):
 def add_event(CapturedAnswer answer not None, str name not None, bytes data not None):
     """One event of a stream."""
     answer.event(name, data)
+
+
+def edit_known(bytes body not None, TopMembers members, dict sets not None, dict defaults not None, removes):
+    return edit_object(body, sets, defaults, removes, members)

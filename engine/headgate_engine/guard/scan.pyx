@@ -121,7 +121,10 @@ def _set_of(list texts):
     found = re2.Set.SearchSet(options)
     for text in texts:
         found.Add(text)
-    found.Compile()
+    try:
+        found.Compile()
+    except re2.error:
+        return None                # too large together: each is searched by itself
     return found
 
 

@@ -15,6 +15,7 @@ cdef class LlmBackend(Backend):
     cdef public BackendPlan reading
     cdef public Py_ssize_t long_bytes
     cdef public Py_ssize_t coded_bytes         # the same for bodies in a content coding, which are always read
+    cdef public Py_ssize_t peek_bytes          # longer ones are read by the reading plan, whatever is asked for; 0: none are
     # Expressions ask what requests say before a provider is chosen, or for its edits.
     cdef readonly bint reads_request
     cdef bint _is_long(self, RequestContext ctx) except -1

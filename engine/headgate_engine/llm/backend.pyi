@@ -24,10 +24,11 @@ class LlmBackend(Backend):
     def router(self) -> ModelRouter: ...
 
     # The plan whose steps read a body of more than `long_bytes` first, where `reads_request`, or where it is counted;
-    # and one of more than `coded_bytes` in a content coding.
+    # and one of more than `coded_bytes` in a content coding, or of more than `peek_bytes`.
     reading: BackendPlan | None
     long_bytes: int
     coded_bytes: int
+    peek_bytes: int
     @property
     def reads_request(self) -> bool:
         """Whether expressions may ask what requests say before the steps of a provider."""

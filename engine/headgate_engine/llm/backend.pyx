@@ -113,6 +113,8 @@ cdef class LlmBackend(Backend):
         """Whether the body takes long to read, and it will be read."""
         if len(ctx.body) > self.coded_bytes and ctx.head.find_id(H_CONTENT_ENCODING, 0) >= 0:
             return True
+        if 0 < self.peek_bytes < len(ctx.body):
+            return True
         return len(ctx.body) > self.long_bytes and (
             self.reads_request or counted_format(self.router, ctx) is not None)
 

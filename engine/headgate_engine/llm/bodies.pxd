@@ -5,6 +5,8 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.target cimport FormatRoute, LlmEdits
+from headgate_engine.llm.top_members cimport TopMembers
+from headgate_engine.peek.json cimport ChatPeek
 
 from libc.stdint cimport int64_t
 
@@ -19,7 +21,7 @@ cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) exce
 # (sets, removes) that give `max_tokens`, as the edits leave it, the name that these models know.
 cdef tuple short_limits(LlmCall call, sets, removes, dict defaults)
 # Sets `stream_options` that ask for the usage of a stream, unless they say themselves what is wanted; returns removes.
-cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defaults)
+cdef object usage_wanted(RequestContext ctx, LlmCall call, bytes body, dict sets, removes, dict defaults)
 # The path that a new request asks for, and the head with it: Azure's are made those of other clients.
 cdef bytes asked_path(MessageHead head, LlmCall call)
 # Writes call.deployment into the body; returns whether that is an object.
@@ -29,6 +31,10 @@ cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1
 cdef FormatRoute route_of(RequestContext ctx, LlmCall call)
 # The answer to a counting request that no provider can be asked. added: tokens of prompts that the gateway adds.
 cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added)
+# What routing reads of the body, which a long one had read beside the loop; else `own` reads it. None: it is no JSON.
+cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own)
+# Where the members of this very body stand; None: that has to be looked for.
+cdef TopMembers members_known(RequestContext ctx, bytes body)
 # The body without its content coding, from what was made beside the loop if that was of this very body. Raises CodingError,
 # or its subclass DecodedTooLong beyond `most` bytes.
 cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most)

@@ -7,19 +7,22 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.content_capture cimport count_of
-from headgate_engine.llm.edit cimport edit_object, members_of
+from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport estimate_of, prompt_tokens
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.target cimport FormatRoute, LlmEdits
+from headgate_engine.llm.top_members cimport TopMembers, value_of
 from headgate_engine.llm.translate.readers cimport loads
+from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.wire.coding cimport decoded
 
 from libc.stdint cimport int64_t
 
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
+from headgate_engine.peek.json import PeekError
 
 
 # What was made of a long body beside the loop: (body, JSON, tokens or -1) in `ctx.dynamic`, under a name that no
@@ -27,12 +30,44 @@ from headgate_engine.expr.values import EvaluationError
 DECODED = "decoded body"
 # The same of a body in a content coding: (body, what it is without the coding, or the CodingError that it came to).
 UNPACKED = "unpacked body"
+# What routing reads of a long body, and where its members stand: (body, ChatPeek; None: no JSON, TopMembers or None).
+PEEKED = "peeked body"
+# (body, TopMembers or None), where that alone was read.
+MEMBERS = "members of a body"
+# (body, the same with the model that the path names)
+NAMED = "named body"
 
 
 cdef tuple decoded_of(RequestContext ctx, bytes body):
     """What was made of this very body, None for any other."""
     cdef object found = None if ctx.dynamic is None else ctx.dynamic.get(DECODED)
     return <tuple>found if found is not None and found[0] is body else None
+
+
+cdef tuple peeked_of(RequestContext ctx, bytes body):
+    """What was read of this very body beside the loop; None: nothing was."""
+    cdef object found = None if ctx.dynamic is None else ctx.dynamic.get(PEEKED)
+    return <tuple>found if found is not None and found[0] is body else None
+
+
+cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own):
+    cdef tuple found = peeked_of(ctx, ctx.body)
+    if found is not None:
+        return None if found[1] is None else <ChatPeek?>found[1]
+    try:
+        own.scan(ctx.body, len(ctx.body))
+    except PeekError:
+        return None
+    return own
+
+
+cdef TopMembers members_known(RequestContext ctx, bytes body):
+    cdef tuple found = peeked_of(ctx, body)
+    cdef object alone
+    if found is not None:
+        return None if found[2] is None else <TopMembers?>found[2]
+    alone = None if ctx.dynamic is None else ctx.dynamic.get(MEMBERS)
+    return None if alone is None or alone[0] is not body or alone[1] is None else <TopMembers?>alone[1]
 
 
 cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most):
@@ -119,7 +154,7 @@ cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits):
             removes.add(name)
         else:
             sets[name] = value
-    return edit_object(ctx.body, sets, {}, removes)
+    return edit_object(ctx.body, sets, {}, removes, members_known(ctx, ctx.body))
 
 
 cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1:
@@ -153,14 +188,15 @@ cdef bint there(str name, bint sent, dict sets, removes, dict defaults):
     return name not in removes and (sent or name in sets or name in defaults)
 
 
-cdef object usage_wanted(LlmCall call, bytes body, dict sets, removes, dict defaults):
+cdef object usage_wanted(RequestContext ctx, LlmCall call, bytes body, dict sets, removes, dict defaults):
     options = None
     if "stream_options" in sets:
         options = json.loads(sets["stream_options"])
     elif "stream_options" in removes:
         removes = {*removes} - {"stream_options"}
     elif call.has_stream_options:
-        options = json.loads(body).get("stream_options")
+        start, stop = value_of(body, "stream_options", members_known(ctx, body))
+        options = json.loads(body[start:stop])
     elif "stream_options" in defaults:
         options = json.loads(defaults["stream_options"])
     if options is None:
@@ -181,12 +217,21 @@ cdef bytes asked_path(MessageHead head, LlmCall call):
     return call.target_line.partition(b"?")[0]
 
 
+def deployment_of(RequestContext ctx not None):
+    cdef MessageHead head = ctx.head
+    found = azure_target(head.data[head.target_off:head.target_off + head.path_len],
+                         head.data[head.target_off + head.path_len:head.target_off + head.target_len])
+    return None if found is None or found[0] is None else found[0].decode()
+
+
 cdef bint name_deployment(RequestContext ctx, LlmCall call) except -1:
     """Writes the model of the path into the body; returns whether that is an object."""
     cdef tuple known = decoded_of(ctx, ctx.body)
     cdef str model = call.deployment.decode()
+    cdef object named = None if ctx.dynamic is None else ctx.dynamic.get(NAMED)
     try:
-        ctx.body = edit_object(ctx.body, {"model": json.dumps(model).encode()}, {}, ())
+        ctx.body = (<bytes?>named[1] if named is not None and named[0] is ctx.body
+                    else edit_object(ctx.body, {"model": json.dumps(model).encode()}, {}, ()))
     except ValueError:
         return False
     if known is not None and type(known[1]) is dict:
@@ -201,9 +246,9 @@ cdef FormatRoute route_of(RequestContext ctx, LlmCall call):
     cdef bytes wanted = None
     if route.several is None or call.object_end < 0 or call.opaque or b'"n"' not in ctx.body:
         return route
-    for name, _, start, stop in members_of(ctx.body):
-        if name == "n":
-            wanted = ctx.body[start:stop]
+    found = value_of(ctx.body, "n", members_known(ctx, ctx.body))
+    if found is not None:
+        wanted = ctx.body[found[0]:found[1]]
     if wanted is not None and wanted != b"1" and wanted != b"null":
         call.format_route = route = route.several
     return route

@@ -8,7 +8,7 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport MODEL_ASIDE, MODEL_IN_QUERY, MODEL_IN_SESSION, LlmCall
-from headgate_engine.llm.edit cimport members_of
+from headgate_engine.llm.top_members cimport members_in
 from headgate_engine.llm.public cimport PublicModel
 from headgate_engine.llm.replies cimport refusal
 from headgate_engine.llm.target cimport LlmGroup, LlmTarget, ModelEntry
@@ -195,8 +195,8 @@ cdef bint stores(bytes body) except -1:
     """Whether a chat completion is to be kept by the provider."""
     if memmem(<const char*>body, len(body), b'"store"', 7) == NULL:
         return False
-    for name, _, start, stop in members_of(body):
-        if name == "store" and body[start:stop] == b"true":
+    for _, _, start, stop, _, _ in members_in(body, ("store",)).places.get("store", ()):
+        if body[start:stop] == b"true":
             return True
     return False
 

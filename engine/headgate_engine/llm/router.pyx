@@ -11,8 +11,8 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_ASIDE, MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
-    asked_path, edited, estimated, finally_edited, make_fit, name_deployment, route_of, short_limits, tell_request, unpacked_of,
-    usage_wanted)
+    asked_path, edited, estimated, finally_edited, make_fit, members_known, name_deployment, route_of, routing_peek, short_limits,
+    tell_request, unpacked_of, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
@@ -31,7 +31,6 @@ from headgate_engine.wire.coding cimport coding_of
 
 from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.formats import DEFAULT_ROUTES
-from headgate_engine.peek.json import PeekError
 from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 # A compressed body may grow to this many bytes when it is read, unless the configuration says otherwise.
@@ -236,7 +235,7 @@ cdef class ModelRouter:
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path):
         """Finds the model and whether a stream is wanted."""
         cdef MessageHead head = ctx.head
-        cdef ChatPeek peek = self.peek
+        cdef ChatPeek peek
         cdef bint loose = call.format in LOOSE or self.sole_entry is not None
         call.object_end = -1
         if call.format == "realtime" or head.flags & HEAD_UPGRADE and not ctx.body:
@@ -275,15 +274,13 @@ cdef class ModelRouter:
                 call.place = MODEL_IN_FORM
                 call.requested = found.pop()
         elif ctx.body:
-            try:
-                peek.scan(ctx.body, len(ctx.body))
-            except PeekError:
-                if not loose or call.format not in LOOSE:
-                    return NOT_JSON
-            else:
-                reply = self._peeked(call, loose)
+            peek = routing_peek(ctx, self.peek)
+            if peek is not None:
+                reply = self._peeked(call, loose, peek)
                 if reply is not None:
                     return reply
+            elif not loose or call.format not in LOOSE:
+                return NOT_JSON
         elif not loose and call.place == MODEL_NOWHERE:
             return NOT_JSON
         return self._aside(ctx, call, path)
@@ -294,8 +291,7 @@ cdef class ModelRouter:
             return None
         return self.resources.aside(ctx, call, path) if self.resources is not None and call.format in LOOSE else NO_MODEL
 
-    def _peeked(self, LlmCall call, bint loose):
-        cdef ChatPeek peek = self.peek
+    def _peeked(self, LlmCall call, bint loose, ChatPeek peek not None):
         if not peek.is_object:
             return NOT_JSON if not loose or call.format not in LOOSE else None
         call.object_end = peek.object_end
@@ -423,9 +419,9 @@ cdef class ModelRouter:
                 else:
                     sets.pop("model", None)
             if inject:
-                removes = usage_wanted(call, body, sets, removes, defaults)
+                removes = usage_wanted(ctx, call, body, sets, removes, defaults)
             if sets or defaults or removes:
-                ctx.body = edit_object(body, sets, defaults, removes)
+                ctx.body = edit_object(body, sets, defaults, removes, members_known(ctx, body))
             return None
         if inject:
             # The object is not empty (it has a model), so a comma is right.
@@ -435,7 +431,7 @@ cdef class ModelRouter:
             if call.place == MODEL_IN_BODY:
                 body = body[:call.model_start] + pinned + body[call.model_stop:]
             elif call.place == MODEL_NOWHERE:
-                body = edit_object(body, {"model": pinned}, {}, ())
+                body = edit_object(body, {"model": pinned}, {}, (), members_known(ctx, body))
         ctx.body = body
         return None
 

@@ -25,6 +25,7 @@ cdef enum:
     C_INCLUDE_USAGE
     C_PARAMS
     C_ALL = C_PARAMS + 9
+    LONG_TEXT = 65536          # bytes; a longer one is scanned without the interpreter's lock
     LONGEST_PARAM = 64         # bytes; a longer value is ignored
     P_MAX_TOKENS = 2           # indexes into PARAMS
     P_COMPLETION_LIMIT = 3
@@ -228,6 +229,7 @@ cdef class ObjectPeek:
 
     cdef int scan(self, const char* p, Py_ssize_t n) except -1:
         cdef Scan s
+        cdef int result
         memset(self.found, 0, self.count * sizeof(Found))
         self.kept = None
         self.object_end = -1
@@ -236,7 +238,12 @@ cdef class ObjectPeek:
         s.fields, s.count, s.max_depth, s.found = self.fields, self.count, self.max_depth, self.found
         s.duplicate = s.empty = False
         s.fault = F_NONE
-        if scan_text(&s) < 0:
+        if n > LONG_TEXT:
+            with nogil:
+                result = scan_text(&s)
+        else:
+            result = scan_text(&s)
+        if result < 0:
             self._forget()
             raise (DepthError if s.fault == F_DEPTH else PeekError)(_scan.FAULTS[s.fault], s.fault_at)
         self.text = p

@@ -118,7 +118,7 @@ def unreadable(error: Exception) -> str:
 async def events(tail: Tail) -> AsyncGenerator[bytes, None]:
     """Yield the events of a tail: `log`, `heartbeat` when there are no new records, and `error` as the last event."""
     loop = asyncio.get_running_loop()
-    heard = loop.time()
+    last = loop.time()
     import sqlite3
 
     try:
@@ -127,10 +127,10 @@ async def events(tail: Tail) -> AsyncGenerator[bytes, None]:
         while True:
             for cursor, entry in await asyncio.to_thread(tail.more):
                 yield event("log", {"entry": entry, "cursor": cursor})
-                heard = loop.time()
-            if loop.time() - heard >= HEARTBEAT_SECONDS:
+                last = loop.time()
+            if loop.time() - last >= HEARTBEAT_SECONDS:
                 yield event("heartbeat", {})
-                heard = loop.time()
+                last = loop.time()
             await asyncio.sleep(POLL_SECONDS)
     except (sqlite3.Error, OSError) as error:
         yield event("error", {"message": unreadable(error)})

@@ -72,7 +72,7 @@ class Http2Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._vacancy = asyncio.Event()
-        self._heard = self._loop.time()
+        self._last_data = self._loop.time()
         self._probes = 0
         self._watch: asyncio.TimerHandle | None = None
 
@@ -136,7 +136,7 @@ class Http2Connection(asyncio.Protocol):
             with contextlib.suppress(H2Error):
                 self._h2.ping(self._probes.to_bytes(8))
             self._flush()
-            self._loop.call_later(ANSWER_S, self._expect, self._heard)
+            self._loop.call_later(ANSWER_S, self._expect, self._last_data)
 
     # -- sending -------------------------------------------------------------------------------------------------------
     async def send(self, number: int, exchange: Http2Exchange, body: bytes, *, end: bool) -> None:
@@ -220,7 +220,7 @@ class Http2Connection(asyncio.Protocol):
         """Process received frames."""
         if self._over is not None:
             return
-        self._heard = self._loop.time()
+        self._last_data = self._loop.time()
         try:
             for event in self._h2.receive_data(b"".join(self._split(data))):
                 self._take(event)
@@ -335,21 +335,21 @@ class Http2Connection(asyncio.Protocol):
     def _watch_over(self) -> None:
         if self._watch is None:
             # Silence counts from the start of the exchange: an idle connection is expected to be silent.
-            self._heard = self._loop.time()
+            self._last_data = self._loop.time()
             self._watch = self._loop.call_later(QUIET_S, self._look)
 
     def _look(self) -> None:
         self._watch = None
         if not self._exchanges or self._over is not None:
             return
-        quiet = self._loop.time() - self._heard
+        quiet = self._loop.time() - self._last_data
         if quiet >= QUIET_S * (1 + self._probes):
             self.probe()
         self._watch = self._loop.call_later(max(1.0, QUIET_S - quiet), self._look)
 
-    def _expect(self, heard: float) -> None:
-        """Abort the connection if no data has arrived since the probe at `heard`."""
-        if self._over is None and self._heard <= heard:
+    def _expect(self, probed: float) -> None:
+        """Abort the connection if no data has arrived since the probe at `probed`."""
+        if self._over is None and self._last_data <= probed:
             self._end(Http2Error("the server does not answer"))
             if self._transport is not None:
                 self._transport.abort()

@@ -14,7 +14,7 @@ from headgate.backend.llm.credentials import brings_key
 from headgate.backend.llm.format_routes import format_routes_of
 from headgate.backend.llm.long_bodies import reading_step
 from headgate.backend.llm.model_ids import model_ids
-from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES
+from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES
 from headgate.backend.llm.own_errors import speak
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import (
@@ -123,7 +123,7 @@ class LlmCompiler:
         router.wanted = self._env.wanted
         router.max_body = self._env.max_body
         backend = LlmBackend(router, speak)
-        backend.long_bytes, backend.coded_bytes = LONG_BYTES, CODED_BYTES
+        backend.long_bytes, backend.coded_bytes, backend.peek_bytes = LONG_BYTES, CODED_BYTES, PEEK_BYTES
         # No part of it holds the backend: plans have no cycles.
         backend.reading = BackendPlan("long body", "llm", HOST)
         backend.reading.max_body = self._env.max_body

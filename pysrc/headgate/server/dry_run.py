@@ -38,7 +38,7 @@ async def _dry_run(gateway: Gateway) -> list[str]:
 
     worker = Worker(loop, segment, 0, NO_LOG, never)
     noise = logging.getLogger("headgate")
-    heard, noise.disabled = noise.disabled, True
+    disabled, noise.disabled = noise.disabled, True
     try:
         running = compile_gateway(
             gateway, None, worker=worker, generation=1, relay=Relay(0, SessionIds(SESSION_KEY), _nobody)
@@ -47,7 +47,7 @@ async def _dry_run(gateway: Gateway) -> list[str]:
     except CompileError as error:
         return error.errors
     finally:
-        noise.disabled = heard
+        noise.disabled = disabled
         for task in tasks:
             task.cancel()
         await worker.aclose()

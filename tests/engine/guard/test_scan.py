@@ -159,3 +159,12 @@ def test_time_for_matches_that_each_run_to_the_end_is_bounded() -> None:
     masked = apply_edits(text := b"a" * 400_000, scanner.edits(text, budget))
     assert masked.endswith(MASKED)
     assert b"a" not in masked.replace(MASKED, b"")
+
+
+def test_patterns_that_are_too_large_together_are_searched_one_by_one() -> None:
+    """Each fits into the memory of a pattern, all of them do not fit into that of a set."""
+    scanner = Scanner([("pattern", rf"(?i)\p{{L}}{{3,20}}-{number}\pN+") for number in range(10)])
+    text = "no, wörds-75, and abc-17".encode()
+    assert scanner.first(text) == 1
+    assert [(text[start:stop], rule) for start, stop, _, rule in scanner.edits(text)] == [("wörds-75".encode(), 7), (b"abc-17", 1)]
+    assert scanner.first(b"wo-7") == -1

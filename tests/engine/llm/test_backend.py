@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import random
 import threading
 from typing import Any
 from unittest import mock
@@ -15,7 +14,7 @@ from rig import Message, Rig, on_rig
 from headgate.backend.llm import long_bodies
 from headgate.backend.llm.format_routes import PLAIN, Dialect, ProviderPath, native
 from headgate.backend.llm.long_bodies import reading_step, translation_step
-from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES
+from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES
 from headgate.expr.compile import compile_expression
 from headgate_drivers.llm import tokens_of_prompt
 from headgate_engine.link.backend import HOST
@@ -35,7 +34,7 @@ def counting(rig: Rig, edits: LlmEdits | None = None, *, asked: bool = False, di
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes}, edits=edits)])]))
     backend = LlmBackend(router)
     assert backend.reads_request is asked
-    backend.long_bytes, backend.coded_bytes = LONG_BYTES, CODED_BYTES
+    backend.long_bytes, backend.coded_bytes, backend.peek_bytes = LONG_BYTES, CODED_BYTES, PEEK_BYTES
     backend.reading = BackendPlan("long body", "llm", HOST)
     backend.reading.request_steps = (reading_step(router, asked),)
     rig.backend = BackendPlan("llm", "llm", backend)
@@ -104,8 +103,7 @@ async def test_the_loop_goes_on_while_a_body_is_taken_out_of_its_coding(rig: Rig
         return unpacked(coding, body, most)
 
     short, long = body_of(1), body_of(10_000)
-    packed = gzip.compress(long[:-1] + b', "noise": "%s"}' % random.Random(1).randbytes(CODED_BYTES).hex().encode())
-    assert len(packed) > CODED_BYTES
+    packed = gzip.compress(long)
     with mock.patch.object(long_bodies, "unpacked", slow):
         first, second = await rig.client(), await rig.client()
         await first.send(asking(packed, b"content-encoding: gzip\r\n"))
@@ -116,6 +114,45 @@ async def test_the_loop_goes_on_while_a_body_is_taken_out_of_its_coding(rig: Rig
         answer = await second.ask(asking(packed[:-9], b"content-encoding: gzip\r\n"))
         assert answer.status == 400
     assert len(threads) == 2
+    assert threading.main_thread() not in threads
+
+
+@on_rig()
+async def test_the_loop_goes_on_while_a_long_body_is_looked_through(rig: Rig) -> None:
+    """What routing needs of a long body, and where its members stand, is read beside the loop whatever is configured."""
+    counting(rig, LlmEdits(overrides={"temperature": 1}))
+    begun, go, threads = threading.Event(), threading.Event(), []
+    looked_through = long_bodies.looked_through
+
+    def slow(body: bytes, deployment: str | None) -> Any:
+        threads.append(threading.current_thread())
+        begun.set()
+        assert go.wait(60)
+        return looked_through(body, deployment)
+
+    short = b'{"model": "m", "messages": []}'
+    long = b'{"temperature": 2, "messages": [%s], "model": "m"}' % b",".join([b'{"role":"user","content":"ab"}'] * 20_000)
+    assert len(long) > PEEK_BYTES
+    head = b"POST %s HTTP/1.1\r\nhost: a.test\r\n%scontent-length: %d\r\n\r\n"
+    with mock.patch.object(long_bodies, "looked_through", slow):
+        first, second = await rig.client(), await rig.client()
+        for path, fields, sent, model in (
+            (b"/v1/chat/completions", b"", long, b'"m"'),
+            (b"/openai/deployments/gpt/chat/completions", b"", long, b'"gpt"'),
+            (b"/v1/chat/completions", b"content-encoding: gzip\r\n", gzip.compress(long), b'"m"'),
+        ):
+            begun.clear()
+            go.clear()
+            await first.send(head % (path, fields, len(sent)) + sent)
+            assert await asyncio.to_thread(begun.wait, 60)
+            assert (await second.ask(head % (b"/v1/chat/completions", b"", len(short)) + short)).status == 200
+            assert rig.seen[-1].body == b'{"model": "m", "messages": [],"temperature":1}'
+            go.set()
+            assert (await first.answer()).status == 200
+            assert rig.seen[-1].body == long.replace(b'"temperature": 2', b'"temperature": 1').replace(b'"model": "m"', b'"model": ' + model)
+        for spoilt in (long[:-1], b"[%s]" % long):
+            assert (await first.ask(head % (b"/v1/chat/completions", b"", len(spoilt)) + spoilt)).status == 400
+    assert len(threads) == 5
     assert threading.main_thread() not in threads
 
 

@@ -6,16 +6,19 @@ body that it was made of, and does the work itself otherwise.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, off_loop
+from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES, off_loop
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.backend import counted_format
-from headgate_engine.llm.bodies import DECODED, UNPACKED
+from headgate_engine.llm.bodies import DECODED, MEMBERS, NAMED, PEEKED, UNPACKED, deployment_of
+from headgate_engine.llm.edit import edit
 from headgate_engine.llm.estimate import tokens_of_document
 from headgate_engine.llm.router import ModelRouter
+from headgate_engine.llm.top_members import read_ahead, read_members
 from headgate_engine.llm.translate.readers import Garbage
 from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.steps.long_body import LongBodyStep
@@ -35,8 +38,8 @@ def translation_step() -> LongBodyStep:
 
 
 def reading_step(router: ModelRouter, asked: bool) -> LongBodyStep:
-    """Return the step that reads a long body before a provider is chosen: takes it out of its content coding, and reads
-    its JSON for a count of tokens, or for expressions if these ask.
+    """Return the step that reads a long body before a provider is chosen: takes it out of its content coding, looks for
+    what routing and edits need, and reads its JSON for a count of tokens, or for expressions if these ask.
     """
 
     def read(ctx: RequestContext) -> Awaitable[None] | None:
@@ -48,9 +51,14 @@ def reading_step(router: ModelRouter, asked: bool) -> LongBodyStep:
         if coding:
             return _unpack(ctx, body, coding, router.max_body, form, asked)
         # The engine refuses a coding that it does not know.
-        return _read(ctx, body, form) if coding is None and is_read(body, form, asked) else None
+        return _read(ctx, body, form, asked) if coding is None and is_long(body, form, asked) else None
 
     return LongBodyStep("long body", read, CODED_BYTES)
+
+
+def is_long(body: bytes, form: str | None, asked: bool) -> bool:
+    """Return whether something of a body is read beside the loop."""
+    return len(body) > PEEK_BYTES or is_read(body, form, asked)
 
 
 def is_read(body: bytes, form: str | None, asked: bool) -> bool:
@@ -61,8 +69,8 @@ def is_read(body: bytes, form: str | None, asked: bool) -> bool:
 async def _unpack(ctx: RequestContext, body: bytes, coding: str, most: int, form: str | None, asked: bool) -> None:
     found = await off_loop(unpacked, coding, body, most)
     ctx.dynamic = {**(ctx.dynamic or {}), UNPACKED: (body, found)}
-    if isinstance(found, bytes) and is_read(found, form, asked):
-        await _read(ctx, found, form)
+    if isinstance(found, bytes) and is_long(found, form, asked):
+        await _read(ctx, found, form, asked)
 
 
 def unpacked(coding: str, body: bytes, most: int) -> bytes | CodingError:
@@ -73,10 +81,23 @@ def unpacked(coding: str, body: bytes, most: int) -> bytes | CodingError:
         return error
 
 
-async def _read(ctx: RequestContext, body: bytes, form: str | None) -> None:
+async def _read(ctx: RequestContext, body: bytes, form: str | None, asked: bool) -> None:
+    if len(body) > PEEK_BYTES:
+        ctx.dynamic = {**(ctx.dynamic or {}), **await off_loop(looked_through, body, deployment_of(ctx))}
+    if not is_read(body, form, asked):
+        return
     found = await off_loop(read_document, body, form)
     if found is not None:
         ctx.dynamic = {**(ctx.dynamic or {}), DECODED: (body, *found)}
+
+
+def looked_through(body: bytes, deployment: str | None) -> dict[str, object]:
+    """Return what the engine wants to know of a body, by its names. deployment: the model that the path names."""
+    peek, members = read_ahead(body)
+    if deployment is None or members is None:
+        return {PEEKED: (body, peek, members)}
+    named = edit(body, {"model": json.dumps(deployment).encode()})
+    return {NAMED: (body, named), PEEKED: (named, *read_ahead(named))}
 
 
 def read_document(body: bytes, form: str | None) -> tuple[Any, int] | None:
@@ -127,24 +148,24 @@ def _translate(ctx: RequestContext) -> Awaitable[None] | None:
     if call.translation is not None:
         return _translated(ctx, call, body, call.translation)
     if call.history is not None and call.history.is_in(body):
-        return _cleaned(call, body, call.history.clean)
-    return _finished(call, body) if call.edits_final or call.adapt is not None else None
+        return _cleaned(ctx, call, body, call.history.clean)
+    return _finished(ctx, call, body) if call.edits_final or call.adapt is not None else None
 
 
 async def _translated(ctx: RequestContext, call: LlmCall, body: bytes, translation: Any) -> None:
     made = await off_loop(translation.request, body, call, ctx.request)
     call.translated = (body, made)
     if not isinstance(made, Reply):
-        await _finished(call, made[0])
+        await _finished(ctx, call, made[0])
 
 
-async def _cleaned(call: LlmCall, body: bytes, clean: Callable[[bytes], bytes]) -> None:
+async def _cleaned(ctx: RequestContext, call: LlmCall, body: bytes, clean: Callable[[bytes], bytes]) -> None:
     made = await off_loop(clean, body)
     call.translated = (body, made)
-    await _finished(call, made)
+    await _finished(ctx, call, made)
 
 
-async def _finished(call: LlmCall, body: bytes) -> None:
+async def _finished(ctx: RequestContext, call: LlmCall, body: bytes) -> None:
     """Put a body into the provider's dialect, and read it for the expressions that edit what goes to the provider."""
     if call.adapt is not None:
         made = await off_loop(adapted, call.adapt, body, call.streaming)
@@ -157,3 +178,5 @@ async def _finished(call: LlmCall, body: bytes) -> None:
     found = await off_loop(read_document, body, None)
     if found is not None:
         call.final_document = (body, found[0])
+        if isinstance(found[0], dict):
+            ctx.dynamic = {**(ctx.dynamic or {}), MEMBERS: (body, await off_loop(read_members, body))}

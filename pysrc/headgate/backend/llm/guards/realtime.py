@@ -50,7 +50,7 @@ UNREADABLE: Final = "the frames of a guarded conversation cannot be read"
 Json = dict[str, Any]
 Verdict = GuardRefusal | None
 # The verdict on a user's event: None forwards it, bytes replace it, Refused drops it.
-Said = GuardRefusal | bytes | None
+EventVerdict = GuardRefusal | bytes | None
 
 
 class RealtimeTunnel(Protocol):
@@ -76,7 +76,7 @@ class Judges:
     masks; `masked()` is called at the first mask.
     """
 
-    check_event: Callable[[bytes], Said | Awaitable[Said]] | None
+    check_event: Callable[[bytes], EventVerdict | Awaitable[EventVerdict]] | None
     window: Callable[[list[bytes]], Verdict | Awaitable[Verdict]] | None
     message: Callable[[GuardRefusal], str]
     spawn: Callable[[str, Coroutine[Any, Any, None]], Any]
@@ -142,9 +142,9 @@ class GuardedTunnel:
                 self._pause(client, asyncio.sleep(0))        # others have their turn
                 return
             left -= 1
-            opcode, said, raw = queue.popleft()
+            opcode, payload, raw = queue.popleft()
             if opcode == BINARY and client and self._judges.check_event is not None:
-                # Realtime events are texts: what is said in another form would reach the provider unjudged.
+                # Realtime events are texts: what is payload in another form would reach the provider unjudged.
                 self._tunnel.tunnel_end(f"{UNREADABLE}: a binary message")
                 return
             if opcode != TEXT:
@@ -153,8 +153,8 @@ class GuardedTunnel:
                     self._take_masked(self._masker)
                 self._send(client, raw)
                 continue
-            event = self._long_event if self._is_long(client, said) else self._event
-            found = event(client, said, raw)
+            event = self._long_event if self._is_long(client, payload) else self._event
+            found = event(client, payload, raw)
             if found is not None:
                 self._pause(client, found)
                 return
@@ -182,45 +182,45 @@ class GuardedTunnel:
         else:
             self._tunnel.tunnel_send(b"", raw)
 
-    def _event(self, client: bool, said: bytes, raw: bytes) -> Awaitable[None] | None:
+    def _event(self, client: bool, payload: bytes, raw: bytes) -> Awaitable[None] | None:
         """Process one event; return an awaitable if a guard must wait for a service."""
         if client:
             try:
-                return self._from_user(said, raw)
+                return self._from_user(payload, raw)
             except ValueError as error:
                 # What is no event, what other parsers reject, or what is nested too deeply.
                 self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
                 return None
-        return self._from_model(read_model_event(said), said, raw)
+        return self._from_model(read_model_event(payload), payload, raw)
 
-    def _is_long(self, client: bool, said: bytes) -> bool:
+    def _is_long(self, client: bool, payload: bytes) -> bool:
         """Return True if reading an event would block the event loop for too long, and it must be read."""
-        if len(said) <= LONG_BYTES:
+        if len(payload) <= LONG_BYTES:
             return False
         if client:
             return self._judges.check_event is not None
         return self._judges.window is not None or self._masker is not None
 
-    async def _long_event(self, client: bool, said: bytes, raw: bytes) -> None:
+    async def _long_event(self, client: bool, payload: bytes, raw: bytes) -> None:
         """Process one long event, which is read in a thread."""
         if client:
             try:
-                types, event = await off_loop(read_user_event, said)
+                types, event = await off_loop(read_user_event, payload)
                 found = self._user_read(types, event, raw)
             except ValueError as error:
                 self._tunnel.tunnel_end(f"{UNREADABLE}: {error}")
                 return
         else:
-            found = self._from_model(await off_loop(read_model_event, said), said, raw)
+            found = self._from_model(await off_loop(read_model_event, payload), payload, raw)
         if found is not None:
             await found
 
     # -- user ----------------------------------------------------------------------------------------------------------
-    def _from_user(self, said: bytes, raw: bytes) -> Awaitable[None] | None:
+    def _from_user(self, payload: bytes, raw: bytes) -> Awaitable[None] | None:
         if self._judges.check_event is None:
             self._send(True, raw)
             return None
-        return self._user_read(*read_user_event(said), raw)
+        return self._user_read(*read_user_event(payload), raw)
 
     def _user_read(self, types: list[str | None], event: bytes | None, raw: bytes) -> Awaitable[None] | None:
         """Process an event that read_user_event() has read."""
@@ -241,10 +241,10 @@ class GuardedTunnel:
         self._user_judged(found, raw)
         return None
 
-    async def _user_later(self, found: Awaitable[Said], raw: bytes) -> None:
+    async def _user_later(self, found: Awaitable[EventVerdict], raw: bytes) -> None:
         self._user_judged(await found, raw)
 
-    def _user_judged(self, found: Said, raw: bytes) -> None:
+    def _user_judged(self, found: EventVerdict, raw: bytes) -> None:
         if isinstance(found, GuardRefusal):
             self._tunnel.tunnel_send(b"", self._error(found))
         else:
@@ -254,7 +254,7 @@ class GuardedTunnel:
         return _error_frame(self._judges.message(refused))
 
     # -- model ---------------------------------------------------------------------------------------------------------
-    def _from_model(self, told: Json | None, said: bytes, raw: bytes) -> Awaitable[None] | None:
+    def _from_model(self, told: Json | None, payload: bytes, raw: bytes) -> Awaitable[None] | None:
         if told is None:
             self._send(False, raw)
             return None
@@ -263,13 +263,13 @@ class GuardedTunnel:
             self._after_block(kind, told, raw)
             return None
         if self._judges.window is not None and kind == OVER:
-            return self._close((raw, said))
+            return self._close((raw, payload))
         if self._judges.window is None or (kind not in DELTAS and kind not in ENDS):
-            self._let_go([(raw, said)])
+            self._let_go([(raw, payload)])
             return None
         key = (str(told.get("item_id")), told.get("content_index") or 0)
         text = self._texts.setdefault(key, _Text())
-        text.events.append((raw, said))
+        text.events.append((raw, payload))
         if kind in ENDS:
             # A model that sends a text at once sends no delta event before.
             if not text.tail and not text.new:
@@ -321,8 +321,8 @@ class GuardedTunnel:
         if self._masker is None:
             self._send(False, b"".join(raw for raw, _ in events))
             return
-        for raw, said in events:
-            self._masker.message(raw, said)
+        for raw, payload in events:
+            self._masker.message(raw, payload)
         self._take_masked(self._masker)
 
     def _take_masked(self, masker: StreamGuard) -> None:
@@ -392,15 +392,15 @@ def user_event(event: bytes) -> bytes | None:
     """
     runs = request_texts(event, "realtime").runs
     changes = Changes(event)
-    said = False
+    has_text = False
     for run in runs:
         text = run.text(event)
         start, stop = len(text) - len(text.lstrip()), len(text.rstrip())
-        said = said or stop > start
+        has_text = has_text or stop > start
         edits = [edit for edit in ((0, start, b""), (max(start, stop), len(text), b"")) if edit[0] < edit[1]]
         if edits and stop > start:
             changes.text(run.pieces, run.joiner, edits)
-    if not said:
+    if not has_text:
         return None
     return changes.done() if changes else event
 
