@@ -33,6 +33,8 @@ cdef FormatRoute route_of(RequestContext ctx, LlmCall call)
 cdef Reply estimated(RequestContext ctx, LlmCall call, bytes body, int64_t added)
 # What routing reads of the body, which a long one had read beside the loop; else `own` reads it. None: it is no JSON.
 cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own)
+# Whether a long body has so many members at its top that no edit should look at them all.
+cdef bint too_many(RequestContext ctx, ChatPeek peek)
 # Where the members of this very body stand; None: that has to be looked for.
 cdef TopMembers members_known(RequestContext ctx, bytes body)
 # The body without its content coding, from what was made beside the loop if that was of this very body. Raises CodingError,

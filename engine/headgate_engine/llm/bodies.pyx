@@ -61,6 +61,11 @@ cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own):
     return own
 
 
+cdef bint too_many(RequestContext ctx, ChatPeek peek):
+    cdef tuple found = peeked_of(ctx, ctx.body)
+    return found is not None and found[2] is None and peek.is_object
+
+
 cdef TopMembers members_known(RequestContext ctx, bytes body):
     cdef tuple found = peeked_of(ctx, body)
     cdef object alone

@@ -12,7 +12,7 @@ from headgate_engine.llm.attempt cimport (
     MODEL_ASIDE, MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.bodies cimport (
     asked_path, edited, estimated, finally_edited, make_fit, members_known, name_deployment, route_of, routing_peek, short_limits,
-    tell_request, unpacked_of, usage_wanted)
+    tell_request, too_many, unpacked_of, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
@@ -65,6 +65,7 @@ cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}',
 cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply UNKNOWN_PATH = refusal(
     403, "unknown_path", "the guards of this model cannot read requests to this path; `routes` can allow it")
+cdef Reply TOO_MANY = refusal(400, "invalid_request_body", "the request body has too many members")
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
 cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
@@ -276,6 +277,8 @@ cdef class ModelRouter:
         elif ctx.body:
             peek = routing_peek(ctx, self.peek)
             if peek is not None:
+                if call.format not in LOOSE and too_many(ctx, peek):
+                    return TOO_MANY
                 reply = self._peeked(call, loose, peek)
                 if reply is not None:
                     return reply

@@ -150,9 +150,11 @@ async def test_the_loop_goes_on_while_a_long_body_is_looked_through(rig: Rig) ->
             go.set()
             assert (await first.answer()).status == 200
             assert rig.seen[-1].body == long.replace(b'"temperature": 2', b'"temperature": 1').replace(b'"model": "m"', b'"model": ' + model)
-        for spoilt in (long[:-1], b"[%s]" % long):
+        many = b"{%s}" % b",".join(b'"member-%d":1' % number for number in range(20_000))
+        assert len(many) > PEEK_BYTES
+        for spoilt in (long[:-1], b"[%s]" % long, many):
             assert (await first.ask(head % (b"/v1/chat/completions", b"", len(spoilt)) + spoilt)).status == 400
-    assert len(threads) == 5
+    assert len(threads) == 6
     assert threading.main_thread() not in threads
 
 
