@@ -187,6 +187,23 @@ def test_clients_need_an_svid_of_the_trust_domain(gateway, own, agent, tmp_path)
     rig.running.wait_log(f"the SPIFFE ID spiffe://{OTHER}/web is not of the trust domain {OWN}")
 
 
+def test_sessions_are_not_resumed(gateway, own, agent, tmp_path) -> None:
+    """What is resumed is not verified again."""
+    agent.give(response(own.issue(GATEWAY), own))
+    own.issue(SHOP).write(tmp_path, "client")
+    rig = Rig(gateway, tmp_path, own, TrustDomain(OTHER), agent)
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = client(tmp_path, own, "client")
+        context.maximum_version = version
+        session = None
+        for _ in range(2):
+            sock = socket.create_connection(("127.0.0.1", rig.running.port), timeout=60)
+            with context.wrap_socket(sock, session=session) as secure:
+                assert request(secure)[0] == 200
+                assert not secure.session_reused
+                session = secure.session
+
+
 def test_backends_of_other_trust_domains(gateway, own, agent, tmp_path) -> None:
     other = TrustDomain(OTHER)
     agent.give(response(own.issue(GATEWAY), own))

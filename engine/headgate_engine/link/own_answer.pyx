@@ -28,7 +28,7 @@ cdef int start_own(RequestCore request, int status, object headers) except -1:
 cdef int begin(RequestCore request, int status) except -1:
     if request.state != S_TAKEN:
         raise RuntimeError("the request is answered already")
-    return 0 if request.observer is None else request.observer.answered(status)
+    return 0 if request.observer is None else request.observer.answered(request, status)
 
 
 cdef int send_own(RequestCore request, bytes data) except -1:

@@ -20,6 +20,7 @@ from headgate_engine.log.keys import FIELDS, ORDER
 from headgate_engine.log.text import json_value
 
 import math
+import time
 
 # What a JSON line begins with.
 cdef object HEAD_OF_LINE = {"level": 0, "time": 1, "scope": 2}.keys()

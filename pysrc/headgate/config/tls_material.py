@@ -209,6 +209,9 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     if record.get("root") is not None and root is None:
         return None
     suites = _suites(context, (record, common), (least, most))
+    if source == "dynamicCa" and suites and all("_RSA_" in name for name in suites):
+        message = "the certificates of the mode dynamicCa have EC keys, and all of these suites want RSA"
+        context.fault(Problem.CONFLICT, record, "cipherSuites", message)
     groups = _groups(context, record, common)
     alpn = _alpn(context, common)
     return ServerTls(

@@ -125,8 +125,12 @@ def store(gateway: Gateway, before: Gateway | None = None) -> int:
 def store_one(value: object) -> int:
     """Return the descriptor of a memory file with one value, which may have secrets."""
     descriptor = os.memfd_create("headgate-value", os.MFD_CLOEXEC)
-    with private_channel(), os.fdopen(os.dup(descriptor), "wb") as file:
-        pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+    try:
+        with private_channel(), os.fdopen(os.dup(descriptor), "wb") as file:
+            pickle.dump(value, file, pickle.HIGHEST_PROTOCOL)
+    except BaseException:
+        os.close(descriptor)
+        raise
     return descriptor
 
 

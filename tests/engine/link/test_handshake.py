@@ -15,9 +15,10 @@ from tests.engine.tls.test_hello import hello
 from tests.engine.tls.tls_rig import client, python_client
 
 from headgate_drivers.tls import session_reused
+from headgate_engine.errors import TlsError
 from headgate_engine.link.handshake import HandshakeError, SecureClient, SecureServer
 from headgate_engine.tls.connection import TlsConnection
-from headgate_engine.tls.context import KeptSession
+from headgate_engine.tls.context import KeptSession, TlsContext
 
 
 @on_rig()
@@ -68,6 +69,61 @@ def test_what_ends_a_handshake(case: str, caplog: pytest.LogCaptureFixture) -> N
     assert len(lines) == 1
     assert lines[0].__dict__["reason"] == reason
     assert lines[0].__dict__["src.addr"].startswith("127.0.0.1:")
+
+
+class NoCertificate:
+    """A listener that has none."""
+
+    def find(self, name: str | None) -> None:
+        raise TlsError("there is none")
+
+
+@on_rig()
+async def test_a_listener_without_a_certificate(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    front.port_object.secure(NoCertificate(), 30.0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    writer.write(hello())
+    assert await reader.read() == b"\x15\x03\x01\0\2\2\x50", "internal_error"
+    writer.close()
+    await rig.wait(lambda: front.failures, "it is reported")
+    assert front.failures == [("identity", "there is none")]
+    assert rig.worker.arriving_count() == 0
+
+
+@on_rig()
+async def test_a_listener_may_refuse_a_client_behind_the_handshake(rig: Rig) -> None:
+    asked: list[object] = []
+
+    def approve(transport: SecureServer) -> None:
+        asked.append(transport)
+        if len(asked) < 3:
+            raise HandshakeError("not this one")
+
+    made: list[Echo] = []
+
+    def protocol() -> Echo:
+        made.append(Echo())
+        return made[-1]
+
+    front = await SecureFront(rig, protocol).start()
+    context = front.port_object.find(None)
+    assert isinstance(context, TlsContext)
+    context.approve = approve
+    for _ in range(2):
+        with contextlib.suppress(OSError):       # it may have ended within the client's handshake
+            reader, writer = await front.open()
+            writer.write(b"hello")
+            assert await reader.read() == b""
+            writer.close()
+    await rig.wait(lambda: len(front.failures) == 2, "they are reported")
+    assert front.failures == [("certificate", "not this one")] * 2
+    assert (made, rig.worker.arriving_count()) == ([], 0), "nobody sees what they send"
+    reader, writer = await front.open()
+    writer.write(b"hello")
+    assert await reader.readexactly(5) == b"hello"
+    writer.close()
+    context.approve = None
 
 
 @on_rig()

@@ -59,3 +59,21 @@ def test_what_is_no_authority_is_refused(faults: Callable[..., list[str]], certi
     text = f"gateways: {{g: {{port: 1, tls: {{mode: dynamicCa, cert: '{folder}/a.crt', key: '{folder}/a.key'}}}}}}"
     assert faults(text) == ["gateways.g.tls.cert: the mode dynamicCa needs the certificate of an authority (basic constraints CA) (1)"]
     assert "tls needs 'cert' and 'key'" in faults("gateways: {g: {port: 1, tls: {mode: dynamicCa}}}")[0]
+
+
+@pytest.mark.parametrize(
+    ("suites", "refused"),
+    [
+        ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", True),
+        ("ECDHE-RSA-AES128-GCM-SHA256", True),
+        ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", False),
+        ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS13_AES_128_GCM_SHA256", False),
+    ],
+)
+def test_suites_that_no_certificate_of_it_fits(text: str, suites: str, refused: bool) -> None:
+    changed = text.replace("mode:", f"cipherSuites: [{suites}], mode:")
+    if not refused:
+        assert read(changed, {}).suites
+        return
+    with pytest.raises(ConfigErrors, match="all of these suites want RSA"):
+        read(changed, {})

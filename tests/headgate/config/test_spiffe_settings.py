@@ -66,6 +66,28 @@ def test_it_is_known_who_needs_it() -> None:
     assert of(API + backend, {}).spiffe
 
 
+POLICY = "policies: {backendTLS: {spiffe: {}}}"
+USERS = {
+    "a named backend": f"backends: [{{name: b, host: 'h:1', {POLICY}}}]\nroutes: [{{backends: [{{backend: /b}}]}}]",
+    "a route": f"routes: [{{backends: [{{host: 'h:1'}}], {POLICY}}}]",
+    "a model": "llm: {models: [{name: m, provider: openai, params: {apiKey: k}, backendTLS: {spiffe: {}}}]}",
+    "a target": f"mcp: {{targets: [{{name: t, mcp: {{host: 'http://h:1/mcp'}}, {POLICY}}}]}}",
+    "all targets": f"mcp: {{targets: [{{name: t, mcp: {{host: 'http://h:1/mcp'}}}}], {POLICY}}}",
+    "a policy service": f"routes: [{{backends: [{{host: 'h:1'}}], policies: {{extAuthz: {{host: 'h:2', protocol: {{grpc: {{}}}}, {POLICY}}}}}}}]",
+    "a targeted policy": "routes: [{name: r, backends: [{host: 'h:1'}]}]\npolicies: [{name: {name: p, namespace: default}, "
+    "target: {route: {name: r, namespace: default}}, policy: {backendTLS: {spiffe: {}}}}]",
+    "a group": "routes: [{matches: [{path: {pathPrefix: /}}], backends: [{routeGroup: g}]}]\n"
+    f"routeGroups: [{{name: g, routes: [{{backends: [{{host: 'h:1', {POLICY}}}]}}]}}]",
+}
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_it_is_noticed_wherever_it_stands(user: str) -> None:
+    head = API + "gateways: {default: {port: 1}}\n"
+    assert of(head + USERS[user], {}).spiffe
+    assert not of(head + USERS[user].replace("spiffe: {}", "hostname: a"), {}).spiffe
+
+
 def test_a_route_that_comes_to_need_it_is_noticed(tmp_path: Path) -> None:
     """Where routes are read one by one."""
     path = tmp_path / "c.yaml"
