@@ -32,7 +32,7 @@ def minting(context: Context, record: Record, cert_pem: bytes, key: Secret) -> M
     from headgate.crypto.certificate_authority import CertificateAuthority  # loads cryptography
 
     try:
-        CertificateAuthority(cert_pem, key.reveal_bytes())
+        CertificateAuthority(cert_pem, key.reveal_bytes(), checked=True)
     except ValueError as error:
         context.fault(Problem.VALUE, record, "cert", str(error))
     return Minting(_variable(context, TTL, NO_MINTING.kept_ms), _variable(context, CAPACITY, NO_MINTING.most))

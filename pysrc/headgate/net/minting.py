@@ -25,7 +25,7 @@ class MintingListener:
     """
 
     def __init__(self, tls: ServerTls, hostname: str | None, make: MakeContext) -> None:
-        self._authority = CertificateAuthority(tls.cert_pem, tls.key_pem.reveal_bytes())
+        self._authority = CertificateAuthority(tls.cert_pem, tls.key_pem.reveal_bytes(), checked=True)
         self._make = make
         self._most = tls.minted_most
         self._kept_s = tls.minted_ms / 1000

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 from headgate.document.secret import Secret
 from headgate.ir.tls import ServerTls
@@ -70,3 +71,32 @@ def test_without_a_name_that_of_the_listener_is_taken() -> None:
     found = rig.listener()
     assert found.find(None) is found.find("a.test")
     assert rig.made == ["a.test"]
+
+
+def test_a_key_is_not_checked_again() -> None:
+    """That takes half a second of the loop for 4096 bits of RSA, and the loader has done it."""
+    authority = trustme.CA(key_type=trustme.KeyType.RSA)
+    tls = ServerTls(
+        cert_file=None, key_file=None, cert_pem=authority.cert_pem.bytes(), key="k", source="dynamicCa",
+        key_pem=Secret(authority.private_key_pem.bytes().decode()),
+    )  # fmt: skip
+    checked: list[bool] = []
+
+    def load(*arguments: Any, unsafe_skip_rsa_key_validation: bool = False, **options: Any) -> Any:
+        checked.append(not unsafe_skip_rsa_key_validation)
+        return serialization.load_pem_private_key(*arguments, unsafe_skip_rsa_key_validation=True, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("headgate.crypto.certificate_authority.serialization", Loader(load))
+        MintingListener(tls, None, Rig()._make)
+    assert checked == [False]
+
+
+class Loader:
+    """The module that loads keys, with another function in the place of one."""
+
+    def __init__(self, load: Any) -> None:
+        self.load_pem_private_key = load
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(serialization, name)
