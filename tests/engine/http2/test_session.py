@@ -242,6 +242,16 @@ def test_frames_that_carry_something_pay_for_others() -> None:
         client.send(Frame.ping(b"12345678") * 30)
 
 
+def test_answers_to_small_messages_are_no_flood() -> None:
+    """grpcio sends two WINDOW_UPDATEs and a PING for each message."""
+    client = Client(Http2Limits(oddities=20, oddities_per_second=0))
+    open_streams(client, 1)
+    client.peer.respond(1, [(b":status", b"200")])
+    for _ in range(200):
+        client.peer.send(1, b"a piece")
+        client.send(Frame.window_update(0, 7) + Frame.window_update(1, 7) + Frame.ping(b"12345678"))
+
+
 def test_continuations_and_blocks_are_bounded() -> None:
     for frames in (raw(1, 0, 1, b"\x82") + raw(9, 0, 1, b"") * 100, raw(1, 0, 1, bytes(16384)) + raw(9, 0, 1, bytes(16384)) * 10):
         client = Client()
