@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end import over_http2
 from tests.end_to_end.ext_authz_rig import GrpcAuthorizer, HttpAuthorizer, shown
 
 pytestmark = pytest.mark.warm
@@ -74,7 +75,7 @@ def test_the_service_sees_the_request(gateway: Any, authorizer: GrpcAuthorizer, 
     attributes = question["attributes"]
     seen = attributes["request"]["http"]
     assert (seen["id"], seen["method"], seen["path"], seen["scheme"], seen["protocol"]) == (
-        "id-1", "POST", "/p/a?q=1", "http", "HTTP/1.1",
+        "id-1", "POST", "/p/a?q=1", "http", "HTTP/2" if over_http2.WANTED else "HTTP/1.1",
     )  # fmt: skip
     assert seen["host"] == f"127.0.0.1:{running.port}" == seen["headers"][":authority"]
     assert (seen["headers"]["x-twice"], seen["headers"]["cookie"]) == ("1, 2", "a=1")

@@ -77,7 +77,7 @@ class GrpcAuthorizer:
         head, host = ctx.request, ctx.authority
         http.id = head.get("x-request-id") or ""
         http.method, http.path, http.host, http.scheme = head.method, head.target, host, scheme
-        http.protocol = version
+        http.protocol = "HTTP/2" if version == "HTTP/2.0" else version  # as Envoy writes it
         pseudo = {":method": head.method, ":path": head.target, ":authority": host, ":scheme": scheme}
         for name, value in self._seen.fields(ctx, pseudo).items():
             http.headers[name] = _text(value)
