@@ -40,6 +40,7 @@ async def serve(path: Path) -> NoReturn:
     loop = asyncio.get_running_loop()
     log = os.open(os.devnull, os.O_WRONLY)
     worker = Worker(loop, Segment.create(), 0, log, spawner(loop))
+    worker.access_log_on = gateway.process.log_level == "info"
     relay = Relay(0, SessionIds(bytes(32)), _nobody)
     running = compile_gateway(gateway, None, worker=worker, generation=1, relay=relay)
     running.activate()

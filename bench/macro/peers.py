@@ -24,7 +24,8 @@ OTHER_CORE = 1
 STOP_SECONDS = 15
 ROOT = Path(__file__).resolve().parents[2]
 # Which backend a setting talks to.
-BACKEND_OF = {"plain": "web", "routes": "web", "edits": "web", "policies": "web", "llm": "ai", "llm-anthropic": "ai",
+BACKEND_OF = {"plain": "web", "routes": "web", "edits": "web", "policies": "web", "quiet": "web", "log-json": "web",
+              "ids": "web", "traced-1": "web", "traced": "web", "llm": "ai", "llm-anthropic": "ai",
               "mcp": "ai", "mcp-2": "ai", "mcp-20": "ai"}  # fmt: skip
 
 

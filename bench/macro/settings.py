@@ -97,6 +97,17 @@ gateways:
 """
 
 
+# Spans are posted to the backend, which reads them and answers 200.
+SPANS = """\
+frontendPolicies: {{{{tracing: {{{{host: "127.0.0.1:{{backend}}", protocol: http, path: /small, randomSampling: {share}}}}}}}}}
+"""
+OBSERVED = {
+    "ids": "frontendPolicies: {{http: {{requestId: generate}}}}\n",
+    "traced-1": SPANS.format(share=0.01),
+    "traced": SPANS.format(share=1),
+}
+
+
 def _nginx(folder: Path, body: str, log: str = "off") -> Path:
     path = folder / "nginx.conf"
     path.write_text(NGINX.format(folder=folder, body=body, log=log, connections=CONNECTIONS))
@@ -172,7 +183,11 @@ def guarded(backend: int) -> str:
 
 def headgate(folder: Path, setting: str, port: int, backend: int, level: str = "info") -> Path:
     """Our gateway. level: of its log; access lines are of level info."""
-    text = HEADGATE.format(port=port, level=level, log="json" if setting == "policies" else "text")
+    quiet = setting in ("quiet", "ids", "traced-1", "traced")
+    log = "json" if setting in ("policies", "log-json") else "text"
+    text = HEADGATE.format(port=port, level="warn" if quiet else level, log=log)
+    if setting in OBSERVED:
+        text += OBSERVED[setting].format(backend=backend)
     if setting in PROVIDERS:
         text += f"""llm:
   models:

@@ -164,7 +164,7 @@ def test_tunnels_lead_to_other_ports_of_the_gateway(gateway, upstream, authority
             assert answer.endswith(b"plain")
             assert b"x-user: me\r\n" in answer
             name = sock.getsockname()[1]
-    running.wait_log(f"src.addr=127.0.0.1:{name} http.method=GET")
+    running.wait_log(f"route=default/plain src.addr=127.0.0.1:{name} ")
     line = next(line for line in running.log().splitlines() if "listener=plain" in line)
     assert "from=127.0.0.1 for=me" in line
     # TLS that the inner port ends, in a tunnel in plain text and in one in TLS.

@@ -6,10 +6,15 @@ Ids are random numbers of the worker's generator, which is seeded by the system:
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport SPAN_CHECKED, MessageHead
 from headgate_engine.context.random cimport next_random
 
-cdef const char* DIGITS = b"0123456789abcdef"
+# The digits of each byte.
+cdef char[512] DIGITS
+for _byte in range(256):
+    DIGITS[2 * _byte] = ord("0123456789abcdef"[_byte >> 4])
+    DIGITS[2 * _byte + 1] = ord("0123456789abcdef"[_byte & 15])
+cdef char[4] VARIANTS = [56, 57, 97, 98]
 cdef enum:
     # Where the parts of a traceparent stand: 00-<32>-<16>-<2>.
     AT_TRACE = 3
@@ -22,24 +27,23 @@ cdef void random_hex(char* out) noexcept nogil:
     cdef int i
     while number == 0:
         number = next_random()
-    for i in range(SPAN_ID):
-        out[i] = DIGITS[number & 15]
-        number >>= 4
+    for i in range(0, SPAN_ID, 2):
+        memcpy(out + i, &DIGITS[(number & 255) << 1], 2)
+        number >>= 8
 
 
 cdef void random_uuid(char* out) noexcept nogil:
-    cdef uint64_t number = next_random()
-    cdef int i
-    for i in range(36):
-        if i == 18:
-            number = next_random()
-        if i == 8 or i == 13 or i == 18 or i == 23:
-            out[i] = 45
-            continue
-        out[i] = DIGITS[number & 15]
-        number >>= 4
+    cdef char[32] digits
+    random_hex(digits)
+    random_hex(digits + SPAN_ID)
+    memcpy(out, digits, 8)
+    memcpy(out + 9, digits + 8, 4)
+    memcpy(out + 14, digits + 12, 4)
+    memcpy(out + 19, digits + 16, 4)
+    memcpy(out + 24, digits + 20, 12)
+    out[8] = out[13] = out[18] = out[23] = 45
     out[14] = 52                                    # the version
-    out[19] = DIGITS[8 | (out[19] & 3)]             # the variant
+    out[19] = VARIANTS[out[19] & 3]
 
 
 cdef bint is_hex(const char* p, int n) noexcept nogil:
@@ -99,7 +103,9 @@ cdef class TraceContext:
         text[AT_FLAGS] = 48
         text[AT_FLAGS + 1] = 49 if self.sampled else 48
         head.drop_field(b"traceparent", 11)
-        return head.add_field(b"traceparent", 11, text, TRACEPARENT)
+        head.add_field(b"traceparent", 11, text, TRACEPARENT)
+        head.spans[head.count - 1].flags |= SPAN_CHECKED
+        return 0
 
     # -- Python face ---------------------------------------------------------------------------------------------------
     def __init__(self, MessageHead head not None):

@@ -2,7 +2,7 @@
 if it is short and has visible characters alone.
 """
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport SPAN_CHECKED, MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.context.trace_context cimport random_uuid
 from headgate_engine.plan.plans cimport REQUEST_ID_OFF, REQUEST_ID_TRUST, BindPlan
@@ -19,6 +19,12 @@ cdef bint is_usable(const char* p, Py_ssize_t n) noexcept nogil:
     return 0 < n <= _max_length
 
 
+cdef int put_id(MessageHead head, const char* p, Py_ssize_t n) except -1:
+    head.add_field(b"x-request-id", 12, p, n)
+    head.spans[head.count - 1].flags |= SPAN_CHECKED
+    return 0
+
+
 cdef int _identify(RequestContext ctx, bint trusted) except -1:
     cdef MessageHead head = ctx.head
     cdef char[36] text
@@ -31,7 +37,7 @@ cdef int _identify(RequestContext ctx, bint trusted) except -1:
     ctx.request_id = text[:36]
     if at >= 0:
         head.drop_field(b"x-request-id", 12)
-    return head.add_field(b"x-request-id", 12, text, 36)
+    return put_id(head, text, 36)
 
 
 cdef int give_id(RequestContext ctx, BindPlan bind) except -1:
@@ -41,7 +47,7 @@ cdef int give_id(RequestContext ctx, BindPlan bind) except -1:
 
 cdef int return_id(RequestContext ctx, MessageHead head) except -1:
     head.drop_field(b"x-request-id", 12)
-    return head.add_field(b"x-request-id", 12, ctx.request_id, len(ctx.request_id))
+    return put_id(head, ctx.request_id, len(ctx.request_id))
 
 
 # -- Python face ---------------------------------------------------------------------------------------------------------
