@@ -100,6 +100,8 @@ def records_of(message: bytes) -> list[Record]:
 class Collector:
     """What collectors have in common. `fields`: metadata or headers of each export."""
 
+    protocol = "grpc"
+
     def __init__(self) -> None:
         self.exports: list[bytes] = []
         self.spans: list[Span] = []
@@ -165,6 +167,8 @@ class GrpcCollector(Collector):
 
 class HttpCollector(Collector):
     """`fail`: the next exports get these statuses, in order, with `retry-after: 0`."""
+
+    protocol = "http"
 
     def __init__(self) -> None:
         super().__init__()

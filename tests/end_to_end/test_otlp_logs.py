@@ -47,7 +47,7 @@ def collector(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def test_requests_are_log_records(gateway: Any, backend: StandIn, collector: Any) -> None:
-    protocol = "http" if isinstance(collector, HttpCollector) else "grpc"
+    protocol = collector.protocol
     otlp = {
         "host": f"127.0.0.1:{collector.port}", "protocol": protocol, "filter": "request.path != '/quiet'",
         "fields": {"add": {"who": "request.headers['x-who']"}, "remove": ["http.version"]},

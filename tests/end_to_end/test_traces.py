@@ -9,6 +9,7 @@ import httpx
 import pytest
 from tests.end_to_end.otlp_rig import GrpcCollector, HttpCollector, Span, tracing
 from tests.end_to_end.provider_stand_in import StandIn, whole
+from tests.end_to_end.tracing import Watch, rows, wait_for, watchers
 
 pytestmark = pytest.mark.warm
 
@@ -49,8 +50,7 @@ def grpc_collector() -> Iterator[GrpcCollector]:
 
 
 def route(backend: StandIn, collector: Any, **more: Any) -> str:
-    if isinstance(collector, HttpCollector):
-        more["protocol"] = "http"
+    more["protocol"] = collector.protocol
     return ROUTE.format(tracing=tracing(collector, **more), backend=backend.port)
 
 
@@ -126,6 +126,17 @@ def test_bytes_that_are_no_text_are_replaced(gateway: Any, backend: StandIn, grp
     httpx.get(running.url + "/p", headers={b"user-agent": b"\xff\xfe\xc3\xa9"})
     server, _ = pair(grpc_collector.trace(2))
     assert server.attributes["user_agent.original"] == "\ufffd\ufffd\xe9"
+
+
+def test_a_watched_request_is_traced_as_well(gateway: Any, backend: StandIn, grpc_collector: GrpcCollector) -> None:
+    running = gateway(route(backend, grpc_collector))
+    watch = Watch(running)
+    wait_for(lambda: watchers(running))
+    assert httpx.get(running.url + "/p").status_code == 200
+    server, client = pair(grpc_collector.trace(2))
+    told = rows(watch.wait())
+    assert {"requestStarted", "backendCallStart", "backendCallResult", "requestFinished"} <= {row.split()[0] for row in told}
+    assert backend.seen[-1].headers["traceparent"] == f"00-{server.trace}-{client.id}-01"
 
 
 def test_a_share_of_requests_is_sampled(gateway: Any, backend: StandIn, grpc_collector: GrpcCollector) -> None:
