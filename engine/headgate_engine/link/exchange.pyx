@@ -467,7 +467,6 @@ cdef class Exchange(RequestCore):
         cdef StreamTunnel tunnel = self.tunnel
         cdef int64_t called_ns = 0
         ctx.finished_ns = monotonic_ns()
-        self.worker.ended += 1
         if self.deadlines is not None:
             self.worker.timers.remove(self.deadlines)
             self.deadlines.request = None

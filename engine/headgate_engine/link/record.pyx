@@ -25,6 +25,7 @@ cdef int write_line(Worker worker, RequestContext ctx, BindPlan bind) except -1:
 
 
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    worker.ended += 1
     write_line(worker, ctx, bind)
     if bind.otlp_log is not None and not bind.untraced:
         (<OtlpLogPlan>bind.otlp_log).put(ctx, wall_ns())

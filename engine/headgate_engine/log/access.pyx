@@ -5,9 +5,7 @@ numbers with their unit in the key. log/text.pyx escapes values, log/request_fie
 """
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
-from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.request_fields cimport F_DURATION, F_UPSTREAM, FIELD_COUNT, RequestFields

@@ -27,6 +27,8 @@ cdef class OriginRule:
     """
 
     def __init__(self, str text):
+        if not text.isascii():
+            raise ValueError(f"{text!r} is not ASCII: write names of hosts as punycode (xn--...)")
         raw = text.encode("ascii")
         self.any_origin = raw == b"*"
         if self.any_origin:
