@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import grpc
 from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingRequest, ProcessingResponse
 from google.protobuf.json_format import MessageToDict, ParseDict
 
+DESTINATION = "x-gateway-destination-endpoint"
 LIMITS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 # A message of the gateway, as JSON, and which part it is; gives answers as JSON or as bytes.
 React = Callable[[str, dict[str, Any]], Iterator[Any]]
@@ -47,6 +49,34 @@ def unchanged(part: str, message: dict[str, Any]) -> Iterator[Any]:
         yield {part: {"response": {"bodyMutation": {"streamedResponse": streamed}}}}
     else:
         yield {part: {}}
+
+
+def picking(*places: str, metadata: bool = False) -> Any:
+    """A picker as those of model servers: it reads the whole body before it answers the headers, and gives it back."""
+
+    def react(part: str, message: dict[str, Any]) -> Iterator[Any]:
+        if part == "request_headers" and not message[part].get("end_of_stream"):
+            return
+        if part == "request_body" and not message[part].get("end_of_stream"):
+            bodies.append(base64.b64decode(message[part]["body"]))
+            return
+        if part in ("request_headers", "request_body"):
+            told = {"response": {"headerMutation": put((DESTINATION, ",".join(places)))}}
+            if metadata:
+                found = {"envoy.lb": {DESTINATION: ",".join(places)}}
+                yield {"request_headers": {}, "dynamicMetadata": found}
+            else:
+                yield {"request_headers": told}
+            if part == "request_body":
+                model = json.loads(b"".join(bodies))["model"]
+                bodies.clear()
+                body = {"body": content(json.dumps({"model": f"{model}-lora"}).encode()), "endOfStream": True}
+                yield {part: {"response": {"bodyMutation": {"streamedResponse": body}}}}
+        else:
+            yield from unchanged(part, message)
+
+    bodies: list[bytes] = []
+    return react
 
 
 class ProcessorPeer:
@@ -151,10 +181,10 @@ def _handler_of(owner: BodyBackend) -> type[BaseHTTPRequestHandler]:
                 return
             fields = {name.lower(): value for name, value in self.headers.items()}
             owner.seen.append(Seen(self.command, self.path, fields, body, trailers))
+            chunks = owner.chunks()      # which may set the status
             self.send_response(owner.status)
             for name, value in owner.fields:
                 self.send_header(name, value)
-            chunks = owner.chunks()
             if isinstance(chunks, list) and len(chunks) < 2 and not owner.trailers:
                 self.send_header("content-length", str(len(b"".join(chunks))))
                 self.end_headers()

@@ -68,6 +68,7 @@ CASES: dict[str, list[Case]] = {
     # Nobody listens where the services of these would be.
     "extAuthz": [Case(403, text="external authorization failed")],
     "extProc": [Case(200), Case(200, method="POST", body="x" * 65536)],
+    "inferenceRouting": [Case(500)],
     "remoteRateLimit": [Case(200), Case(500, headers={"x-user": "ada"}, text="rate limit failed")],
     "localRateLimit": [Case(200, answer={"x-ratelimit-limit": "100", "x-ratelimit-remaining": "99"})],
     "buffer": [Case(200, method="POST", body="x" * 65536), Case(413, method="POST", body="x" * 65537)],

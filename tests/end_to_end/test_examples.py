@@ -22,11 +22,13 @@ from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from tests.end_to_end.connect_proxy import ConnectProxy
 from tests.end_to_end.ext_authz_rig import serving_authorizer
+from tests.end_to_end.ext_proc_rig import BodyBackend, ProcessorPeer, picking
 from tests.end_to_end.fake_provider import FakeProvider
 from tests.end_to_end.federation_rig import Raw
 from tests.end_to_end.identity_rig import JWKS, token
 from tests.end_to_end.oidc_rig import ENVIRONMENT, Browser
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
+from tests.end_to_end.running import free_port
 from tests.end_to_end.tls_rig import tls_upstream
 
 pytestmark = pytest.mark.warm
@@ -334,3 +336,17 @@ def test_a_service_authorizes(start: Start, service: StandIn) -> None:
         authorizer.status, authorizer.body = 401, b"log in first"
         answer = httpx.get(running.url + "/p", timeout=60)
         assert (answer.status_code, answer.text) == (401, "log in first")
+
+
+def test_an_endpoint_picker_chooses_the_model_server(start: Start) -> None:
+    picker, server = ProcessorPeer(), BodyBackend()
+    try:
+        picker.react = picking(f"127.0.0.1:{free_port()}", f"127.0.0.1:{server.port}")
+        running = start("llm-standalone-epp", MODEL_SERVER="127.0.0.1:1", ENDPOINT_PICKER=f"127.0.0.1:{picker.port}")
+        answer = httpx.post(running.url + "/v1/chat/completions", json={"model": "base"}, timeout=60)
+        assert (answer.status_code, answer.text) == (200, "from the backend")
+        assert json.loads(server.seen[0].body) == {"model": "base-lora"}
+        assert picker.parts == ["request_headers", "request_body", "response_headers", "response_body"]
+    finally:
+        picker.stop()
+        server.stop()

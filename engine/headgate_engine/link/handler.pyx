@@ -11,6 +11,7 @@ import re
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.backend cimport TAKEN, Backend, RoutedRequest
+from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.log.meter cimport place_labels
@@ -60,7 +61,7 @@ cdef class HandlerBackend(Backend):
             logger.exception("handler failed", extra={"handler": self.name})
             call.fail(f"handler failed: {type(error).__name__}")
         else:
-            if call.exchange.ctx is not None:
+            if call.exchange.ctx is not None and not is_passing(<RequestCore>call.exchange):
                 call.fail("handler did not finish its answer" if call.answered else "handler gave no answer")
         finally:
             # The task holds the call: together they would wait for the garbage collector, thousands in a second.
@@ -249,3 +250,8 @@ def encode_headers(headers):
             raise ValueError(f"header {name} has a line break in its value")
         pairs.append((encode_name(name), field))
     return pairs
+
+
+cdef bint is_passing(RequestCore request) noexcept:
+    """Whether the whole answer is on its way through a filter."""
+    return request.filter is not None and request.filter.ending

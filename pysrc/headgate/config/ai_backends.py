@@ -60,6 +60,9 @@ def _members(
         if vendor is None or place is None:
             continue
         own = options.under(backend_options(backends.context, record.get("policies")))
+        if own.inference is not None:
+            message = "inferenceRouting is for host and service backends"
+            backends.context.fault(Problem.CONFLICT, record, "policies", message)
         if own.affinity != options.affinity and sections:
             message = "sessionAffinity is for the whole backend: a provider of a group cannot have its own"
             backends.context.fault(Problem.CONFLICT, record, "policies", message)

@@ -215,6 +215,7 @@ class Backends:
             options = self._as_agent(record, backend, options, bool(own.a2a or aimed.a2a))
             if (own.ai or aimed.ai) is not None and not isinstance(backend, AiBackend | MissingBackend):
                 self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
+            self._refuse_picked(record, backend, options)
             if isinstance(backend, McpBackend):
                 self._refuse_for_stdio(record, backend, own)
             found.append(
@@ -260,6 +261,12 @@ class Backends:
             return NO_OPTIONS
         namespace, _, hostname = service["name"].partition("/")
         return self.targeted.for_service(namespace, hostname, service["port"])
+
+    def _refuse_picked(self, record: Record, backend: Backend, options: BackendOptions) -> None:
+        if options.inference is not None and not isinstance(backend, HostBackend | ServiceBackend | MissingBackend):
+            self.context.fault(
+                Problem.CONFLICT, record, "policies", "inferenceRouting is for host and service backends"
+            )
 
     def _refuse_for_others(self, record: Record, own: BackendOptions) -> None:
         for key, value in (("mcpAuthorization", own.mcp_rules), ("mcpGuardrails", own.guardrails)):

@@ -10,6 +10,7 @@ from headgate.config.policy import (
     ext_authz,
     headers,
     health,
+    inference_routing,
     rewrite,
     table,
     transformation,
@@ -123,6 +124,8 @@ def backend_policies(policies: BackendPolicies) -> list[Json]:
         found.append({"health": health.dump(policies.health)})
     if policies.affinity is not None:
         found.append({"sessionAffinity": {"source": policies.affinity}})
+    if policies.inference is not None:
+        found.append({"inferenceRouting": inference_routing.dump(policies.inference)})
     if policies.a2a:
         found.append({"a2a": {}})
     if policies.request_headers is not None:

@@ -27,6 +27,7 @@ from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.health import Health
+from headgate.ir.policy.inference_routing import InferenceRouting
 from headgate.ir.policy.rewrite import Redirect
 from headgate.ir.policy.transformation import Transformation
 from headgate.ir.tls import BackendTls
@@ -81,11 +82,15 @@ class BackendOptions:
     ai: BodyEdits | None = None
     guardrails: tuple[policy.mcp_guardrails.Draft, ...] | None = None
     a2a: bool | None = None
+    inference: InferenceRouting | None = None
 
     @property
     def needs_exchange(self) -> bool:
         """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects, choice."""
-        carried = (self.authorization, self.ext_authz, self.transformations, self.redirect, self.health, self.affinity)
+        carried = (
+            self.authorization, self.ext_authz, self.transformations, self.redirect, self.health, self.affinity,
+            self.inference,
+        )  # fmt: skip
         return any(one is not None for one in carried)
 
     def under(self, stronger: BackendOptions) -> BackendOptions:
@@ -121,6 +126,7 @@ class BackendOptions:
             health=self.health,
             affinity=self.affinity,
             a2a=bool(self.a2a),
+            inference=self.inference,
         )
 
 
@@ -160,7 +166,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
     ai, asked, auth = record.get("ai"), record.get("extAuthz"), record.get("backendAuth")
-    checks = record.get("mcpGuardrails")
+    checks, picked = record.get("mcpGuardrails"), record.get("inferenceRouting")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
         tls=backend_tls(context, tls) if tls is not None else None,
@@ -182,6 +188,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         ai=_ai(context, ai) if ai is not None else None,
         guardrails=policy.mcp_guardrails.parse(context, checks) if checks is not None else None,
         a2a=True if record.get("a2a") is not None else None,
+        inference=policy.inference_routing.parse(context, picked) if picked is not None else None,
     )
 
 

@@ -15,6 +15,7 @@ from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.ext_proc import ExtProc
 from headgate.ir.policy.health import Health
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
+from headgate.ir.policy.inference_routing import InferenceRouting
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
@@ -145,6 +146,7 @@ class BackendPolicies:
     health: Health | None = None
     affinity: str | None = None
     a2a: bool = False
+    inference: InferenceRouting | None = None
 
 
 NO_GATEWAY_POLICIES = GatewayPolicies()

@@ -388,7 +388,8 @@ class PlanCompiler:
         return (replace(place, tcp=True, infers=False, http2=None),) if wanted else ()
 
     def _destination(self, entry: RouteBackend, rewrite: Rewrite | None) -> Destination:
-        return destination_of(entry, rewrite, self._gateway.frontend.max_buffer_bytes)
+        limit = self._gateway.frontend.max_buffer_bytes
+        return destination_of(entry, rewrite, limit, lambda key, place: self._running.dynamic.picked(key, place))
 
     def _pool(self, endpoint: Endpoint) -> Pool:
         self._environment.claims.pools[endpoint.pool_key] = endpoint

@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from headgate.ir.backend import DynamicBackend
+from headgate.ir.backend import DestinationRules, DynamicBackend
+from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.net.destinations import DestinationGuard, GuardedNames, place_of, written
 from headgate.net.dns import Resolver
@@ -20,6 +21,8 @@ from headgate_engine.plan.plans import BackendPlan
 # How often pools are looked at, and closed when they have no connection.
 REST_SECONDS: Final = 30.0
 HTTP_PORT: Final = 80
+# What the gateway's own services name may have any address but that of a metadata service.
+EVERYWHERE: Final = ("0.0.0.0/0", "::/0")
 HTTPS_PORT: Final = 443
 
 
@@ -47,6 +50,14 @@ class DynamicPools:
         target = None if backend.target is None else env.program(backend.target, "backend")
         destination = DestinationBackend(requests, tunnels, target, _default_port(backend))
         return BackendPlan(backend.name, "http" if carries_http else "tcp", destination)
+
+    def picked(self, key: str, endpoint: Endpoint) -> Destinations:
+        """Return the pools of places that a service names for the backend `key`, reached as `endpoint` says."""
+        pattern = replace(endpoint, host="", port=0)
+        backend = DynamicBackend(
+            key=f"picked/{key}", name=key, target="picked", rules=DestinationRules(ranges=EVERYWHERE), endpoint=pattern
+        )
+        return self._destinations(backend, tcp=False)
 
     def _destinations(self, backend: DynamicBackend, *, tcp: bool) -> Destinations:
         key = (backend.key, tcp)

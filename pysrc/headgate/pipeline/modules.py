@@ -35,6 +35,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "api_key": ("headgate.policy.identity",),
     "ext_authz": ("headgate.policy.ext_authz.compile",),
     "ext_proc": ("headgate.policy.ext_proc",),
+    "inference": ("headgate.policy.inference_routing", "headgate.pipeline.destinations"),
     "remote_rate_limit": ("headgate.policy.remote_rate_limit",),
     "authorization": ("headgate.policy.authorization",),
     "transformations": ("headgate.policy.transformation",),

@@ -134,6 +134,7 @@ BACKEND: Final = Phase(
     "backend",
     "attempt",
     (
+        PhaseEntry("inferenceRouting", "inference", steps.inference_routing, why="before the first attempt only"),
         PhaseEntry("authorization", "authorization", steps.authorization),
         PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("backendAuth", "auth", steps.backend_auth, why="replaces what the client sent in the same place"),

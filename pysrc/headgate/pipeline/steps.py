@@ -38,6 +38,7 @@ from headgate.ir.policy.delay import Delay
 from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.policy.ext_proc import ExtProc
 from headgate.ir.policy.identity import ApiKeyAuth, BasicAuth, JwtAuth
+from headgate.ir.policy.inference_routing import InferenceRouting
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.ir.policy.mirror import Mirror
@@ -88,7 +89,7 @@ def stands_alone(route: Route) -> bool:
         return False
     for entry in route.backends:
         auth = entry.policies.auth
-        if entry.policies.ext_authz is not None:
+        if entry.policies.ext_authz is not None or entry.policies.inference is not None:
             return False
         if auth is not None and not isinstance(auth.main, KeyAuth | Passthrough | JwtSign | None):
             return False
@@ -144,6 +145,12 @@ def authorization(value: Authorization, env: Environment, phase: str) -> Found:
     from headgate.policy.authorization import compile_authorization
 
     return (compile_authorization(value, env, reply_of(FORBIDDEN), phase),)
+
+
+def inference_routing(value: InferenceRouting, env: Environment, phase: str) -> Found:
+    from headgate.policy.inference_routing import compile_inference_routing
+
+    return (compile_inference_routing(value, env),)
 
 
 def ext_proc(value: tuple[ExtProc, ...], env: Environment, phase: str) -> Found:

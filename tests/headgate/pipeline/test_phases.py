@@ -32,7 +32,8 @@ ORDER = {
         "urlRewrite", "requestRedirect", "delay", "directResponse", "requestMirror",
     ],
     "backend": [
-        "authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier", "requestRedirect", "a2a",
+        "inferenceRouting", "authorization", "extAuthz", "backendAuth", "transformations", "requestHeaderModifier",
+        "requestRedirect", "a2a",
     ],
     "provider": [
         "guardrails and prompt enrichment", "tokenize", "remoteRateLimit by tokens", "credential of the client",

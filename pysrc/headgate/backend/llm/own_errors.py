@@ -30,8 +30,11 @@ ADVICE: Final[dict[str, tuple[str, str]]] = {
     "NoHealthyBackend": ("no_healthy_backend", "no provider can be used now; send the request again later"),
     "NotFound": ("not_found", "look at the path"),
     "InvalidRequest": ("invalid_request", "correct the request"),
+    "ExtProc": ("processing_failed", "the external processor of the gateway failed; send the request again later"),
     "Internal": ("internal_error", "the gateway's log says what is wrong"),
 }  # fmt: skip
+# How an answer for a failed processor begins; others are the processor's own.
+EXT_PROC_FAILED: Final = b"ext_proc failed"
 # The same by code, where the code says more than the reason.
 BY_CODE: Final[dict[str, str]] = {
     "model_not_found": "`GET /v1/models` lists the models that are",
@@ -116,7 +119,9 @@ def _body(format: str, status: int, reason: str, body: bytes, headed: bool, wait
         if told is None:
             return None
         text, kind, code = told
-    elif reason == "Guardrail" and (headed or text not in GUARD_TEXTS):
+    elif (reason == "Guardrail" and (headed or text not in GUARD_TEXTS)) or (
+        reason == "ExtProc" and not body.startswith(EXT_PROC_FAILED)
+    ):
         return None
     code = code or next((known for part, known in FAILURES if part in text), None)
     code = code or CODES.get((reason, status)) or ADVICE[reason][0]

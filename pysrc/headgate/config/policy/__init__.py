@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         headers as headers,
         health as health,
         identity as identity,
+        inference_routing as inference_routing,
         local_rate_limit as local_rate_limit,
         location as location,
         mcp_authentication as mcp_authentication,

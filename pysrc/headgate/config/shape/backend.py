@@ -74,15 +74,13 @@ BACKEND_POLICIES: Final = extend(
         "mcpAuthorization": maybe(RULES),
         "mcpGuardrails": maybe(MCP_GUARDRAILS),
         "a2a": maybe(nothing("A2a")),
-        "inferenceRouting": later(
-            maybe(
-                Object(
-                    "InferenceRouting",
-                    {
-                        "endpointPicker": required(TARGET_REFERENCE),
-                        "destinationMode": optional(WordChoice("DestinationMode", ("validated", "passthrough"))),
-                    },
-                )
+        "inferenceRouting": maybe(
+            Object(
+                "InferenceRouting",
+                {
+                    "endpointPicker": required(TARGET_REFERENCE),
+                    "destinationMode": optional(WordChoice("DestinationMode", ("validated", "passthrough"))),
+                },
             )
         ),
         "sessionAffinity": maybe(Object("SessionAffinity", {"source": required(CEL)})),

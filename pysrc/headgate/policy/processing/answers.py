@@ -74,8 +74,11 @@ def head_answered(session: ProcessingSession, side: Direction, common: Any, answ
     if common.status == CONTINUE_AND_REPLACE:
         replace(session, side, common)
         return
-    if not side.response and not session.processor.picked(session):
-        return
+    if not side.response:
+        if side.streams:
+            session.stream.set_request_length(UNKNOWN_LENGTH)
+        if not session.processor.picked(session):
+            return
     session.head_done(side)
 
 

@@ -79,6 +79,3 @@ class ExternalProcessor:
         """The head of the request is as the processor wants it. Return whether the request may go on."""
         return True
 
-    def skipped(self, session: Any) -> bool:
-        """The request goes on without the processor. Return whether it may."""
-        return True

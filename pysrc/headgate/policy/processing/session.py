@@ -297,6 +297,10 @@ class ProcessingSession:
             self.ctx.add_log_field("extproc.details", answer.details[:512])
         self._conclude(reply_of(answer, grpc=kind.lower().startswith("application/grpc")), None)
 
+    def refuse(self, reply: Reply, detail: str) -> None:
+        """Answer with `reply`. `detail`: for the log."""
+        self._conclude(reply, detail)
+
     def fail(self, detail: str, status: int = FAILED) -> None:
         """The processor has failed: the request goes on without it where that is wanted and possible."""
         if self._over or self.ctx is None:
@@ -330,8 +334,7 @@ class ProcessingSession:
             self.request.done = True
             if self.request.content and not self.request.fed:
                 self.stream.set_mode(False, PASSES)
-            if self.processor.skipped(self):
-                self.go_on()
+            self.go_on()
         if self.response.head is not None and not self.response.done:
             self.response.done = True
             self.stream.begin_response(KEPT)
