@@ -36,6 +36,8 @@ BODY_MODES: Final[dict[BodyMode, int]] = {"none": 0, "buffered": 2, "bufferedPar
 MODES_OF_NUMBERS: Final = {number: name for name, number in BODY_MODES.items()}
 SEND, SKIP = 1, 2
 CONTINUE_AND_REPLACE: Final = 1
+# Lengths below it take one byte (https://protobuf.dev/programming-guides/encoding/#varints).
+ONE_BYTE: Final = 128
 Named = list[tuple[str, Program]]
 
 __all__ = ["DecodeError", "ProcessingRequest", "ProcessingResponse"]
@@ -72,13 +74,27 @@ def trailer_part(trailers: MessageHead, *, response: bool) -> Any:
 
 
 def _fields(pseudo: Iterable[tuple[str, str]], fields: Iterable[tuple[str, str]]) -> Any:
-    found = HeaderMap()
-    add = found.headers.add
-    for name, value in pseudo:
-        add(key=name, raw_value=value.encode("utf-8", "surrogateescape"))
-    for name, value in fields:
-        add(key=name.lower(), raw_value=value.encode("utf-8", "surrogateescape"))
-    return found
+    # Written out and parsed: to add field by field takes ten times as long.
+    return HeaderMap.FromString(b"".join([_field(name, value) for name, value in (*pseudo, *fields)]))
+
+
+def _field(name: str, value: str) -> bytes:
+    """Return an encoded `headers` entry of a HeaderMap: `key` and `raw_value`."""
+    key, raw = name.lower().encode(), value.encode("utf-8", "surrogateescape")
+    size = len(key) + len(raw) + 4
+    if size < ONE_BYTE:
+        return b"\x0a%c\x0a%c%b\x1a%c%b" % (size, len(key), key, len(raw), raw)
+    inner = b"\x0a%b%b\x1a%b%b" % (_varint(len(key)), key, _varint(len(raw)), raw)
+    return b"\x0a%b%b" % (_varint(len(inner)), inner)
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number >= ONE_BYTE:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
 
 
 def add_attributes(message: Any, ctx: RequestContext, programs: Named) -> None:
