@@ -59,7 +59,7 @@ conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite t
 	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
-	$(BIN)/ruff check engine pysrc tests bench ci fuzz setup.py
+	$(BIN)/ruff check engine pysrc tests bench ci fuzz deploy setup.py
 	PATH="$(abspath $(BIN)):$$PATH" cython-lint engine
 
 types: $(VENV)/.test-deps ## mypy, strict

@@ -94,3 +94,9 @@ def grpc_collector(tmp_path: Path) -> Iterator[RealCollector]:
     found = RealCollector("grpc", tmp_path)
     yield found
     found.stop()
+
+
+def test_the_configuration_of_deploy_is_one() -> None:
+    config = Path(__file__).parents[2] / "deploy" / "otel" / "collector.yaml"
+    environment = {**os.environ, "OTLP_ENDPOINT": "traces.example:4317"}
+    subprocess.run([PROGRAM, "validate", "--config", str(config)], env=environment, check=True)
