@@ -164,13 +164,13 @@ def _add_translated(
     provider: LlmProvider, routes: FormatRoutes, path_of: Callable[[str], ProviderPath], dialect: Dialect = PLAIN
 ) -> None:
     """Add format routes for client formats that need a translation; `path_of`: provider's format to its path."""
-    spoken = set(routes)
+    served = set(routes)
     own = provider.family == "custom"
     for client, candidates in CANDIDATES.items():
-        if own and client in spoken:
+        if own and client in served:
             continue
         for upstream in candidates:
-            if upstream not in spoken:
+            if upstream not in served:
                 continue
             if upstream != client:
                 found = translated(provider, client, upstream, path_of(upstream), dialect)
@@ -218,13 +218,14 @@ def format_routes_of(
 
 
 def _openai(
-    provider: LlmProvider, spoken: FormatRoutes, path_of: Callable[[str], ProviderPath]
+    provider: LlmProvider, of_all: FormatRoutes, path_of: Callable[[str], ProviderPath]
 ) -> dict[str, FormatRoutes]:
-    """Return the format routes of OpenAI by family of models. `spoken`: the routes of all formats."""
-    text = {name: route for name, route in spoken.items() if name != "responses"}
+    """Return the format routes of OpenAI by family of models. `of_all`: the routes of all formats."""
+    text = {name: route for name, route in of_all.items() if name != "responses"}
     text["text"] = native("text", _path(provider, "text", SUFFIXES["text"], None), provider.kind)
-    responses = {name: route for name, route in spoken.items() if name != "completions" or "responses" not in spoken}
-    found = {"": dict(spoken), OF_TEXT: text, OF_RESPONSES: responses}
+    only = "responses" in of_all
+    responses = {name: route for name, route in of_all.items() if name != "completions" or not only}
+    found = {"": dict(of_all), OF_TEXT: text, OF_RESPONSES: responses}
     for routes in found.values():
         _add_translated(provider, routes, path_of)
     return found
@@ -238,14 +239,14 @@ def _openai_family(model: str) -> str:
 
 
 def _copilot(
-    provider: LlmProvider, spoken: FormatRoutes, path_of: Callable[[str], ProviderPath], tags: copilot.Tags
+    provider: LlmProvider, of_all: FormatRoutes, path_of: Callable[[str], ProviderPath], tags: copilot.Tags
 ) -> tuple[dict[str, FormatRoutes], Callable[[str], str]]:
-    """Return the format routes by family of models. `spoken`: the routes of all formats."""
+    """Return the format routes by family of models. `of_all`: the routes of all formats."""
     known, family = copilot.families(tags)
     found: dict[str, FormatRoutes] = {}
     for one in known:
         formats, claude = one
-        routes = {client: route for client, route in spoken.items() if client not in CANDIDATES or client in formats}
+        routes = {client: route for client, route in of_all.items() if client not in CANDIDATES or client in formats}
         if claude and "completions" in routes:
             path = _path(provider, "completions", SUFFIXES["completions"], None)
             routes["completions"] = native("completions", path, provider.kind)

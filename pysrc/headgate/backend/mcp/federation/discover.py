@@ -32,8 +32,8 @@ async def discover(
     failed = [name for name in outcomes if name not in results and name not in legacy]
     if failed and (not tolerant or len(failed) == len(outcomes)):
         raise failure_of(failed[0], outcomes[failed[0]])
-    spoken = {name: _versions(result) for name, result in results.items()}
-    found = [one for one in versions.KNOWN if all(one in known for known in spoken.values())]
+    offered = {name: _versions(result) for name, result in results.items()}
+    found = [one for one in versions.KNOWN if all(one in known for known in offered.values())]
     if legacy or not found:
         raise not_found(DISCOVER)
     return merge.discover(results, found, info)
