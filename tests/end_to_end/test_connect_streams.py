@@ -98,7 +98,7 @@ def test_streams_lead_to_other_ports(started) -> None:
         client.send(inner, b"CONNECT a.test:1 HTTP/1.1\r\nhost: a.test:1\r\n\r\n")
         assert client.whole(inner).data.startswith(b"HTTP/1.1 405 ")
     running.wait_log(f"http.method=CONNECT http.host=any.test http.path=any.test:{plain} http.version=HTTP/2.0 http.status=200")
-    running.wait_log(f"src.addr=127.0.0.1:{name} http.method=GET")
+    running.wait_log(f"src.addr=127.0.0.1:{name} bytes.received=0 bytes.sent=5 http.method=GET")
     line = next(line for line in running.log().splitlines() if "listener=plain" in line)
     assert "from=127.0.0.1 for=me" in line
     running.wait_log("bytes.received=3 bytes.sent=3")

@@ -82,7 +82,7 @@ def test_tunnels_of_the_mesh(started, tmp_path) -> None:
         assert other.data.startswith(b"db\nxx")
         # Tunnels only.
         assert client.get().status == 405
-    running.wait_log(f"src.identity={TRUSTED} http.method=CONNECT http.host=10.0.0.7")
+    running.wait_log(f"src.identity={TRUSTED} bytes.received=0 bytes.sent=0 http.method=CONNECT http.host=10.0.0.7")
     dump = json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")[1])
     bind = next(bind for bind in dump["binds"] if bind["key"] == f"bind/{running.port}")
     assert (bind["protocol"], bind["tunnelProtocol"]) == ("tls", "hboneGateway")

@@ -168,8 +168,12 @@ def test_a_path_does_not_name_the_model_of_a_body_that_does(rig: Rig) -> None:
         assert (refused.status_code, told.get("code", told["type"])) == (
             404, "not_found_error" if path.endswith("messages") else "model_not_found",
         )  # fmt: skip
-    for path in ("/model/aws-1/..%2f../converse", "/model/aws-1/a/b"):
-        assert rig.send(path, {"messages": []}).json()["error"]["code"] == "missing_model"
+    # The first one is a path of Bedrock's, whose clients have errors of another shape.
+    refused = rig.send("/model/aws-1/..%2f../converse", {"messages": []})
+    assert (refused.status_code, set(refused.json()), refused.headers["x-amzn-errortype"]) == (
+        400, {"message"}, "ValidationException",
+    )  # fmt: skip
+    assert rig.send("/model/aws-1/a/b", {"messages": []}).json()["error"]["code"] == "missing_model"
     # Where the path is not sent on, the body gets what it said.
     seen = rig.seen("/model/one/invoke", {"model": "other"}, "fixed.test")
     assert (seen.path, seen.json) == ("/there", {"model": "one"})

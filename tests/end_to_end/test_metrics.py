@@ -64,6 +64,7 @@ def until(running: Gateway, start: str, value: float) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.cold      # streams of clients of tests before it may still be under way
 def test_requests_and_connections_are_seen_while_they_last(running: tuple[Gateway, threading.Event]) -> None:
     gateway, go_on = running
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:

@@ -442,7 +442,7 @@ cdef class ProcessedStream(StreamFilter):
         """Send what was written."""
         if self.request is not None:
             self.outer.flush()
-        if self.request is not None and self.taken and self.request.client is not None:
+        if self.request is not None and self.request.client is not None:
             self.request.on_request_flush()
 
     # -- the request's fate --------------------------------------------------------------------------------------------
