@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from headgate.ir.backend import AgentRuntimeBackend, Backend, HostBackend, MissingBackend, RouteBackend, ServiceBackend
@@ -36,18 +38,22 @@ def test_protocols(backend: Backend) -> None:
     assert protocol_of(RouteBackend(backend=TCP)) == "tcp"
 
 
+def no_places(_key: str, _endpoint: Endpoint) -> Any:
+    raise AssertionError("no endpoint picker is asked")
+
+
 def test_who_sends() -> None:
     agent = BackendPolicies(a2a=True)
     rewrite = Rewrite(path=PathRewrite(prefix="inner"))
-    assert destination_of(RouteBackend(backend=HOST_BACKEND), rewrite, 10) is HOST
-    found = destination_of(RouteBackend(backend=HOST_BACKEND, policies=agent), rewrite, 10)
+    assert destination_of(RouteBackend(backend=HOST_BACKEND), rewrite, 10, no_places) is HOST
+    found = destination_of(RouteBackend(backend=HOST_BACKEND, policies=agent), rewrite, 10, no_places)
     assert isinstance(found, A2aBackend)
     assert found.inner is HOST
-    plain = destination_of(RouteBackend(backend=RUNTIME), None, 10)
+    plain = destination_of(RouteBackend(backend=RUNTIME), None, 10, no_places)
     assert isinstance(plain, AgentRuntime)
     path = b"/runtimes/arn%3Aaws%3Abedrock-agentcore%3Aeu-west-1%3A123456789012%3Aruntime%2Fx/invocations"
     assert (plain.path, plain.query, plain.cards) == (path, b"?qualifier=a%20b", False)
-    found = destination_of(RouteBackend(backend=RUNTIME, policies=agent), None, 10)
+    found = destination_of(RouteBackend(backend=RUNTIME, policies=agent), None, 10, no_places)
     assert isinstance(found, A2aBackend)
     assert isinstance(found.inner, AgentRuntime)
     assert found.inner.cards
