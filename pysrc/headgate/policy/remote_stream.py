@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -11,6 +12,8 @@ from headgate.policy.remote import UNAVAILABLE, RemoteCaller
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.link.grpc_stream import GrpcDuplexCall
+
+logger = logging.getLogger("headgate.policy")
 
 Fields = Sequence[tuple[str, str]]
 
@@ -60,7 +63,8 @@ class ServiceStream:
         except GrpcFailure as failure:
             self._next(failure)
             return
-        except Exception as error:  # noqa: BLE001 task boundary: the call fails, as if the service did
+        except Exception as error:  # task boundary: the call fails, as if the service did
+            logger.exception("a policy of a remote service failed")
             self._user.failed(GrpcFailure(UNAVAILABLE, f"a policy of the service failed: {type(error).__name__}", True))
             return
         if self._origin is not None:
