@@ -25,11 +25,11 @@ def registered(found: Answers, *uris: str) -> tuple[str, str]:
     """Return the id that a client gets, and its redirect URI at the provider."""
     body, client = found.registration(json.dumps({"redirect_uris": uris}).encode(), URL)
     [callback] = json.loads(body)["redirect_uris"]
-    answer = found.registered(b'{"client_id":"real","registration_access_token":"CANARY","client_secret":"s"}', client)
+    answer = found.registered(b'{"client_id":"real~id","registration_access_token":"CANARY","client_secret":"s"}', client)
     assert answer is not None
     shown = json.loads(answer)
     assert shown.keys() == {"client_id", "client_secret", "redirect_uris"}
-    assert (shown["redirect_uris"], "real" in shown["client_id"]) == (list(uris), False)
+    assert (shown["redirect_uris"], "real~id" in shown["client_id"]) == (list(uris), False)
     return shown["client_id"], callback
 
 
@@ -42,17 +42,17 @@ def test_there_and_back() -> None:
     here, elsewhere = answers(), answers()
     client_id, callback = registered(here, BACK)
     sent = parse_qs(elsewhere.authorize(asked(client_id), URL))
-    assert (sent["client_id"], sent["redirect_uri"], sent["resource"]) == (["real"], [callback], ["https://r"])
+    assert (sent["client_id"], sent["redirect_uri"], sent["resource"]) == (["real~id"], [callback], ["https://r"])
     tag = callback.rpartition("/")[2]
     query = urlencode({"code": "c d", "state": sent["state"][0], "iss": ISSUER})
     place = urlsplit(here.returned(query, tag))
     assert place._replace(query="").geturl() == BACK
     assert parse_qs(place.query) == {"code": ["c d"], "state": ["mine"], "iss": ["https://gw.test/mcp"]}
     form, field = elsewhere.token(urlencode({"client_id": client_id, "redirect_uri": BACK, "code": "c"}), None, URL)
-    assert (parse_qs(form), field) == ({"client_id": ["real"], "redirect_uri": [callback], "code": ["c"]}, None)
+    assert (parse_qs(form), field) == ({"client_id": ["real~id"], "redirect_uri": [callback], "code": ["c"]}, None)
     form, field = here.token("grant_type=refresh_token", basic(client_id, "s"), URL)
     assert field is not None
-    assert (form, basic_client(field)) == ("grant_type=refresh_token", ("real", "s"))
+    assert (form, basic_client(field)) == ("grant_type=refresh_token", ("real~id", "s"))
 
 
 def test_an_answer_is_its_clients() -> None:
