@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -112,6 +112,10 @@ spire: ## a SPIRE server and agent, built into build/bin (needs Go; 3 minutes), 
 	  go get -tool $(addprefix github.com/spiffe/spire/cmd/,$(addsuffix @$(SPIRE),spire-server spire-agent)) && \
 	  GOBIN=$(CURDIR)/build/bin go install $(addprefix github.com/spiffe/spire/cmd/,spire-server spire-agent)
 	$(BIN)/python -m pytest tests/end_to_end/test_spire.py
+
+cluster-lab: $(VENV)/.test-deps ## a real Kubernetes API server, controller manager and etcd (needs Go 1.26 and openssl; 20 minutes and 4 GB, once; KUBETEST_CACHE), and the tests with them
+	ci/cluster-lab/recipe.sh
+	$(BIN)/python -m pytest -n 0 tests/headgate/cluster
 
 attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where they are installed; writes ci/attack-figures.md
 	HEADGATE_ATTACK=long $(BIN)/python -m pytest -p no:xdist --timeout 1800 tests/attack
