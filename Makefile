@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -57,6 +57,10 @@ otel-collector: $(VENV)/.test-deps ## build a real OpenTelemetry collector (need
 
 conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
 	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
+
+postgres: $(VENV)/.test-deps ## the request log in a real PostgreSQL server (needs Debian's package postgresql, or HEADGATE_POSTGRES=<folder of its programs>; none has to run)
+	@ls $${HEADGATE_POSTGRES:-/usr/lib/postgresql/*/bin}/postgres >/dev/null 2>&1 || { echo "PostgreSQL's server is not installed (package postgresql)" >&2; exit 1; }
+	$(BIN)/python -m pytest -q -n 0 tests/headgate/telemetry/requests tests/end_to_end/test_request_log.py tests/end_to_end/test_request_log_postgres.py
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz deploy setup.py

@@ -13,11 +13,11 @@ from tests.end_to_end.conftest import gateway, resting  # noqa: F401 - fixtures
 
 from headgate.admin.requests import HEARTBEAT_SECONDS, MAX_TAILS
 from headgate.config.load import TextSource, load
+from headgate.ir.request_log import MAX_BYTES, MAX_CONNECTIONS, MAX_RECORDS
 from headgate.telemetry.requests.analytics import MAX_GROUPS
-from headgate.telemetry.requests.database import MAX_BYTES, MAX_RECORDS
 from headgate.telemetry.requests.question import FILTERS
-from headgate.telemetry.requests.search import SECONDS
-from headgate.telemetry.requests.writer import LAST_RETRY, MAX_HELD
+from headgate.telemetry.requests.stores import SECONDS
+from headgate.telemetry.requests.writer import LAST_RETRY, MAX_HELD, MAX_HELD_BYTES
 from headgate_engine.llm.log_payload import MAX_PAYLOAD
 
 PAGE = (Path(__file__).parents[2] / "docs/request-log.md").read_text()
@@ -25,9 +25,12 @@ CONFIG = "gateways: {default: {port: {port}}}\nroutes: [{name: ok, policies: {di
 
 
 def test_the_configuration_loads() -> None:
-    (text,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    text, postgres = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     found = load(TextSource(text), environ={})
-    assert found.gateway.process.request_log == str(Path.cwd() / "data.db")
+    store = load(TextSource(postgres), environ={"LOG_PASSWORD": "hidden"}).gateway.process.request_log
+    assert (store.shown, store.max_records, store.max_age_ms) == ("postgres://db.example:5432/logs", 5_000_000, 2_592_000_000)
+    assert store.max_connections == MAX_CONNECTIONS
+    assert found.gateway.process.request_log.path == str(Path.cwd() / "data.db")
     assert found.gateway.frontend.access_log.database_add[0][0] == "agent"
 
 
@@ -54,7 +57,7 @@ def test_numbers_and_names_are_those_of_the_code() -> None:
     text = " ".join(PAGE.split())
     assert f"newest {MAX_RECORDS:,} records" in text
     assert (MAX_BYTES, MAX_PAYLOAD) == (1 << 30, 65536)
-    assert f"{MAX_HELD} records wait in the supervisor" in text
+    assert f"{MAX_HELD} records or {MAX_HELD_BYTES >> 20} MiB of them wait in the supervisor" in text
     assert f"at least every {LAST_RETRY:.0f} seconds" in text
     assert f"longer than {SECONDS:.0f} seconds" in text
     assert f"`heartbeat` every {HEARTBEAT_SECONDS:.0f} s" in text

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres_rig import Server, postgres
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import ask_admin, call, samples
 from tests.end_to_end.processes import kill
@@ -37,10 +38,20 @@ PLAIN = "gateways: {default: {port: {port}}}\nroutes: [{name: ok, policies: {dir
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+def server() -> Iterator[Server]:
+    with postgres() as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     folder = tmp_path_factory.mktemp("gateway")
+    database = DATABASE
+    if request.param == "postgres":
+        server: Server = request.getfixturevalue("server")
+        database = f"database: {{url: '{server.url(server.database())}'}}"
     with samples() as ports:
-        found = Pool(lambda: folder).take(CONFIG.replace("LLM", str(ports["LLM"])), (2, "{}", DATABASE))
+        found = Pool(lambda: folder).take(CONFIG.replace("LLM", str(ports["LLM"])), (2, "{}", database))
         yield found
         found.stop()
         assert "Traceback" not in found.log(), found.log()

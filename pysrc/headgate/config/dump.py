@@ -33,6 +33,7 @@ from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
 from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress, ProcessSettings
+from headgate.ir.request_log import RequestLogStore
 from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
 
@@ -398,11 +399,21 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
     if process.storage_mode != "file":
         found["storage"] = {"mode": process.storage_mode}
     if process.request_log is not None:
-        found["database"] = {"file": process.request_log}
+        found["database"] = _request_log(process.request_log)
     if process.prices is not None:
         found["modelCatalog"] = {"version": process.prices.version, "files": list(process.prices.files)}
     if process.session_key is not None:
         found["sessionEncoder"] = {"key": REDACTED}
+    return found
+
+
+def _request_log(store: RequestLogStore) -> Json:
+    found: Json = {"file": store.path}
+    if store.url is not None:
+        found = {"url": store.shown, "maxConnections": store.max_connections}
+    found["retention"] = {"records": store.max_records, "bytes": store.max_bytes}
+    if store.max_age_ms is not None:
+        found["retention"]["age"] = duration(store.max_age_ms)
     return found
 
 

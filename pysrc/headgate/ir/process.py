@@ -7,6 +7,7 @@ from typing import Literal
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.price_catalog import PriceCatalog
+from headgate.ir.request_log import RequestLogStore
 from headgate.ir.secret import SecretRef
 
 # Which addresses of a name are used: of both families; IPv6 only where there is no IPv4; one family only.
@@ -116,7 +117,7 @@ class ProcessSettings:
     MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
     `admin_origins` are those whose pages may read what the admin and stats servers answer.
-    `request_log` is the absolute path of the request log's database, None if there is no request log.
+    `request_log` is where the request log is, None if there is none.
     `workload_api` is where the SPIFFE Workload API is, None if nothing says it.
     """
 
@@ -147,5 +148,5 @@ class ProcessSettings:
     metric_labels: tuple[tuple[str, str], ...] = ()
     prices: PriceCatalog | None = None
     storage_mode: StorageMode = "file"
-    request_log: str | None = None
+    request_log: RequestLogStore | None = None
     workload_api: WorkloadEndpoint | None = None

@@ -15,7 +15,7 @@ from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 
-if TYPE_CHECKING:  # SQLite costs memory that a gateway without a request log need not have
+if TYPE_CHECKING:  # a database costs memory that a gateway without a request log need not have
     from headgate.telemetry.requests.writer import Gatherer
 
 FAMILY: Final = "gw_request_log_records_total"
@@ -40,16 +40,16 @@ class RequestLog:
     async def prepare(self, gateway: Gateway, workers: Iterable[WorkerHandle]) -> None:
         """Start to gather the records of all workers if the new configuration has a request log. Call this before the
         swap."""
-        path = gateway.process.request_log
-        if self._gatherer is not None and self._gatherer.path != path:
+        store = gateway.process.request_log
+        if self._gatherer is not None and self._gatherer.store != store:
             await self.stop()
-        if path is None:
+        if store is None:
             return
         if self._gatherer is None:
             from headgate.telemetry.requests.writer import Gatherer
 
             written, dropped = (records_counter(self._segment, outcome) for outcome in ("written", "dropped"))
-            self._gatherer = Gatherer(path, written.add, dropped.add)
+            self._gatherer = Gatherer(store, written.add, dropped.add)
             self._gatherer.start()
         for worker in workers:
             await self._join(self._gatherer, worker)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from typing import Any
 
 import pytest
 
 from headgate.admin import requests
-from headgate.admin.requests import event, events
+from headgate.admin.requests import QueryThreads, event, events
+from headgate.telemetry.requests.stores import LogFailure
 
 
 class Scripted:
@@ -24,13 +24,13 @@ class Scripted:
 
     def more(self) -> list[tuple[str, dict[str, Any]]]:
         if not self._turns:
-            raise sqlite3.OperationalError("disk I/O error")
+            raise LogFailure("disk I/O error")
         return self._turns.pop(0)
 
 
 def heard(tail: Any) -> list[bytes]:
     async def run() -> list[bytes]:
-        return [piece async for piece in events(tail)]
+        return [piece async for piece in events(tail, QueryThreads())]
 
     return asyncio.run(run())
 

@@ -17,7 +17,7 @@ def test_it_loads_and_keeps_its_data_beside_itself(name: str, tmp_path: Path, mo
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / name))
     path = default_file()
     gateway = load(FileSource(path)).gateway
-    assert gateway.process.request_log == str(tmp_path / name / "headgate" / "data.db")
+    assert gateway.process.request_log.path == str(tmp_path / name / "headgate" / "data.db")
     assert [bind.port for bind in gateway.binds] == [4000]
     Path(path).write_text("gateways: {}\n")
     assert default_file() == path

@@ -7,8 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+from headgate.config import extras
 from headgate.config.load import TextSource, load
+from headgate.document.secret import Secret
 from headgate.ir.gateway import Gateway
+from headgate.ir.request_log import RequestLogStore
 
 PATHS = {
     "sqlite:///var/lib/x/data.db": "/var/lib/x/data.db",
@@ -20,19 +23,44 @@ PATHS = {
 
 @pytest.mark.parametrize("url", PATHS)
 def test_urls_of_sqlite(url: str, loaded: Callable[..., Gateway]) -> None:
-    assert loaded(f"config: {{database: {{url: '{url}'}}}}").process.request_log == PATHS[url]
+    assert loaded(f"config: {{database: {{url: '{url}'}}}}").process.request_log.path == PATHS[url]
 
 
 def test_the_older_place_wins_for_requests(loaded: Callable[..., Gateway]) -> None:
     found = loaded("config: {database: {url: 'sqlite:/a'}, logging: {database: {url: 'sqlite:/b', maxConnections: 2}}}")
-    assert found.process.request_log == "/b"
+    assert found.process.request_log == RequestLogStore(path="/b", shown="/b")
     assert loaded("config: {}").process.request_log is None
 
 
+def test_a_url_of_postgresql(loaded: Callable[..., Gateway]) -> None:
+    url = "postgresql://u:hid%2Fden@one:5433,[::1]:5434/d?sslmode=verify-full&sslpassword=hidden"
+    found = loaded(f"config: {{database: {{url: '{url}', maxConnections: 2, retention: {{records: 5, bytes: 2000000, age: 30d}}}}}}".replace("30d", "720h"))
+    store = found.process.request_log
+    assert store == RequestLogStore(
+        url=Secret(url), shown="postgresql://one:5433,[::1]:5434/d", max_connections=2, max_records=5, max_bytes=2_000_000,
+        max_age_ms=2_592_000_000,
+    )  # fmt: skip
+    assert "hid" not in repr(store)
+
+
+def test_without_the_driver_the_extra_is_named(faults: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "installed", lambda module: module != "asyncpg")
+    message = "needs the library asyncpg, which is not installed: pip install 'headgate[postgres]'"
+    assert faults("config: {database: {url: 'postgres://h/d'}}") == [f"config.database.url: {message} (1)"]
+
+
+NO_URL = "not a URL of PostgreSQL: characters of the password such as / # ? @ are written %2F %23 %3F %40"
 REFUSED = {
-    "{url: 'postgres://u:hidden@h/d'}": "not supported yet: config.database.url (PostgreSQL) (1)",
-    "{url: 'postgresql://u:hidden@h/d'}": "not supported yet: config.database.url (PostgreSQL) (1)",
-    "{url: 'mysql://u:hidden@h/d'}": "config.database.url: not sqlite://<file> (1)",
+    "{url: 'postgres://u:hid/den@h/d'}": f"config.database.url: {NO_URL} (1)",
+    "{url: 'postgres://u:hid#den@h/d'}": f"config.database.url: {NO_URL} (1)",
+    "{url: 'postgres://h:99999/d'}": f"config.database.url: {NO_URL} (1)",
+    "{url: 'postgres://u:hidden@[::1/d'}": f"config.database.url: {NO_URL} (1)",
+    "{url: 'postgresql://u:hidden@h/d?sslmode=always'}":
+        "config.database.url: sslmode is one of disable, allow, prefer, require, verify-ca, verify-full (1)",
+    "{url: 'mysql://u:hidden@h/d'}": "config.database.url: not sqlite://<file> or postgres://<server>/<database> (1)",
+    "{url: 'sqlite:a', retention: {records: 0}}": "config.database.retention.records: out of range 1..9007199254740992: 0 (1)",
+    "{url: 'sqlite:a', retention: {bytes: 5}}": "config.database.retention.bytes: out of range 1048576..9007199254740992: 5 (1)",
+    "{url: 'sqlite:a', retention: {age: 0s}}": "config.database.retention.age: must be longer than nothing (1)",
     "{url: 'sqlite::memory:'}": "config.database.url: not sqlite://<file>: a file that several processes open (1)",
     "{url: 'sqlite:a?mode=ro'}": "config.database.url: not sqlite://<file>: a file that several processes open (1)",
     "{url: 'sqlite:a', maxConnections: 0}": "config.database.maxConnections: out of range 1..4294967295: 0 (1)",

@@ -232,7 +232,7 @@ def every_configuration() -> dict[str, Gateway]:
     """What the examples, the golden configurations and the pages of the documentation have in them."""
     issued = trustme.CA().issue_cert("site.test")
     pair = {"SITE_CERT": issued.cert_chain_pems[0].bytes().decode(), "SITE_KEY": issued.private_key_pem.bytes().decode()}
-    environ = {**example_files.ENVIRON, **pair, "KEY": "k", "OIDC_COOKIE_SECRET": "5a" * 32}
+    environ = {**example_files.ENVIRON, **pair, "KEY": "k", "OIDC_COOKIE_SECRET": "5a" * 32, "LOG_PASSWORD": "p"}
     texts: dict[str, str] = {}
     for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml"), *ROOT.glob("docs/*.md")):
         text = path.read_text()

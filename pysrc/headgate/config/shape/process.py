@@ -86,7 +86,24 @@ CATALOG_SOURCE: Final = Object(
     {"file": optional(STRING), "inline": optional(Union("InlineCatalog", (STRING, CATALOG)))},
     one_of=("file", "inline"),
 )
-DATABASE: Final = Object("Database", {"url": required(HIDDEN), "maxConnections": maybe(POSITIVE32)})
+DATABASE: Final = Object(
+    "Database",
+    {
+        "url": required(HIDDEN),
+        "maxConnections": maybe(POSITIVE32),
+        # What is kept: the oldest records go first.
+        "retention": maybe(
+            Object(
+                "Retention",
+                {
+                    "records": maybe(unsigned("RetainedRecords", 2**53, 1)),
+                    "bytes": maybe(unsigned("RetainedBytes", 2**53, 1_048_576)),
+                    "age": maybe(DURATION),
+                },
+            )
+        ),
+    },
+)
 
 KEEPALIVE: Final = Object(
     "Keepalive",

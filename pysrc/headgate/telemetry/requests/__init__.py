@@ -1,1 +1,1 @@
-"""The request log: one record per finished request in a SQLite database."""
+"""The request log: one record per finished request in SQLite or PostgreSQL."""

@@ -6,6 +6,7 @@ import math
 import time
 from typing import Any, Final
 
+from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.question import (
     LISTS,
     MAX_TEXT,
@@ -17,7 +18,8 @@ from headgate.telemetry.requests.question import (
     shown_time,
     time_range,
 )
-from headgate.telemetry.requests.search import PICOS, Json, reading
+from headgate.telemetry.requests.search import PICOS, Json
+from headgate.telemetry.requests.stores import SqlDialect, dialect, reading
 
 KEYS: Final = ("timeRange", "filters", "groupBy", "bucketCount", "bucketSeconds")
 DAY_US: Final = 86_400_000_000
@@ -31,38 +33,40 @@ MAX_GROUPS: Final = 50
 MAX_OPTIONS: Final = 2_000
 ATTRIBUTE: Final = "attributes."
 
-_SUMS: Final = (
-    "count(*), total(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), total(coalesce(cost_picos, 0)), "
-    "total(status >= 400 OR status = 0)"
-)
+def _sums_in(words: SqlDialect) -> str:
+    """Return the columns of the sums of a group: requests, tokens, cost, errors."""
+    tokens = words.total.format("coalesce(input_tokens, 0) + coalesce(output_tokens, 0)")
+    cost = words.total.format("cost_picos")
+    return f"count(*), {tokens}, {cost}, count(*) FILTER (WHERE status >= 400 OR status = 0)"
 
 
-def summary(path: str, question: Json) -> Json:
+def summary(store: RequestLogStore, question: Json) -> Json:
     """Return `{timeRange, bucketSeconds, buckets, groups, filterOptions}` for a query with KEYS.
 
-    Raises BadQuestion for an invalid query, sqlite3.Error if the database at `path` cannot be read.
+    Raises BadQuestion for an invalid query, LogFailure if the database cannot be read.
     """
+    words = dialect(store)
     span, seconds, count = _buckets(question)
-    names, texts, values = _dimensions(question.get("groupBy"))
-    wanted = conditions(span, question.get("filters"))
-    with reading(path) as connection:
-        run = connection.execute
+    names, texts, values = _dimensions(question.get("groupBy"), words)
+    wanted = conditions(span, question.get("filters"), words)
+    with reading(store) as reader:
+        run = reader.rows
         over_time = run(
-            f"SELECT (completed_us - ?) / ?, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY 1",  # noqa: S608 - no user input
+            f"SELECT (completed_us - ?) / ?, {_sums_in(words)} FROM {words.table} WHERE {wanted.text} GROUP BY 1",  # noqa: S608 - no user input
             (span.start, seconds * SECOND_US, *wanted.values),
-        ).fetchall()
+        )
         groups: list[tuple[Any, ...]] = []
         parts: list[tuple[Any, ...]] = []
         if names:
-            groups = run(_grouped(texts, wanted, ""), (*values, *wanted.values)).fetchall()
-            bucket = ", (completed_us - ?) / ?"
-            grouped = _grouped(texts, wanted, bucket)
-            parts = run(grouped, (*values, span.start, seconds * SECOND_US, *wanted.values)).fetchall()
+            groups = run(_grouped(texts, wanted, "", words), (*values, *wanted.values))
+            grouped = _grouped(texts, wanted, ", (completed_us - ?) / ?", words)
+            parts = run(grouped, (*values, span.start, seconds * SECOND_US, *wanted.values))
         options = run(
-            f"SELECT DISTINCT {', '.join(LISTS.values())} FROM requests WHERE completed_us >= ? AND completed_us < ? "  # noqa: S608 - no user input
-            "LIMIT ?",
+            f"SELECT DISTINCT {', '.join(LISTS.values())} FROM {words.table} "  # noqa: S608 - no user input
+            "WHERE completed_us >= ? AND completed_us < ? LIMIT ?",
             (span.start, span.end, MAX_OPTIONS),
-        ).fetchall()
+        )
+    groups, parts = ([_readable(row, names, words) for row in rows] for rows in (groups, parts))
     assert span.start is not None
     assert span.end is not None
     shown = [dict(zip(names, row[: len(names)], strict=True)) for row in groups[:MAX_GROUPS]]
@@ -93,10 +97,18 @@ def _sums(row: Any) -> Json:
     return {"requests": requests, "errors": int(errors), "totalTokens": int(tokens), "cost": picos / PICOS}
 
 
-def _grouped(texts: list[str], wanted: Conditions, bucket: str) -> str:
-    keys = ", ".join(str(at + 1) for at in range(len(texts) + bool(bucket)))
-    limit = "" if bucket else f" ORDER BY count(*) DESC, {keys} LIMIT {MAX_GROUPS}"
-    return f"SELECT {', '.join(texts)}{bucket}, {_SUMS} FROM requests WHERE {wanted.text} GROUP BY {keys}{limit}"  # noqa: S608 - no user input
+def _readable(row: tuple[Any, ...], names: list[str], words: SqlDialect) -> tuple[Any, ...]:
+    """Return a row of a group with the values of its attributes as JSON has them."""
+    keys = (words.value(one) if name.startswith(ATTRIBUTE) else one for name, one in zip(names, row, strict=False))
+    return (*keys, *row[len(names) :])
+
+
+def _grouped(texts: list[str], wanted: Conditions, bucket: str, words: SqlDialect) -> str:
+    keys = [str(at + 1) for at in range(len(texts) + bool(bucket))]
+    order = ", ".join(f"{key} NULLS FIRST" for key in keys)
+    limit = "" if bucket else f" ORDER BY count(*) DESC, {order} LIMIT {MAX_GROUPS}"
+    columns = f"{', '.join(texts)}{bucket}, {_sums_in(words)}"
+    return f"SELECT {columns} FROM {words.table} WHERE {wanted.text} GROUP BY {', '.join(keys)}{limit}"  # noqa: S608 - no user input
 
 
 def _buckets(question: Json) -> tuple[Span, int, int]:
@@ -120,7 +132,7 @@ def _buckets(question: Json) -> tuple[Span, int, int]:
     return Span(start, end), seconds, count
 
 
-def _dimensions(found: Any) -> tuple[list[str], list[str], list[Any]]:
+def _dimensions(found: Any, words: SqlDialect) -> tuple[list[str], list[str], list[Any]]:
     """Return the names in `groupBy`, their SQL expressions, and the parameters of these."""
     names = [] if found is None else found
     if not isinstance(names, list) or len(names) > MAX_DIMENSIONS or len(set(map(str, names))) != len(names):
@@ -130,7 +142,7 @@ def _dimensions(found: Any) -> tuple[list[str], list[str], list[Any]]:
         if isinstance(name, str) and name in LISTS:
             texts.append(LISTS[name])
         elif isinstance(name, str) and name > ATTRIBUTE and name.startswith(ATTRIBUTE) and len(name) <= MAX_TEXT:
-            texts.append("(SELECT value FROM json_each(attributes) WHERE key = ?)")
+            texts.append(words.attribute)
             values.append(name.removeprefix(ATTRIBUTE))
         else:
             raise BadQuestion(f"groupBy: one of {', '.join(LISTS)}, {ATTRIBUTE}<name>")

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from headgate.telemetry.requests.stores import SqlDialect
+
 MAX_CHOICES: Final = 100
 MAX_TEXT: Final = 1024
-# The largest integer of SQLite.
+# The largest integer of SQLite and of PostgreSQL's bigint.
 MAX_ID: Final = 2**63 - 1
 # The year 2100. Earlier times than 1970 and later ones than this are clipped, because no record has them.
 LATEST_US: Final = 4_102_444_800_000_000
@@ -58,9 +60,12 @@ def document(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
     try:
         found = json.loads(body) if body.strip() else {}
         # JSON allows unpaired surrogates, which cannot be encoded in UTF-8.
-        json.dumps(found, ensure_ascii=False).encode()
+        shown = json.dumps(found, ensure_ascii=False)
+        shown.encode()
     except (ValueError, RecursionError):
         raise BadQuestion("the body is no JSON") from None
+    if "\\u0000" in shown.replace("\\\\", ""):
+        raise BadQuestion("there is a text with the character NUL, which no record has")
     return closed(found, known, "")
 
 
@@ -139,16 +144,17 @@ def identifier(found: Any, path: str) -> int:
     return min(int(found), MAX_ID)
 
 
-def conditions(span: Span, filters: Any) -> Conditions:
+def conditions(span: Span, filters: Any, words: SqlDialect) -> Conditions:
     """Return the condition for records in a time span that match `filters`. Raises BadQuestion."""
-    found = Conditions("1", ())
+    found = Conditions("TRUE", ())
     if span.start is not None:
         found = found.also("completed_us >= ?", span.start)
     if span.end is not None:
         found = found.also("completed_us < ?", span.end)
     for key, value in closed(filters, FILTERS, "filters").items():
         if value is not None:
-            found = _READERS[key](found, value, f"filters.{key}")
+            path = f"filters.{key}"
+            found = _attributes(found, value, path, words) if key == "attributes" else _READERS[key](found, value, path)
     return found
 
 
@@ -176,18 +182,17 @@ def _payload(found: Conditions, value: Any, path: str) -> Conditions:
     return found.also(has if flag(value, path) else f"NOT {has}")
 
 
-def _attributes(found: Conditions, value: Any, path: str) -> Conditions:
+def _attributes(found: Conditions, value: Any, path: str, words: SqlDialect) -> Conditions:
     if not isinstance(value, dict) or len(value) > MAX_CHOICES:
         raise BadQuestion(f"{path}: expected an object with at most {MAX_CHOICES} attributes")
     for key, wanted in value.items():
         if not isinstance(wanted, str | int | float | bool):
             raise BadQuestion(f"{path}.{key}: expected a text, a number, true or false")
         shown = str(int(wanted)) if isinstance(wanted, bool) else str(wanted)
-        one = "EXISTS (SELECT 1 FROM json_each(attributes) WHERE key = ? AND CAST(value AS TEXT) = ?)"
-        found = found.also(one, key, shown)
+        found = found.also(words.equal_attribute, key, shown)
     return found
 
 
 _READERS: Final[dict[str, Callable[[Conditions, Any, str], Conditions]]] = {
-    **dict.fromkeys(LISTS, _choices), "traceId": _trace, "hasPayload": _payload, "attributes": _attributes,
+    **dict.fromkeys(LISTS, _choices), "traceId": _trace, "hasPayload": _payload,
 }  # fmt: skip

@@ -35,12 +35,27 @@ def row(line: bytes) -> Row | None:
         attributes.pop(key, None)
     # `traceparent` must be in lower case (https://www.w3.org/TR/trace-context/), but capitals are accepted.
     trace = _PARENT.fullmatch(parent.lower()) if parent else None
+    if b"\\u0000" in line:
+        texts = (provider, asked, answered, error, prompt, answer)
+        provider, asked, answered, error, prompt, answer = (_without_nul(one) for one in texts)
+        attributes = _without_nul(attributes)
     return (
         completed, completed - took, status, provider, asked, answered, _known(sent), _known(got), _known(cost), error,
         attributes.get("trace.id") or (trace[1] if trace else None),
         attributes.get("span.id") or (trace[2] if trace else None), orjson.dumps(attributes).decode(),
         prompt, answer,
     )  # fmt: skip
+
+
+def _without_nul(value: Any) -> Any:
+    """Return a value with U+FFFD in place of NUL, which no text of PostgreSQL may contain."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [_without_nul(one) for one in value]
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(one) for key, one in value.items()}
+    return value
 
 
 def _known(number: int) -> int | None:

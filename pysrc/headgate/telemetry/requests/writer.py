@@ -1,8 +1,8 @@
 """The thread that reads records from the workers' pipes and writes them to the database.
 
 A worker never waits for this thread: records that do not fit into its pipe are queued in the worker, and dropped when
-the queue is full. While the database cannot be written, up to MAX_HELD records are queued here, and then the pipes are
-not read.
+the queue is full. While the database cannot be written, up to MAX_HELD records or MAX_HELD_BYTES are queued here, and
+then the pipes are not read.
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ import contextlib
 import logging
 import os
 import selectors
-import sqlite3
 import threading
 import time
+import uuid
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
-from headgate.telemetry.requests.database import MAX_BYTES, MAX_RECORDS, Database, Unusable
+from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.records import Row, row
+from headgate.telemetry.requests.stores import LogFailure, LogWriter, RefusedRecord, open_to_write
 
 logger = logging.getLogger("headgate.requests")
 
 BATCH: Final = 500
+BATCH_BYTES: Final = 4 << 20
 MAX_HELD: Final = 5_000
+MAX_HELD_BYTES: Final = 32 << 20
 READ_SIZE: Final = 262_144
 # The maximum length of a line in bytes.
 MAX_LINE: Final = 4 * 1024 * 1024
@@ -31,7 +36,10 @@ MAX_LINE: Final = 4 * 1024 * 1024
 DELAY_SECONDS: Final = 0.1
 FIRST_RETRY, LAST_RETRY = 0.5, 30.0
 TRIM_EVERY: Final = 1_000
-END_SECONDS: Final = 5.0
+# How often the age of records is looked at, where it has a limit.
+AGE_SECONDS: Final = 60.0
+# Time for a write that does not come back, and for one more attempt.
+END_SECONDS: Final = 8.0
 
 Count = Callable[[int], None]
 
@@ -42,15 +50,20 @@ class Gatherer:
     `written` and `dropped` are called with numbers of records, for the metrics.
     """
 
-    def __init__(
-        self, path: str, written: Count, dropped: Count, max_records: int = MAX_RECORDS, max_bytes: int = MAX_BYTES
-    ) -> None:
-        self.path = path
-        self._limits = (max_records, max_bytes)
+    def __init__(self, store: RequestLogStore, written: Count, dropped: Count) -> None:
+        self.store = store
         self._written = written
         self._dropped = dropped
-        self._database: Database | None = None
-        self._held: list[Row] = []
+        self._database: LogWriter | None = None
+        # Rows with their sizes, and the sum of these.
+        self._held: deque[tuple[Row, int]] = deque()
+        self._held_bytes = 0
+        # How many of the first rows the next batch has, 0: not chosen yet. A batch that may have been written is tried
+        # again as it was, under the same number.
+        self._batch_rows = 0
+        self._batch = 1
+        self._writer = uuid.uuid4().hex
+        self._look_at = 0.0
         self._since = 0.0
         self._retry_at = 0.0
         self._delay = FIRST_RETRY
@@ -104,9 +117,8 @@ class Gatherer:
         if self._held and now >= self._due():
             self._flush()
             now = time.monotonic()
-        full = len(self._held) >= MAX_HELD
-        wait = max(0.0, self._due() - now) if self._held or self._failing else None
-        if full:
+        wait = max(0.0, self._due() - now) if self._held or self._failing else self._rest(now)
+        if self._full():
             self._pause(wait or 0.0)
             return
         for key, _ in self._selector.select(wait):
@@ -117,10 +129,21 @@ class Gatherer:
         if self._failing and not self._held and time.monotonic() >= self._retry_at:
             self._open()
 
+    def _full(self) -> bool:
+        return len(self._held) >= MAX_HELD or self._held_bytes >= MAX_HELD_BYTES
+
     def _due(self) -> float:
         if self._failing:
             return self._retry_at
         return 0.0 if len(self._held) >= BATCH else self._since + DELAY_SECONDS
+
+    def _rest(self, now: float) -> float | None:
+        """Return how long there is nothing to do without a new record, in seconds: None is for ever."""
+        if self.store.max_age_ms is None:
+            return None
+        if now >= self._look_at:
+            self._trim()
+        return max(0.0, self._look_at - now)
 
     def _pause(self, seconds: float) -> None:
         """Wait without reading the pipes, so that the workers queue their records."""
@@ -156,63 +179,101 @@ class Gatherer:
             self._partial[descriptor] = rest
         if not self._held:
             self._since = time.monotonic()
-        rows = [row(line) for line in lines]
-        found = [one for one in rows if one is not None]
-        self._held += found
-        if len(found) != len(rows):
-            self._dropped(len(rows) - len(found))
+        for line in lines:
+            found = row(line)
+            if found is None:
+                self._dropped(1)
+            else:
+                self._held.append((found, len(line)))
+                self._held_bytes += len(line)
         return True
 
     def _read_all(self) -> None:
         self._woken()
         for key in list(self._selector.get_map().values()):
             if key.fd != self._wake_read:
-                while len(self._held) < 2 * MAX_HELD and self._read(key.fd):
+                while not (self._full() and self._failing) and self._read(key.fd):
                     if len(self._held) >= BATCH and not self._failing:
                         self._flush()
 
     # -- the database --------------------------------------------------------------------------------------------------
     def _open(self) -> None:
         try:
-            self._database = Database(self.path, *self._limits)
-        except (sqlite3.Error, Unusable, OSError) as error:
+            self._database = open_to_write(self.store, self._writer)
+        except LogFailure as error:
             self._failed(error)
             return
-        # A file that can be opened may still not be writable. If records are queued, writing them will show it.
+        # A database that can be opened may still not be writable. If records are queued, writing them will show it.
         if not self._held:
             self._succeeded()
 
     def _flush(self) -> None:
-        if not self._held:
-            return
-        if self._database is None:
-            self._open()
-        if self._database is None:
-            return
-        try:
-            self._database.add(self._held)
-        except (sqlite3.Error, Unusable, OSError) as error:
-            self._failed(error)
-            return
-        self._written(len(self._held))
-        self._until_trim -= len(self._held)
-        self._held = []
-        self._succeeded()
+        """Write what is held, in batches. The rest stays when one cannot be written."""
+        while self._held:
+            if self._database is None:
+                self._open()
+            if self._database is None:
+                return
+            if not self._batch_rows:
+                self._choose_batch()
+            rows = [one for one, _ in islice(self._held, self._batch_rows)]
+            try:
+                self._database.add(rows, self._batch)
+            except RefusedRecord as error:
+                self._divide(error)
+                continue
+            except LogFailure as error:
+                self._failed(error)
+                return
+            self._written(len(rows))
+            self._until_trim -= len(rows)
+            self._forget_batch()
+            self._succeeded()
         if self._until_trim <= 0:
             self._until_trim = TRIM_EVERY
-            with contextlib.suppress(sqlite3.Error):
-                self._database.trim()
+            self._trim()
 
-    def _failed(self, error: Exception) -> None:
+    def _choose_batch(self) -> None:
+        size = 0
+        for _, length in self._held:
+            size += length
+            self._batch_rows += 1
+            if self._batch_rows == MAX_HELD or size >= BATCH_BYTES:
+                break
+
+    def _forget_batch(self) -> None:
+        for _ in range(self._batch_rows):
+            self._held_bytes -= self._held.popleft()[1]
+        self._batch_rows = 0
+        self._batch += 1
+
+    def _divide(self, error: RefusedRecord) -> None:
+        """Go on with half of a batch that was refused for one of its records, or drop that record."""
+        self._batch += 1
+        if self._batch_rows > 1:
+            self._batch_rows //= 2
+            return
+        logger.error("record of a request is refused", extra={"database": self.store.shown, "error": str(error)})
+        self._forget_batch()
+        self._dropped(1)
+
+    def _trim(self) -> None:
+        self._look_at = time.monotonic() + AGE_SECONDS
         if self._database is not None:
-            with contextlib.suppress(sqlite3.Error):
+            # A database that has gone away is noticed with the next record.
+            with contextlib.suppress(LogFailure):
+                if self._database.trim():
+                    self._look_at = 0.0
+
+    def _failed(self, error: LogFailure) -> None:
+        if self._database is not None:
+            with contextlib.suppress(LogFailure):
                 self._database.close()
             self._database = None
         if not self._failing:
-            text = str(error) if not isinstance(error, OSError) else error.strerror or str(error)
             logger.error(
                 "request log cannot be written; traffic goes on, and it is tried again",
-                extra={"file": self.path, "error": text},
+                extra={"database": self.store.shown, "error": str(error)},
             )
         self._failing = True
         self._retry_at = time.monotonic() + self._delay
@@ -220,16 +281,18 @@ class Gatherer:
 
     def _succeeded(self) -> None:
         if self._failing:
-            logger.info("request log is written again", extra={"file": self.path})
+            logger.info("request log is written again", extra={"database": self.store.shown})
         self._failing = False
         self._delay = FIRST_RETRY
 
     def _end(self) -> None:
         if self._held:
             self._dropped(len(self._held))
-            logger.error("records of requests are lost", extra={"file": self.path, "records": len(self._held)})
+            logger.error(
+                "records of requests are lost", extra={"database": self.store.shown, "records": len(self._held)}
+            )
         if self._database is not None:
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(LogFailure):
                 self._database.close()
         for key in list(self._selector.get_map().values()):
             os.close(key.fd)

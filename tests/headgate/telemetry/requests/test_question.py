@@ -17,6 +17,7 @@ from headgate.telemetry.requests.question import (
     shown_time,
     time_range,
 )
+from headgate.telemetry.requests.stores import SQLITE
 
 
 def test_times_have_an_offset_and_come_back_as_they_were() -> None:
@@ -50,11 +51,11 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("filters", "reason"), BAD)
 def test_filters_are_closed(filters: Any, reason: str) -> None:
     with pytest.raises(BadQuestion, match="^" + reason.replace("(", r"\(")):
-        conditions(Span(), filters)
+        conditions(Span(), filters, SQLITE)
 
 
 def test_values_never_stand_in_the_text() -> None:
-    found = conditions(Span(1, 2), {"provider": ["a'b"], "attributes": {"k'": "v'"}, "hasPayload": False})
+    found = conditions(Span(1, 2), {"provider": ["a'b"], "attributes": {"k'": "v'"}, "hasPayload": False}, SQLITE)
     assert "'" not in found.text
     assert found.values == (1, 2, "a'b", "k'", "v'")
 

@@ -34,6 +34,14 @@ def test_traces_of_our_own_win_and_what_is_no_trace_is_none() -> None:
     assert found[10:12] == (None, None)
 
 
+def test_nul_is_replaced_in_every_text() -> None:
+    found = row(json.dumps([1, 0, 200, None, "m\0", None, -1, -1, -1, "e\0", None, "p\0p", None, {"a\0": ["\0", {"b": "\0"}], "c": "\\u0000"}]).encode())
+    assert found is not None
+    assert not any("\0" in one for one in found if isinstance(one, str))
+    assert (found[4], found[9], found[13]) == ("m\ufffd", "e\ufffd", "p\ufffdp")
+    assert json.loads(found[12]) == {"a\ufffd": ["\ufffd", {"b": "\ufffd"}], "c": "\\u0000"}
+
+
 @pytest.mark.parametrize("line", [b"", b"{}", b"[1]", b"[1,", b"\xff", json.dumps([0] * 14).encode()])
 def test_what_is_no_record_is_none(line: bytes) -> None:
     assert row(line) is None

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from headgate.telemetry.requests import writer
-from headgate.telemetry.requests.database import Database
+from headgate.ir.request_log import RequestLogStore
+from headgate.telemetry.requests import sqlite, writer
+from headgate.telemetry.requests.records import Row
+from headgate.telemetry.requests.sqlite import SqliteLog
+from headgate.telemetry.requests.stores import LogFailure, RefusedRecord
 from headgate.telemetry.requests.writer import MAX_HELD, Gatherer
 
 
@@ -46,7 +49,7 @@ def start(tmp_path: Path, counts: Counts) -> Iterator[Callable[..., tuple[Gather
     started: list[Gatherer] = []
 
     def run(pipes: int = 1, path: Path = tmp_path / "data.db") -> tuple[Gatherer, list[int]]:
-        found = Gatherer(str(path), counts.write, counts.drop)
+        found = Gatherer(RequestLogStore(path=str(path), shown=str(path)), counts.write, counts.drop)
         ends = []
         for _ in range(pipes):
             reading, writing = os.pipe()
@@ -122,13 +125,13 @@ def test_a_full_disk_holds_records_until_there_is_room(
     caplog.set_level(logging.INFO)
     room = threading.Event()
 
-    class Small(Database):
+    class Small(SqliteLog):
         def _prepare(self) -> None:
             super()._prepare()
             if not room.is_set():
                 self._connection.execute("PRAGMA max_page_count=12")
 
-    monkeypatch.setattr(writer, "Database", Small)
+    monkeypatch.setattr(sqlite, "SqliteLog", Small)
     monkeypatch.setattr(writer, "FIRST_RETRY", 0.01)
     monkeypatch.setattr(writer, "LAST_RETRY", 0.02)
     _, [pipe] = start()
@@ -176,3 +179,59 @@ def test_a_file_that_is_removed_is_made_anew(start: Callable[..., tuple[Gatherer
     os.write(pipe, record(2))
     until(lambda: counts.written == 2)
     assert numbers(tmp_path / "data.db") == [2]
+
+
+class Scripted:
+    """A database that refuses the record 666, and fails as often as it is told."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, list[int]]] = []
+        self.failures = 0
+
+    def add(self, rows: list[Row], batch: int) -> None:
+        found = [one[0] for one in rows]
+        self.batches.append((batch, found))
+        if self.failures:
+            self.failures -= 1
+            raise LogFailure("nobody knows what became of it")
+        if 666 in found:
+            raise RefusedRecord("not this one")
+
+    def trim(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_record_that_is_refused_takes_no_other_with_it(
+    start: Callable[..., tuple[Gatherer, list[int]]], counts: Counts, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = Scripted()
+    monkeypatch.setattr(writer, "open_to_write", lambda store, name: database)
+    _, [pipe] = start()
+    os.write(pipe, b"".join(record(number) for number in [*range(40), 666, *range(41, 80)]))
+    until(lambda: counts.written == 79)
+    assert counts.dropped == 1
+    assert caplog.text.count("record of a request is refused") == 1
+    written = [one for _, rows in database.batches if 666 not in rows for one in rows]
+    assert written == [*range(40), *range(41, 80)]
+    # A number is never used for two different batches.
+    assert len({batch for batch, _ in database.batches}) == len(database.batches)
+
+
+def test_a_batch_that_failed_is_tried_again_as_it_was(
+    start: Callable[..., tuple[Gatherer, list[int]]], counts: Counts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "FIRST_RETRY", 0.01)
+    database = Scripted()
+    database.failures = 3
+    monkeypatch.setattr(writer, "open_to_write", lambda store, name: database)
+    gatherer, [pipe] = start()
+    gatherer._delay = 0.01
+    os.write(pipe, record(1) + record(2))
+    until(lambda: len(database.batches) >= 1)
+    os.write(pipe, record(3))
+    until(lambda: counts.written == 3)
+    assert database.batches[:4] == [(1, database.batches[0][1])] * 4
+    assert [one for _, rows in database.batches[3:] for one in rows] == [1, 2, 3]

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
 
-from headgate.telemetry.requests.database import Database, Unusable, open_to_read
+from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.records import COLUMNS, Row
+from headgate.telemetry.requests.sqlite import SqliteLog, open_to_read
+from headgate.telemetry.requests.stores import LogFailure, RefusedRecord, Unusable
 
 
 def some(count: int, text: str = "{}") -> list[Row]:
     values = {"completed_us": 1, "started_us": 0, "status": 200, "attributes": text}
     return [tuple(values.get(name) for name in COLUMNS)] * count
+
+
+def opened(path: Path, **limits: int) -> SqliteLog:
+    return SqliteLog(RequestLogStore(path=str(path), **limits))
 
 
 def count(path: Path) -> int:
@@ -27,19 +34,19 @@ def count(path: Path) -> int:
 
 def test_rows_are_there_for_readers_at_once_and_only_for_the_owner(tmp_path: Path) -> None:
     path = tmp_path / "new" / "data.db"
-    database = Database(str(path))
+    database = opened(path)
     database.add(some(3))
     assert count(path) == 3
     assert path.stat().st_mode & 0o077 == 0
     database.close()
-    again = Database(str(path))
+    again = opened(path)
     again.add(some(1))
     again.close()
     assert count(path) == 4
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "data.db"), max_records=50)
+    database = opened(tmp_path / "data.db", max_records=50)
     database.add(some(70))
     assert database.trim() == 20
     connection = open_to_read(database.path)
@@ -48,8 +55,19 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
     database.close()
 
 
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    database = opened(tmp_path / "data.db", max_age_ms=3_600_000)
+    young = list(some(1)[0])
+    young[COLUMNS.index("completed_us")] = time.time_ns() // 1000
+    database.add([*some(4), tuple(young), *some(2)])
+    assert database.trim() == 6
+    assert database.trim() == 0
+    assert count(tmp_path / "data.db") == 1
+    database.close()
+
+
 def test_the_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "data.db"), max_bytes=2_000_000)
+    database = opened(tmp_path / "data.db", max_bytes=2_000_000)
     sizes = []
     for _ in range(12):
         database.add(some(1000, '{"k":"' + "x" * 500 + '"}'))
@@ -62,8 +80,8 @@ def test_the_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "data.db"))
-    with pytest.raises(sqlite3.Error):
+    database = opened(tmp_path / "data.db")
+    with pytest.raises(RefusedRecord):
         database.add([*some(2), (None,) * len(COLUMNS)])
     assert count(tmp_path / "data.db") == 0
     database.add(some(1))
@@ -73,8 +91,8 @@ def test_a_batch_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "data.db"
     path.write_bytes(b"this is somebody's letter" * 100)
-    with pytest.raises(sqlite3.DatabaseError):
-        Database(str(path))
+    with pytest.raises(LogFailure, match="not a database"):
+        opened(path)
     assert path.read_bytes().startswith(b"this is somebody's letter")
 
 
@@ -84,13 +102,13 @@ def test_tables_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE requests (id)")
         connection.execute("PRAGMA user_version=7")
     with pytest.raises(Unusable, match="version 7"):
-        Database(str(path))
+        opened(path)
 
 
 def test_a_file_that_was_removed_is_noticed(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "data.db"))
+    database = opened(tmp_path / "data.db")
     (tmp_path / "data.db").unlink()
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(LogFailure, match="No such file"):
         database.add(some(1))
     (tmp_path / "data.db").write_bytes(b"")
     with pytest.raises(Unusable, match="replaced"):
@@ -102,7 +120,7 @@ def test_readers_do_not_make_a_file_and_cannot_write(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError, match="no such file"):
         open_to_read(str(tmp_path / "none.db"))
     assert list(tmp_path.iterdir()) == []
-    Database(str(tmp_path / "data.db")).close()
+    opened(tmp_path / "data.db").close()
     connection = open_to_read(str(tmp_path / "data.db"))
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         connection.execute("DELETE FROM requests")

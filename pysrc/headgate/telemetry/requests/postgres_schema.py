@@ -1,0 +1,54 @@
+"""The tables of the request log in PostgreSQL, and how each version of them is made from the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+# Keys of advisory locks: any numbers that other programs at the same server are unlikely to use.
+LOCK_TABLES: Final = 0x4865_6164_0001
+LOCK_ROWS: Final = 0x4865_6164_0002
+
+# The columns are those of SQLite; `bytes` is what the texts of a record take, which `totals` sums up. Texts compare by
+# their bytes, as they do there.
+_MIGRATIONS: Final = (
+    """
+CREATE TABLE headgate.requests (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, completed_us bigint NOT NULL, started_us bigint NOT NULL,
+  status int NOT NULL, provider text COLLATE "C", request_model text COLLATE "C", response_model text COLLATE "C",
+  input_tokens bigint, output_tokens bigint, cost_picos bigint, error text, trace_id text COLLATE "C", span_id text,
+  attributes jsonb NOT NULL, prompt text, completion text, bytes bigint NOT NULL);
+CREATE INDEX requests_completed ON headgate.requests (completed_us, id);
+CREATE INDEX requests_trace ON headgate.requests (trace_id) WHERE trace_id IS NOT NULL;
+CREATE TABLE headgate.totals (records bigint NOT NULL, bytes bigint NOT NULL);
+INSERT INTO headgate.totals VALUES (0, 0);
+CREATE TABLE headgate.writers (writer text PRIMARY KEY, batch bigint NOT NULL, at timestamptz NOT NULL);
+""",
+)
+VERSION: Final = len(_MIGRATIONS)
+_VERSION_TABLE: Final = "CREATE TABLE headgate.version (version int NOT NULL)"
+
+
+def migrate(value: Callable[..., Any], refused: type[Exception]) -> None:
+    """Bring the tables to VERSION. `value` runs statements and returns the first value.
+
+    Gateways that start at once do it one after the other. A user without the right to make a schema needs one that is
+    called `headgate`. Raises `refused` if the tables have a newer version, and what `value` raises.
+    """
+    value("BEGIN")
+    value(f"SELECT pg_advisory_xact_lock({LOCK_TABLES})")
+    version = 0
+    if value("SELECT to_regclass('headgate.version') IS NOT NULL"):
+        version = value("SELECT max(version) FROM headgate.version")
+    else:
+        if not value("SELECT to_regnamespace('headgate') IS NOT NULL"):
+            value("CREATE SCHEMA headgate")
+        value(_VERSION_TABLE)
+    if version > VERSION:
+        raise refused(f"its tables have version {version}, and this gateway knows {VERSION}")
+    for at in range(version, VERSION):
+        for statement in _MIGRATIONS[at].split(";\n"):
+            if statement.strip():
+                value(statement)
+        value("INSERT INTO headgate.version VALUES ($1)", at + 1)
+    value("COMMIT")

@@ -1,0 +1,187 @@
+"""The request log in a SQLite file: its tables, writing, reading, and the limits of its size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from headgate.ir.request_log import RequestLogStore
+from headgate.telemetry.requests.records import COLUMNS, Row
+from headgate.telemetry.requests.stores import (
+    SECONDS,
+    TRIM_RECORDS,
+    TRIM_TIMES,
+    LogFailure,
+    RefusedRecord,
+    Unusable,
+)
+
+BUSY_SECONDS: Final = 2.0
+OWNER_ONLY: Final = 0o600
+# Instructions of SQLite's virtual machine between two looks at the clock.
+_STEPS: Final = 10_000
+
+# What makes each version of the tables from the one before.
+_MIGRATIONS: Final = (
+    """
+CREATE TABLE IF NOT EXISTS requests (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, completed_us INTEGER NOT NULL, started_us INTEGER NOT NULL,
+  status INTEGER NOT NULL, provider TEXT, request_model TEXT, response_model TEXT, input_tokens INTEGER,
+  output_tokens INTEGER, cost_picos INTEGER, error TEXT, trace_id TEXT, span_id TEXT, attributes TEXT NOT NULL,
+  prompt TEXT, completion TEXT);
+CREATE INDEX IF NOT EXISTS requests_completed ON requests (completed_us);
+CREATE INDEX IF NOT EXISTS requests_trace ON requests (trace_id) WHERE trace_id IS NOT NULL;
+""",
+)
+VERSION: Final = len(_MIGRATIONS)
+_MARKS: Final = ", ".join("?" * len(COLUMNS))
+_INSERT: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608 - no user input
+_TRIM: Final = "DELETE FROM requests WHERE id IN (SELECT id FROM requests ORDER BY id LIMIT ?)"
+_EXPIRE: Final = (
+    "DELETE FROM requests WHERE id IN (SELECT id FROM requests WHERE completed_us < ? ORDER BY completed_us LIMIT ?)"
+)
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Raise errors of SQLite and of the system as failures of the request log."""
+    try:
+        yield
+    except (sqlite3.IntegrityError, OverflowError) as error:
+        raise RefusedRecord(str(error)) from error
+    except sqlite3.Error as error:
+        raise LogFailure(str(error)) from error
+    except OSError as error:
+        raise LogFailure(error.strerror or str(error)) from error
+
+
+class SqliteLog:
+    """The database, opened for writing. Only one thread may use it. All methods raise LogFailure."""
+
+    def __init__(self, store: RequestLogStore) -> None:
+        self.path = path = store.path
+        self._store = store
+        with _told():
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            # Records may contain personal data, so other users of the machine cannot read the file.
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
+            self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            try:
+                self._prepare()
+            except BaseException:
+                self._connection.close()
+                raise
+            self._identity = _identity(path)
+
+    def _prepare(self) -> None:
+        run = self._connection.execute
+        if not self._number("SELECT count(*) FROM sqlite_schema"):
+            run("PRAGMA auto_vacuum=INCREMENTAL")
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
+        run("PRAGMA journal_size_limit=16777216")
+        version = self._number("PRAGMA user_version")
+        if version > VERSION:
+            raise Unusable(f"its tables have version {version}, and this gateway knows {VERSION}")
+        for at in range(version, VERSION):
+            # Each statement may be repeated: two gateways that start at once do no harm.
+            self._connection.executescript(_MIGRATIONS[at])
+            run(f"PRAGMA user_version={at + 1}")
+
+    def _number(self, text: str) -> int:
+        return int(self._connection.execute(text).fetchone()[0] or 0)
+
+    def add(self, rows: Sequence[Row], batch: int = 0) -> None:
+        """Write all rows, or none of them. `batch` has no meaning: a transaction of SQLite is never in doubt."""
+        with _told():
+            if _identity(self.path) != self._identity:
+                raise Unusable("the file was removed or replaced")
+            run = self._connection.execute
+            run("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany(_INSERT, rows)
+                run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    run("ROLLBACK")
+                raise
+
+    def trim(self) -> int:
+        """Delete the oldest records if there are too many. Return the number of deleted records."""
+        gone = 0
+        with _told():
+            for _ in range(TRIM_TIMES):
+                found = self._trim_some()
+                gone += found
+                if not found:
+                    break
+            if gone:
+                self._connection.execute("PRAGMA incremental_vacuum").fetchall()
+        return gone
+
+    def _trim_some(self) -> int:
+        run = self._connection.execute
+        age = self._store.max_age_ms
+        if age is not None:
+            expired = run(_EXPIRE, (time.time_ns() // 1000 - age * 1000, TRIM_RECORDS)).rowcount
+            if expired:
+                return expired
+        most = self._number("SELECT max(id) - min(id) + 1 FROM requests") - self._store.max_records
+        if most <= 0 and self._size() <= self._store.max_bytes:
+            return 0
+        return run(_TRIM, (min(most, TRIM_RECORDS) if most > 0 else TRIM_RECORDS,)).rowcount
+
+    def _size(self) -> int:
+        pages = self._number("PRAGMA page_count") - self._number("PRAGMA freelist_count")
+        return pages * self._number("PRAGMA page_size")
+
+    def close(self) -> None:
+        """Close the database."""
+        with _told():
+            self._connection.close()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+class _SqliteReader:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, text: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self._connection.execute(text, values).fetchall()
+
+
+@contextlib.contextmanager
+def reading(path: str, seconds: float = SECONDS) -> Iterator[_SqliteReader]:
+    """Open the file for one question, which is interrupted after `seconds`. Raises LogFailure, also if the file does
+    not exist."""
+    with _told():
+        connection = open_to_read(path)
+        try:
+            deadline = time.monotonic() + seconds
+            connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+            yield _SqliteReader(connection)
+        finally:
+            connection.close()
+
+
+def open_to_read(path: str) -> sqlite3.Connection:
+    """Return a read-only connection. Raises sqlite3.Error, also if the file does not exist."""
+    if not Path(path).exists():
+        raise sqlite3.OperationalError("there is no such file")
+    connection = sqlite3.connect(f"file:{quote(path)}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.execute("PRAGMA query_only=1")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
