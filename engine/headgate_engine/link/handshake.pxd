@@ -9,6 +9,7 @@ cdef class SecureServer(SecureTransport):
     cdef ClientHello hello
     cdef ByteBuffer first        # of a hello that comes in several reads
     cdef bint settled            # open, or failed
+    cdef bint cut_short          # the client has ended the connection without saying so in TLS, and that is being told
     cdef public object proxied, connect_head     # as in link/face
     # The listener does no TLS: what came goes on as it is.
     cdef int _settle(self) except -1

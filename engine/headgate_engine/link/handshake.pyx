@@ -1,7 +1,7 @@
 """TLS handshakes with clients and with backends; see handshake.pxd."""
 
 from headgate_engine.link.secure cimport SecureTransport, shared_output
-from headgate_engine.tls.connection cimport TlsConnection
+from headgate_engine.tls.connection cimport TLS_OPEN, TlsConnection
 from headgate_engine.tls.context cimport KeptSession, TlsContext
 from headgate_engine.tls.hello cimport HELLO_MORE, HELLO_REFUSED, ClientHello
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -103,6 +103,21 @@ cdef class SecureServer(SecureTransport):
         self.worker.timers.remove(self)
         self.worker.connection_lost(self)
         return 0
+
+    cdef int _peer_ended(self, int error) except -1:
+        self.cut_short = self.tls is not None and self.tls.state == TLS_OPEN
+        try:
+            return SecureTransport._peer_ended(self, error)
+        finally:
+            self.cut_short = False
+
+    cdef int _close_now(self) except -1:
+        # Most clients close without close_notify when they want nothing more. Where that ends the connection at once, an
+        # alert would only meet a closed socket.
+        if self.cut_short and self.raw is not None:
+            self.raw.close()
+            return 0
+        return SecureTransport._close_now(self)
 
     cdef int established(self) except -1:
         approve = self.tls.context.approve

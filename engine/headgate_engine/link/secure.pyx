@@ -15,7 +15,6 @@ from libc.stdlib cimport malloc
 
 import asyncio
 import logging
-import socket as socket_module
 
 logger = logging.getLogger("headgate.secure")
 
@@ -56,12 +55,10 @@ cdef class SecureTransport(Readable):
         self.started_ns = monotonic_ns()
         # Limits of zero: pause_writing/resume_writing then mean "something is queued" and "nothing is".
         transport.set_write_buffer_limits(high=0)
-        # Within another TLS, bytes go through that one.
+        # Within another TLS, bytes go through that one. The loop has set TCP_NODELAY.
         sock = None if isinstance(transport, SecureTransport) else transport.get_extra_info("socket")
         if sock is not None:
             self.fd = sock.fileno()
-            if sock.family in (socket_module.AF_INET, socket_module.AF_INET6):
-                sock.setsockopt(socket_module.IPPROTO_TCP, socket_module.TCP_NODELAY, 1)
 
     def get_buffer(self, sizehint):
         return encrypted_view

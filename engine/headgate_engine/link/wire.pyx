@@ -12,7 +12,6 @@ from headgate_engine.link.worker cimport Worker
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 import os
-import socket as socket_module
 
 cdef extern from "<sys/uio.h>" nogil:
     cdef struct iovec:
@@ -97,11 +96,10 @@ cdef class Wire(Readable):
             self.tls = <SecureTransport>transport
             self.tls.attach(self, self.worker)
         elif transport.get_extra_info("sslcontext") is None:
+            # The loop has set TCP_NODELAY.
             sock = transport.get_extra_info("socket")
             if sock is not None:
                 self.fd = sock.fileno()
-                if sock.family in (socket_module.AF_INET, socket_module.AF_INET6):
-                    sock.setsockopt(socket_module.IPPROTO_TCP, socket_module.TCP_NODELAY, 1)
         return 0
 
     # -- reading -------------------------------------------------------------------------------------------------------

@@ -143,16 +143,18 @@ class SniSelector:
     def find(self, name: str | None) -> TlsContext | str | None:
         """Return the context for an SNI name (None if the client sent none), PASSTHROUGH for a listener without TLS of
         its own, or None if no listener matches. Raises TlsError if the listener has no certificate for the name."""
-        found = self._find(name)
-        return found if found is None or isinstance(found, TlsContext | str) else found.find(name)
-
-    def _find(self, name: str | None) -> Choice | None:
+        found = self._default
         if name is not None:
-            if name in self._exact:
-                return self._exact[name]
-            for suffix, context in self._wildcards:
-                if name.endswith(suffix) and len(name) > len(suffix):
-                    return context
+            found = self._exact.get(name) or self._wildcard(name)
+        # In this order because it runs for each connection, and nearly each one finds a context.
+        if isinstance(found, TlsContext) or found is None or isinstance(found, str):
+            return found
+        return found.find(name)
+
+    def _wildcard(self, name: str) -> Choice | None:
+        for suffix, context in self._wildcards:
+            if name.endswith(suffix) and len(name) > len(suffix):
+                return context
         return self._default
 
 

@@ -12,7 +12,7 @@ import pytest
 from rig import GET, Rig, on_rig
 from tests.engine.link.secure_rig import Collected, Echo, SecureFront
 from tests.engine.tls.test_hello import hello
-from tests.engine.tls.tls_rig import client, python_client
+from tests.engine.tls.tls_rig import Peer, client, python_client
 
 from headgate_drivers.tls import session_reused
 from headgate_engine.errors import TlsError
@@ -233,6 +233,28 @@ async def test_a_port_without_tls_again(rig: Rig) -> None:
     writer.write(GET)
     assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
     writer.close()
+
+
+@on_rig()
+async def test_close_notify_is_left_out_for_a_client_that_has_gone_without_one(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    for polite in (False, True):
+        peer = Peer(python_client())
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        writer.write(peer.feed(b""))
+        while not peer.secure.version() or peer.secure.cipher() is None:
+            writer.write(peer.feed(await reader.read(65536)))
+        writer.write(peer.send(GET))
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += peer.receive(await reader.readexactly(1))
+        assert data.startswith(b"HTTP/1.1 200 ")
+        if polite:
+            writer.write(peer.goodbye())
+        writer.write_eof()
+        data += peer.receive(await reader.read())
+        assert peer.ended == polite
+        writer.close()
 
 
 @on_rig()

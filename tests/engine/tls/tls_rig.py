@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _ssl
+import contextlib
 import ctypes
 import hmac
 import ssl
@@ -73,6 +74,7 @@ class Peer:
             self._input, self._output, server_side=server_side, server_hostname=name, session=session
         )
         self.fault: ssl.SSLError | None = None
+        self.ended = False  # the other side has sent close_notify
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes, go on with the handshake; return bytes to send."""
@@ -97,9 +99,18 @@ class Peer:
         try:
             while more := self.secure.read(65536):
                 found += more
-        except (ssl.SSLWantReadError, ssl.SSLZeroReturnError):
+            self.ended = True
+        except ssl.SSLWantReadError:
             pass
+        except ssl.SSLZeroReturnError:
+            self.ended = True
         return found
+
+    def goodbye(self) -> bytes:
+        """Return a close_notify."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            self.secure.unwrap()
+        return self._output.read()
 
 
 LIBRARY = ctypes.CDLL(getattr(_ssl, "__file__", None))
