@@ -209,7 +209,7 @@ def pattern(text):
 
         options = re2.Options()
         options.log_errors = False
-        options.max_mem = 1 << 20
+        options.max_mem = 1 << 19  # as for patterns of routes (route/conditions)
         try:
             found = re2.compile(text, options)
         except re2.error as error:

@@ -47,7 +47,7 @@ cdef class Scanner:
     cdef tuple patterns        # per rule: compiled pattern or None
     cdef bint follows          # a pattern comes after a built-in
     cdef tuple pattern_rules   # indexes of rules that are patterns, in the order of the set
-    cdef object pattern_set    # re2.Set over all patterns, None: fewer than two, or too large together
+    cdef object pattern_set    # guard.pattern_set.PatternSet over all patterns, None: fewer than two
     cdef PatternWatch watch    # of the patterns, None: there are none, or they cannot be watched
     cdef int stages            # texts that rules see one after the other: each pattern, and built-ins side by side, one more
     # Finds the built-ins in a text, those that begin at or behind `start`. Where two overlap, the one of the first rule in

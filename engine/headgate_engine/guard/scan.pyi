@@ -5,6 +5,7 @@ TOKENS: dict[str, bytes]
 MASKED: bytes
 MAX_MATCHES: int
 PATTERN_MEMORY: int
+MOST_INSTRUCTIONS: int
 BYTE_NS: int
 DIGIT_NS: int
 PATTERN_NS: int

@@ -20,6 +20,7 @@ import time
 from itertools import pairwise
 
 from headgate_engine.guard.edits import apply_edits, compose_edits
+from headgate_engine.guard.pattern_set import PatternSet
 from headgate_engine.guard.pattern_syntax import positions
 
 BUILTIN_NAMES = ("ssn", "creditCard", "phoneNumber", "email", "caSin")
@@ -43,6 +44,9 @@ DIGIT_NS = 90
 PATTERN_NS = 20
 # Memory of one pattern's automaton. RE2 clears it when it is full.
 PATTERN_MEMORY = 8 << 20
+# Most instructions of one pattern. RE2 takes 0.3 us for each, in one call that holds the interpreter's lock; \p{L}{1,20} has
+# 24,000.
+MOST_INSTRUCTIONS = 40_000
 
 cdef enum:
     MAX_HITS = 40_000
@@ -107,24 +111,12 @@ def _compile(str text):
     options.log_errors = False
     options.max_mem = PATTERN_MEMORY
     try:
-        return re2.compile(text, options)
+        found = re2.compile(text, options)
     except (re2.error, UnicodeEncodeError):
         raise ValueError("not a regular expression of the linear-time engine") from None
-
-
-def _set_of(list texts):
-    import re2  # as in _compile()
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = PATTERN_MEMORY
-    found = re2.Set.SearchSet(options)
-    for text in texts:
-        found.Add(text)
-    try:
-        found.Compile()
-    except re2.error:
-        return None                # too large together: each is searched by itself
+    if found.programsize > MOST_INSTRUCTIONS:
+        raise ValueError(f"the pattern takes {found.programsize:,} instructions of RE2, of at most {MOST_INSTRUCTIONS:,}: count "
+                         "fewer characters of a large class, or none, as in \\p{L}+")
     return found
 
 
@@ -151,7 +143,7 @@ cdef class Scanner:
         self.follows = "builtin" in sorts and "pattern" in sorts[sorts.index("builtin"):]
         texts = [self.rules[index][1] for index in self.pattern_rules]
         if len(texts) > 1:
-            self.pattern_set = _set_of(texts)
+            self.pattern_set = PatternSet(texts, [one for one in patterns if one is not None], PATTERN_MEMORY)
         read = positions(texts)
         if texts and read is not None:
             self.watch = PatternWatch(read)
@@ -335,10 +327,9 @@ cdef class Scanner:
         return found
 
     def _suspects(self, bytes text):
-        """Return the rules with patterns that match, even if only the empty string."""
+        """Return the rules with patterns that may match, even if only the empty string."""
         if self.pattern_set is not None:
-            found = self.pattern_set.Match(text)
-            return [self.pattern_rules[index] for index in sorted(found or ())]
+            return [self.pattern_rules[index] for index in self.pattern_set.suspects(text)]
         return [rule for rule in self.pattern_rules if self.patterns[rule].search(text) is not None]
 
     def nanoseconds(self, bytes text not None):
@@ -362,7 +353,9 @@ cdef class Scanner:
             if 0 <= best < rule:
                 break
             match = self.patterns[rule].search(text)
-            if match is not None and match.start() == match.end():
+            if match is None:
+                continue
+            if match.start() == match.end():
                 # The first match is empty, which does not count: is there another match?
                 if not self._pattern_edits(text, 0, rule, budget):
                     continue

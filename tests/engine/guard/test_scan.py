@@ -162,9 +162,15 @@ def test_time_for_matches_that_each_run_to_the_end_is_bounded() -> None:
 
 
 def test_patterns_that_are_too_large_together_are_searched_one_by_one() -> None:
-    """Each fits into the memory of a pattern, all of them do not fit into that of a set."""
     scanner = Scanner([("pattern", rf"(?i)\p{{L}}{{3,20}}-{number}\pN+") for number in range(10)])
     text = "no, wörds-75, and abc-17".encode()
     assert scanner.first(text) == 1
     assert [(text[start:stop], rule) for start, stop, _, rule in scanner.edits(text)] == [("wörds-75".encode(), 7), (b"abc-17", 1)]
     assert scanner.first(b"wo-7") == -1
+
+
+def test_a_pattern_with_a_large_program_is_refused() -> None:
+    """To compile it would hold the interpreter's lock for long: 137 ms for 360,000 instructions, which RE2 takes."""
+    Scanner([("pattern", r"\p{Lu}\p{Ll}{2,20}\s\p{Lu}\p{Ll}{2,20}")])
+    with pytest.raises(ValueError, match=r"\d{2},\d{3} instructions of RE2, of at most 40,000"):
+        Scanner([("pattern", r"\p{L}{1,40}")])
