@@ -18,8 +18,8 @@ from headgate.net.tasks import spawner
 from headgate.pipeline.compile import compile_steps
 from headgate.pipeline.slices import at_once
 from headgate.server import worker as _worker  # noqa: F401 (what a template has loaded)
+from headgate.server.imports import import_beside
 from headgate.server.transfer import KnownParts, load
-from headgate.server.worker import import_beside
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.segment import Segment
 

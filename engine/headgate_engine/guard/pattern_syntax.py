@@ -8,7 +8,7 @@ beyond ASCII as one another, and long repetitions as endless ones. Patterns are 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 ASCII = (1 << 128) - 1
 # Sets of bytes have one bit for each.
@@ -52,8 +52,7 @@ class UnreadPatternError(Exception):
     """The pattern has something that is not read here, or is too large."""
 
 
-@dataclass(frozen=True)
-class Characters:
+class Characters(NamedTuple):
     """A set of characters: those of ASCII, and bytes that others begin with. `exact`: the ASCII part has no others."""
 
     ascii: int = 0
@@ -80,29 +79,25 @@ class Characters:
         return Characters(found, leads, False)
 
 
-@dataclass(frozen=True)
-class Bytes:
+class Bytes(NamedTuple):
     """One byte of a set."""
 
     those: int
 
 
-@dataclass(frozen=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Parts in their order."""
 
     parts: tuple[Node, ...] = ()
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """One of several parts."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True)
-class Repetition:
+class Repetition(NamedTuple):
     """A part several times. most: None for no end."""
 
     part: Node
@@ -122,8 +117,7 @@ def node_of(those: Characters) -> Node:
     return Choice((Bytes(those.ascii), beyond)) if those.ascii else beyond
 
 
-@dataclass(frozen=True)
-class Flags:
+class Flags(NamedTuple):
     """What (?is) have set."""
 
     fold: bool = False
@@ -254,9 +248,9 @@ class PatternReader:
             if one == "-":
                 value = False
             elif one == "i":
-                found = replace(found, fold=value)
+                found = found._replace(fold=value)
             elif one == "s":
-                found = replace(found, dot_newline=value)
+                found = found._replace(dot_newline=value)
             elif one not in "mU":
                 raise UnreadPatternError(one)
         return found
@@ -384,8 +378,7 @@ def lead(code: int) -> int:
     return 0xE0 | code >> 12 if code < 0x10000 else 0xF0 | code >> 18
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """Positions of a part of a pattern, one bit each: where it may begin and end. `empty`: it may match nothing."""
 
     empty: bool = True
@@ -393,17 +386,17 @@ class Part:
     last: int = 0
 
 
-@dataclass
 class Positions:
     """The automaton of several patterns (V. M. Glushkov, 1961): each position is one byte of a match.
 
     bytes_of: the bytes of a position. follow: positions that may come next. first, last: where matches begin and end.
     """
 
-    bytes_of: list[int] = field(default_factory=list)
-    follow: list[int] = field(default_factory=list)
-    first: int = 0
-    last: int = 0
+    def __init__(self) -> None:
+        self.bytes_of: list[int] = []
+        self.follow: list[int] = []
+        self.first = 0
+        self.last = 0
 
     def add(self, node: Node) -> None:
         """Add a pattern."""
@@ -458,16 +451,16 @@ class Positions:
         if count <= 1 or size * count > MOST_COPIES or not size:
             if node.most != 1:
                 self._link(part.last, part.first)
-            return replace(part, empty=part.empty or node.least == 0)
-        found = part if node.least else replace(part, empty=True)
+            return part._replace(empty=part.empty or node.least == 0)
+        found = part if node.least else part._replace(empty=True)
         for number in range(1, count):
             before_it, part = part, self._part(node.part)
             if number < node.least or part.empty:
-                found = self._behind(found, part if number < node.least else replace(part, empty=True))
+                found = self._behind(found, part if number < node.least else part._replace(empty=True))
             else:
                 # x{1,3} is x(x(x)?)?: each copy stands behind the one before it.
                 self._link(before_it.last, part.first)
-                found = replace(found, last=found.last | part.last)
+                found = found._replace(last=found.last | part.last)
         if node.most is None:
             self._link(part.last, part.first)
         return found

@@ -9,7 +9,7 @@ import base64
 import binascii
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ import yaml
 
 from headgate.cluster.credentials import exec_credential, read_text
 from headgate.cluster.errors import ClusterError
+from headgate.document.lazy_dataclass import replace
 
 ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # Fields that change who is asked, and that are not read: a request must not go another way than the file says.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +12,7 @@ from headgate.config.check import Record
 from headgate.config.extras import check_cloud
 from headgate.config.llm_providers import Vendor
 from headgate.config.policy_values import BackendOptions, backend_options
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.model import NO_EDITS, AiBackend, LlmModel
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.config import policy
@@ -14,6 +13,7 @@ from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
 from headgate.config.tunnels import Tunnels
 from headgate.document.fields import ConnectTarget
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.backend import (
     AgentRuntimeBackend,

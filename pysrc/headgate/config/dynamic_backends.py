@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from headgate.config.check import Record
 from headgate.config.policy.expression import check
 from headgate.config.policy_values import BackendOptions
 from headgate.document.fields import ConnectTarget
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.backend import DestinationRules, DynamicBackend
 from headgate.ir.digest import digest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from headgate.config.pieces import Cut, best_cut, mark, split_item
 from headgate.config.rest import Rest, rest_of
 from headgate.config.routes import RouteSpec
 from headgate.config.targeted import Unused
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.document.read import read_document
 from headgate.errors import ConfigErrors
 from headgate.ir.bind import Bind

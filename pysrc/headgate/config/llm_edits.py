@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import prompt_enrichment, prompt_guard
 from headgate.config.policy.expression import check_map
+from headgate.document.lazy_dataclass import replace
 from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.ir.model import DEFAULT_CACHING, NO_CACHING, NO_EDITS, BodyEdits, PromptCaching, StreamTimeouts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from headgate.config.policy_values import (
 )
 from headgate.config.routes import values
 from headgate.config.tls_material import backend_tls
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.errors import Problem
 from headgate.ir.model import NO_EDITS, BodyEdits, LlmModel, LlmResources, LlmRouter
 from headgate.ir.policy.authorization import Authorization

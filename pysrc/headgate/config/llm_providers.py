@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, cast
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.document import fields
 from headgate.document.fields import ConnectTarget
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import AzureResource, BedrockPlace, Family, LlmProvider, ProviderFormat, VertexPlace

@@ -8,7 +8,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -16,7 +15,7 @@ from headgate.config.check import BAD, Record, check
 from headgate.config.context import Context
 from headgate.config.shape.root import ROOT
 from headgate.config.standalone import Standalone, all_notes, lower
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.document.nodes import Report
 from headgate.document.read import MAX_CHARS, read_document
 from headgate.document.regular_file import open_regular

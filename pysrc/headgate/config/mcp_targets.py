@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Final, Protocol
 
 from headgate.config.check import Record
@@ -13,6 +12,7 @@ from headgate.config.policy import document_source
 from headgate.config.policy_values import BackendOptions, Named, backend_options
 from headgate.document import fields
 from headgate.document.fields import ConnectTarget
+from headgate.document.lazy_dataclass import replace
 from headgate.document.nodes import child
 from headgate.errors import Problem
 from headgate.ir.digest import digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Final
 
 from headgate.config import policy
@@ -11,7 +11,7 @@ from headgate.config.context import Context
 from headgate.config.policy import table
 from headgate.config.process_settings import keepalives
 from headgate.config.tls_material import HTTP2, HTTP11, backend_tls
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.model import BodyEdits

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.tls_material import server_tls
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.errors import Problem
 from headgate.ir.listener import Protocol
 from headgate.ir.tcp_route import TcpRoute

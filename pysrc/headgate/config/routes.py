@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from headgate.config.backends import Backends
@@ -18,7 +18,7 @@ from headgate.config.policy_values import (
 )
 from headgate.config.route_groups import RouteGroups
 from headgate.config.targeted import Inherited, Layer, Level, TargetedPolicies, merge
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.errors import Problem
 from headgate.ir.backend import GroupBackend, MissingBackend, RouteBackend, uses_models
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import replace
 from typing import Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.shape.discovery import LABELS
 from headgate.document import fields
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.service import Balancing, Service, Workload
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain, repeat
 from operator import is_
 from typing import Any, Final
@@ -37,6 +36,7 @@ from headgate.config.rest import BACKENDS, POLICIES, dependents, rest_of
 from headgate.config.routes import RouteSpec
 from headgate.config.standalone import all_notes, whole_digest
 from headgate.document.hunks import Hunk, hunks
+from headgate.document.lazy_dataclass import replace
 from headgate.document.nodes import Report
 from headgate.document.read import MAX_NODES
 from headgate.document.regular_file import read_regular

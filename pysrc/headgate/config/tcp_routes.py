@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Final
 
 from headgate.config.backends import Backends
@@ -10,6 +10,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options, route_backend_options
 from headgate.config.ports import OpenListener
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend
 from headgate.ir.tcp_route import TcpRoute

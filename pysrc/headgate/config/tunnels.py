@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, Protocol
 
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.policy_values import BackendOptions, backend_options
 from headgate.document.fields import ConnectTarget
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.backend import ServiceBackend
 from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel

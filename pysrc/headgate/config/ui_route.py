@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.backend import RouteBackend, UiAccess, UiBackend
 from headgate.ir.match import Match, PathMatch
 from headgate.ir.policies import GatewayPolicies, RoutePolicies

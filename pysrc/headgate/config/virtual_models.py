@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import checked
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.model import LlmModel, VirtualModel, VirtualTarget
 from headgate_engine.llm.pattern import ModelPattern

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 METHODS: Final = ("__init__", "__repr__", "__eq__")
 FIELDS: Final = "__dataclass_fields__"
@@ -24,6 +24,8 @@ DOCUMENTED: Final[dict[str, Any]] = {"__doc__": "Lends its methods."}
 # To generate the methods of a class takes as long as some 50 calls of the shared ones take longer.
 SHARED_CALLS: Final = 50
 
+Made = TypeVar("Made")
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 else:
@@ -33,6 +35,31 @@ else:
         if not slots:
             raise TypeError("a lazy dataclass has slots")
         return lambda plain: _lazy(plain, frozen, kw_only)
+
+
+def replace(one: Made, /, **changes: Any) -> Made:
+    """As `dataclasses.replace`, which has the standard library look at all fields of the class first: a third of a
+    millisecond. Raises ValueError for a field that `__init__` does not set, TypeError for one that is not there.
+    """
+    body: _ClassBody | None = getattr(one, BODY, None)
+    if body is None:
+        plain: Any = one
+        replaced: Made = dataclasses.replace(plain, **changes)
+        return replaced
+    for name, part in body.parts().items():
+        if not part.init and name in changes:
+            raise ValueError(f"field {name} is declared with init=False, it cannot be specified with replace()")
+        if part.init and name not in changes:
+            changes[name] = getattr(one, name)
+    return type(one)(**changes)
+
+
+def field_names(kind: type) -> list[str]:
+    """Return the names of the fields of a dataclass, in their order. Raises TypeError for any other class."""
+    body: _ClassBody | None = getattr(kind, BODY, None)
+    if body is None or body.owner is not kind:
+        return [one.name for one in dataclasses.fields(kind)]
+    return list(body.parts())
 
 
 def _lazy(plain: type, frozen: bool, kw_only: bool) -> type:

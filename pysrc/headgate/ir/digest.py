@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from headgate.document.lazy_dataclass import field_names
 from headgate.document.secret import Secret
 from headgate_engine.document.digest import write_values
 
@@ -19,11 +19,12 @@ _KINDS: Final[dict[type, tuple[Callable[[Any], Any], bool]]] = {
 
 def _reader(kind: type) -> tuple[Callable[[Any], Any], bool]:
     """Return how the values of an IR class are read. Raises TypeError for any other class."""
-    if not is_dataclass(kind):
-        raise TypeError(f"{kind.__name__} has no place in the IR")
+    try:
+        names = field_names(kind)
+    except TypeError:
+        raise TypeError(f"{kind.__name__} has no place in the IR") from None
     if getattr(kind, "DIGESTED", False):
         return (lambda value: f"{kind.__name__}:{value.digest}"), True
-    names = [field.name for field in fields(kind)]
     if len(names) > 1:
         return attrgetter(*names), False
     return (lambda value: tuple(getattr(value, name) for name in names)), False

@@ -6,10 +6,10 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 from weakref import WeakValueDictionary
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.digest import digest
 from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls

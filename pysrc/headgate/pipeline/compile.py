@@ -10,13 +10,13 @@ is built anew.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from operator import is_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from headgate.document.hunks import Hunk, hunks
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.backend import (
     AgentRuntimeBackend,
     DynamicBackend,

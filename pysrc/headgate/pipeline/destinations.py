@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.backend import DestinationRules, DynamicBackend
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -16,6 +15,7 @@ from headgate.backend.llm.long_bodies import reading_step
 from headgate.backend.llm.model_ids import model_ids
 from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES
 from headgate.backend.llm.own_errors import speak
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.model import (
     NO_EDITS,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from headgate.backend.mcp.targets.remote import Remote
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.backend.mcp.well_known import WellKnown
 from headgate.dialect.mcp.naming import task_id_prefix
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.digest import digest
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import (

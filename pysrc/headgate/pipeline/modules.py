@@ -52,13 +52,14 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
 }
 # How host names are written in a request.
 NAMES: Final = "encodings.idna"
+TLS: Final = "headgate.net.tls_library"
 # Targets and models have credentials of their own.
 CREDENTIALS: Final = "headgate.policy.backend_auth"
 OF_LLM: Final = (
     "headgate.pipeline.llm", "headgate.backend.llm.guards.compile", "headgate.backend.llm.guards.step",
     "headgate.backend.llm.long_bodies", "headgate.backend.llm.off_loop", "headgate.dialect.llm.enrichment",
     "headgate_engine.steps.remote_limit", CREDENTIALS,
-    NAMES, SEALS,
+    NAMES, SEALS, TLS,
 )  # fmt: skip
 OF_BACKEND: Final[dict[type, tuple[str, ...]]] = {
     HostBackend: (NAMES,),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.net.authority import own_authority

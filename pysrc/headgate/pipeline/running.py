@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import is_
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headgate.backend.contract import BackendCall
 from headgate.document.hunks import hunks
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener

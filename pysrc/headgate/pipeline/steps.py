@@ -7,8 +7,8 @@ of a policy is imported with the first configuration that uses it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.backend import (
     AgentRuntimeBackend,
     GroupBackend,

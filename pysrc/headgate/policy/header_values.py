@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.context.field_names import HOP_BY_HOP
 from headgate_engine.context.request import Reply
 

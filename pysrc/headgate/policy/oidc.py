@@ -13,11 +13,11 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from headgate.crypto.sealed import Sealer
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.policy.oidc import Oidc
 from headgate.policy.environment import Environment
 from headgate.policy.oidc_provider import Metadata, Provider, ProviderError

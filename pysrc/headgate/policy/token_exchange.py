@@ -15,11 +15,11 @@ import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
 from headgate.crypto.signing import signed, signing_key
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.policy.token_exchange import ClientAuth, CrossAppAccess, TokenCache, TokenEndpoint, TokenExchange
 from headgate.policy.cloud.steps import TEXT, failed
 from headgate.policy.environment import Environment

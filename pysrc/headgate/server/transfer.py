@@ -13,13 +13,13 @@ import os
 import pickle
 from collections import ChainMap
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from itertools import chain
 from operator import is_
 from typing import IO, Any, Final
 
 from headgate.document.hunks import Hunk, hunks
-from headgate.document.lazy_dataclass import dataclass
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.document.secret import private_channel
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway

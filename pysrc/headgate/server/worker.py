@@ -9,11 +9,8 @@ import logging
 import os
 import resource
 import socket
-import sys
-import threading
-import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import uvloop
 
@@ -48,9 +45,10 @@ from headgate.server.control import (
 )
 from headgate.server.drain import drain
 from headgate.server.heartbeat import Heartbeat
+from headgate.server.imports import import_beside
 from headgate.server.listen import Acceptor, Factory, SharedAcceptor
 from headgate.server.reports import long_report, memory
-from headgate.server.template import WorkerStart, import_all
+from headgate.server.template import WorkerStart
 from headgate.server.transfer import KnownParts, Received, load, load_inherited, load_one
 from headgate.server.watching import Watching
 from headgate.server.worker_relay import WorkerRelay
@@ -63,12 +61,6 @@ from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.worker")
-
-# How long a thread that imports modules may keep the loop from going on, each time that the loop has let go of the
-# interpreter: several times a turn, around its system calls.
-IMPORT_SECONDS: Final = 0.0005
-# How long that thread rests before each module.
-PAUSE_SECONDS: Final = 0.001
 
 
 @dataclass(slots=True)
@@ -371,45 +363,6 @@ class WorkerProcess:
             self._shared_accept.leave()
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
-
-
-async def import_beside(modules: tuple[str, ...]) -> None:
-    """Import modules in a thread, which yields to the loop every half a millisecond. Ignores failures: a failing module
-    is imported again where it is needed, and reported there.
-    """
-    missing = tuple(name for name in modules if name not in sys.modules)
-    if not missing:
-        return
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(IMPORT_SECONDS)
-    try:
-        await asyncio.to_thread(_import_with_pauses, missing)
-    finally:
-        sys.setswitchinterval(interval)
-
-
-class ImportPauses:
-    """A finder of modules (`sys.meta_path`) that has the thread which made it sleep before each one.
-
-    In the meantime the loop ends a turn without contention for the interpreter.
-    """
-
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
-
-    def find_spec(self, fullname: str, path: object, target: object = None, /) -> None:
-        """Find nothing: the finders behind this one do."""
-        if threading.get_ident() == self._thread:
-            time.sleep(PAUSE_SECONDS)
-
-
-def _import_with_pauses(modules: tuple[str, ...]) -> None:
-    pauses = ImportPauses()
-    sys.meta_path.insert(0, pauses)
-    try:
-        import_all(modules)
-    finally:
-        sys.meta_path.remove(pauses)
 
 
 def least_request_line() -> int | None:

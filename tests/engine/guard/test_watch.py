@@ -72,10 +72,13 @@ def test_a_search_may_begin_within_a_text() -> None:
 
 
 def test_odd_positions_are_refused() -> None:
+    odd = Positions()
+    odd.bytes_of, odd.follow = [0] * 513, [0] * 513
     with pytest.raises(ValueError, match="513 positions"):
-        PatternWatch(Positions([0] * 513, [0] * 513))
+        PatternWatch(odd)
+    odd.bytes_of, odd.follow = [], [0]
     with pytest.raises(ValueError, match="1 positions"):
-        PatternWatch(Positions([], [0]))
+        PatternWatch(odd)
     with pytest.raises(TypeError, match="once"):
         PatternWatch.__init__(watch_of("a"), Positions())
     with pytest.raises(TypeError):

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from headgate.document.lazy_dataclass import SHARED_CALLS, dataclass
+from headgate.document.lazy_dataclass import SHARED_CALLS, dataclass, field_names, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,3 +175,29 @@ def test_no_signature_is_worked_out_for_a_docstring(monkeypatch: pytest.MonkeyPa
     assert [one.name for one in dataclasses.fields(cls)] == ["value"]
     assert [repr(cls(n)).endswith(f"(value={n})") for n in range(SHARED_CALLS + 2)] == [True] * (SHARED_CALLS + 2)
     assert cls.__doc__ == "Nobody has used it."
+
+
+@pytest.mark.parametrize("make", [Point, Place, Standard])
+def test_one_is_replaced_as_the_standard_library_does_it(make: Callable[..., Point]) -> None:
+    one = make(x=1, secret="t")
+    assert replace(one, y=4) == dataclasses.replace(one, y=4) == make(x=1, y=4, secret="t")
+    assert replace(one) is not one
+    with pytest.raises(TypeError):
+        replace(one, strange=1)
+
+
+def test_what_init_does_not_set_is_not_replaced() -> None:
+    one = many()(1, late=4)
+    assert replace(one, first=2).sum == 12
+    with pytest.raises(ValueError, match="init=False"):
+        replace(one, fixed=1)
+
+
+def test_fields_are_named_and_replaced_without_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert field_names(Standard) == ["x", "y", "secret"]
+    monkeypatch.setattr(dataclasses, "dataclass", lambda **_: pytest.fail("a class was looked at"))
+    kind = many()
+    assert field_names(kind) == ["first", "items", "fixed", "late", "sum"]
+    assert replace(kind(1, late=2), late=3).late == 3
+    with pytest.raises(TypeError):
+        field_names(int)

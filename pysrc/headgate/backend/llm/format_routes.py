@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final
@@ -19,6 +18,7 @@ from headgate.backend.llm.foreign_turns import foreign_history
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.choices import ONE_AT_A_TIME
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
 from headgate_engine.llm.edit import edit
 from headgate_engine.llm.target import FormatRoute

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from headgate.backend.llm.caching import add_cache_points
@@ -23,6 +22,7 @@ from headgate.dialect.llm.contract import (
 from headgate.dialect.llm.pairs import Converter, StreamConverter
 from headgate.dialect.llm.replies import usage_member
 from headgate.dialect.llm.translate import embeddings
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.ir.model import PromptCaching, Unsupported
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply

@@ -6,7 +6,6 @@ Source: https://modelcontextprotocol.io/specification/2025-11-25/basic/transport
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
 
 from headgate.backend.contract import BackendCall
@@ -25,6 +24,7 @@ from headgate.dialect.mcp.jsonrpc import (
 )
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.mirrored import mismatch, version_mismatch
+from headgate.document.lazy_dataclass import dataclass
 
 STREAM_HEADERS = [
     ("content-type", "text/event-stream"),

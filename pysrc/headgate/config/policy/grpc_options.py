@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.document.fields import ConnectTarget
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.policies import HeaderModifier
 from headgate.ir.tls import BackendTls

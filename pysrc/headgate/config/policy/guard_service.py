@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy import cloud_auth
 from headgate.document import fields
+from headgate.document.lazy_dataclass import replace
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
 from headgate.ir.policies import BackendPolicies

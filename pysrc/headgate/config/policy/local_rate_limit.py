@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.conditional import conditions
 from headgate.document.fields import show_milliseconds
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.policies import LocalRateLimit
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any, Final, Literal
 
 from headgate.config.check import Record
@@ -13,6 +12,7 @@ from headgate.config.policy import headers
 from headgate.config.policy.expression import check
 from headgate.config.policy.guard_service import calls_to, shown_service, webhook_service
 from headgate.document import fields
+from headgate.document.lazy_dataclass import replace
 from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.ir.match import ValueMatch

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import FailureSource, GatewayError
 
 Json = dict[str, Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.guard.spans import items, members
 
 SYSTEM: Final = "system"

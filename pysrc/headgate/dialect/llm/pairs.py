@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -44,6 +43,7 @@ from headgate.dialect.llm.translate import (
     same,
     text_to_completions,
 )
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.llm.translate.converter import StreamConverter
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.fault_kinds import kind_of_status

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm.contract import Json, UpstreamGarbage
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.evidence import Citation, RanTool
 from headgate_engine.llm.translate.readers import Garbage, load_json

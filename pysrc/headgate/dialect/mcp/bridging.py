@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from headgate.dialect.mcp import modern, versions
@@ -20,6 +20,7 @@ from headgate.dialect.mcp.jsonrpc import (
     parse,
 )
 from headgate.dialect.mcp.methods import LISTEN
+from headgate.document.lazy_dataclass import dataclass
 
 Json = dict[str, Any]
 # Members of results that are not defined in revisions with sessions.

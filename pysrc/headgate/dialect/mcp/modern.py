@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.dialect.mcp import mirrored, versions
@@ -24,6 +23,7 @@ from headgate.dialect.mcp.jsonrpc import (
     parse,
 )
 from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, MODERN_REQUESTS, NAME_SOURCE, REMOVED
+from headgate.document.lazy_dataclass import dataclass
 
 NAMESPACE: Final = "io.modelcontextprotocol/"
 PROTOCOL_VERSION: Final = NAMESPACE + "protocolVersion"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
 from headgate.dialect.openapi.document import Json
 from headgate.dialect.openapi.operations import PLACES, Body, Parameter
 from headgate.dialect.openapi.tools import OperationTool
+from headgate.document.lazy_dataclass import dataclass
 
 DELIMITERS: Final = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 # The maximum number of bytes of an error response that are passed to the client.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.policy.cloud_auth import BEARER, AwsAuth, CloudAuth, GcpAuth
 from headgate.policy.cloud.aws import place_of, region_of
 from headgate.policy.cloud.refresher import CredentialError, CredentialRefresher

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from typing import Final
 
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.policy.cloud_auth import AwsAuth, AwsRole, AzureAuth, CloudAuth, CopilotAuth, GcpAuth
 from headgate.policy.cloud.aws import Ambient, Role, StaticKeys, role_form
 from headgate.policy.cloud.azure import Entra

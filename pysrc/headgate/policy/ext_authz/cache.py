@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.policy.ext_authz.decision import AuthzDecision
 from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 from urllib.parse import quote_plus, unquote_plus
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate.policy.header_values import ADD_IF_ABSENT, APPEND, REPLACE_IF_PRESENT, FieldEdit
 from headgate_engine.context.request import Reply, RequestContext
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.policy.ext_proc import BodyMode, SentParts
 from headgate_engine.context.headers import MessageHead
 

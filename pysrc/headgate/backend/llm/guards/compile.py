@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Awaitable, Coroutine, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar, assert_never
 
@@ -34,6 +33,7 @@ from headgate.backend.llm.off_loop import LONG_BYTES, LONG_NS, off_loop
 from headgate.dialect.llm import enrichment
 from headgate.dialect.llm.transcript.contract import TextScope, Transcript
 from headgate.dialect.llm.transcript.table import GUARDED, reply_texts, request_texts
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.match import ValueMatch
 from headgate.ir.policy.prompt_guard import (
     BedrockGuard,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Hashable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal, Protocol
 
 from headgate.dialect.llm.transcript.contract import Run, TextScope, Transcript
+from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import FailureSource, GatewayError
 from headgate_engine.context.request import Reply
 from headgate_engine.guard.scan import ScanBudget

@@ -12,13 +12,14 @@ import json
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
 from headgate.backend.llm.guards.contract import GuardRefusal
 from headgate.backend.llm.off_loop import LONG_BYTES, off_loop
 from headgate.dialect.llm.transcript.edit import Changes
 from headgate.dialect.llm.transcript.table import request_texts
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.guard.readers import event_types
 from headgate_engine.guard.stream import StreamGuard
 from headgate_engine.llm.translate.readers import Garbage

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from dataclasses import replace
 from typing import Any, Final
 
 from headgate.backend.llm.guards.contract import VERDICTS, GuardFailure, Pairs
+from headgate.document.lazy_dataclass import replace
 from headgate.ir.policy.cloud_auth import AwsAuth, GcpAuth
 from headgate.ir.policy.prompt_guard import GuardService
 from headgate.net.authority import own_authority

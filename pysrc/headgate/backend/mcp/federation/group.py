@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from headgate.backend.mcp.failure import TargetFailure
@@ -16,6 +16,7 @@ from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, NotAMessage, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.peek.items import Item, list_of
 
 logger = logging.getLogger("headgate.mcp")

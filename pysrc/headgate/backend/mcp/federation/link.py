@@ -8,7 +8,6 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from headgate.backend.contract import UpstreamResponse
@@ -33,6 +32,7 @@ from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate_engine.mcp.sessions import TargetSession
 from headgate_engine.sse.decode import SseDecoder, SseError

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from headgate.backend.contract import BackendCall, ResponseStream
@@ -27,6 +27,7 @@ from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcMessage, error_message, parse
 from headgate.dialect.mcp.methods import ACKNOWLEDGED
 from headgate.dialect.mcp.naming import UnknownName
+from headgate.document.lazy_dataclass import dataclass
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_comment, encode_event
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.backend.contract import BackendCall
@@ -30,6 +29,7 @@ from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
 from headgate.dialect.mcp.versions import HEADER as VERSION_HEADER
 from headgate.dialect.mcp.versions import is_modern
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.peek.items import Item, list_of
 
 if TYPE_CHECKING:  # protobuf and gRPC: 8 MB

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from headgate.backend.contract import BackendCall
@@ -41,6 +40,7 @@ from headgate.dialect.mcp.methods import (
     TASK_REQUESTS,
 )
 from headgate.dialect.mcp.naming import UnknownName
+from headgate.document.lazy_dataclass import dataclass
 from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
 

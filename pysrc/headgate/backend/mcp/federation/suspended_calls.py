@@ -13,7 +13,6 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final
 
 from headgate.backend.mcp.failure import McpFailure, TargetFailure
@@ -23,6 +22,7 @@ from headgate.crypto.sealed import Sealer
 from headgate.dialect.mcp import elicitation
 from headgate.dialect.mcp.jsonrpc import INVALID_PARAMS, NotAMessage, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.methods import PROGRESS
+from headgate.document.lazy_dataclass import dataclass
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("headgate.mcp")

@@ -6,7 +6,7 @@ import contextlib
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -17,6 +17,7 @@ from headgate.dialect.mcp.ext_mcp import McpRequest, McpRequestResult, McpRespon
 from headgate.dialect.mcp.method_keys import NO_REQUEST_PHASE, most_specific
 from headgate.dialect.mcp.methods import REQUESTS
 from headgate.dialect.protobuf import fill_struct, struct_values
+from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.mcp_guardrails import GuardrailProcessor
 from headgate.net.grpc import GrpcClient, GrpcError
 from headgate_engine.expr.functions import json_text

@@ -5,10 +5,11 @@ The engine reads them (headgate_engine.guard.readers). Objects of these classes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Final
 
+from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.guard import transcript
 from headgate_engine.guard.spans import string_value
 

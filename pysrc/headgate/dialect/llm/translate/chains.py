@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from headgate.dialect.llm import efforts, fields, sayable, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
@@ -18,6 +17,7 @@ from headgate.dialect.llm.translate import (
     text_to_completions,
 )
 from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
+from headgate.document.lazy_dataclass import replace
 
 MESSAGES_TO_GEMINI_DROPS = (
     "`container`, `mcp_servers`, `context_management` and every other field that is not carried",

@@ -6,12 +6,12 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Coun
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 
 from headgate.dialect.llm import content, fields, history
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
 from headgate.dialect.llm.said import garbage
 from headgate.dialect.llm.translate import completions_to_messages, gemini_to_completions
+from headgate.document.lazy_dataclass import replace
 from headgate_engine.llm.translate.writers import dump_json
 
 DROPS = ("nothing: the body goes inside of the provider's request",)

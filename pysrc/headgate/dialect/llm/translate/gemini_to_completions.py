@@ -6,7 +6,7 @@ Source: https://ai.google.dev/api/generate-content. Google takes names of member
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from headgate.dialect.llm import (
@@ -23,6 +23,7 @@ from headgate.dialect.llm import (
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.schemas import lower_types
+from headgate.document.lazy_dataclass import dataclass
 
 DROPS = (
     "`safetySettings`, `labels`, and every other field that is not carried",
