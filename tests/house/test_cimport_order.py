@@ -20,7 +20,7 @@ RANK = (
     ("llm.attempt", "llm.estimate", "llm.log_payload", "llm.prices", "llm.content_capture"),
     ("plan",),
     ("guard", "http1", "http2", "limit", "profile", "route"),
-    ("context", "document", "peek", "shared", "sse", "tls", "websocket"),
+    ("context", "document", "llm.eventstream", "peek", "shared", "sse", "tls", "websocket"),
     ("wire",),
     ("clock", "errors", "lazy_pattern"),
 )

@@ -14,8 +14,9 @@ from typing import Any
 
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Framing, Options, TranslatedRequest
-from headgate_engine.llm.eventstream import encode_frame
+from headgate_engine.llm.eventstream import EventStreamDecoder, encode_frame
 from headgate_engine.llm.translate.writers import dump_json
+from headgate_engine.sse.decode import SseDecoder
 from headgate_engine.sse.encode import encode_event
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "llm"
@@ -23,6 +24,7 @@ OPTIONS = Options(
     vendor="gcp.gemini", betas=("context-1m-2025-08-07,unheard-of",), metadata='{"team":"a","n":1,"ok":true}',
     guardrail=("gr-1", "2"),
 )  # fmt: skip
+BY_PATH = ("gemini", "gemini_count_tokens", "converse")
 IDS = [f"{client}-{upstream}" for client, upstream in pairs.PAIRS]
 PAIRS = list(pairs.PAIRS.values())
 
@@ -34,9 +36,9 @@ def cases(kind: str, format: str) -> dict[str, Any]:
 
 
 def asked_of(pair: pairs.Converter, body: dict[str, Any], stream: bool = False) -> TranslatedRequest:
-    """Return the request, with what changes from run to run fixed. Google's clients name model and streams in the path."""
-    options = replace(OPTIONS, model="m-1", stream=stream) if pair.client.startswith("gemini") else OPTIONS
-    return replace(pair.request(body, options), created=1_700_000_000, ident="0123456789abcdef")
+    """Return the request, with what changes from run to run fixed. Some clients name model and streams in the path."""
+    options = replace(OPTIONS, model="m-1", stream=stream) if pair.client in BY_PATH else OPTIONS
+    return replace(pair.request(body, options), created=1_700_000_000, ident="0123456789abcdef", begun=0.0)
 
 
 @cache
@@ -45,13 +47,18 @@ def plain(pair: pairs.Converter, stream: bool) -> TranslatedRequest:
     client = pair.client
     name = {"embeddings": "single", "rerank": "basic"}.get(client, "basic")
     body = dict(cases("requests", client)[name])
-    if stream and client == "gemini":
+    if stream and client in BY_PATH:
         return asked_of(pair, body, True)
     if stream:
         body["stream"] = True
         if client == "completions":
             body["stream_options"] = {"include_usage": True}
     return asked_of(pair, body)
+
+
+def events_of(client: str, out: bytes) -> list[Any]:
+    """Return the events that a client is told, with `event` and `data`."""
+    return EventStreamDecoder().decode(out) if client == "converse" else SseDecoder().decode(out)
 
 
 def framed(pair: pairs.Converter, events: list[dict[str, Any]]) -> list[bytes]:

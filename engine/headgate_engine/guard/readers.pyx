@@ -5,6 +5,7 @@ embeddings, realtime), Anthropic (https://docs.anthropic.com/en/api/messages), G
 (https://ai.google.dev/api/generate-content) and Cohere (https://docs.cohere.com/reference/rerank).
 """
 
+from headgate_engine.guard.bedrock cimport converse_reply, converse_request
 from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request, variables
 from headgate_engine.guard.reading cimport (
     Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_only_system, is_result,
@@ -18,7 +19,7 @@ from headgate_engine.guard.transcript cimport (
     ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, word_is)
 
 FORMATS = frozenset(("completions", "messages", "responses", "gemini", "count_tokens", "gemini_count_tokens", "embeddings",
-                     "rerank", "realtime"))
+                     "rerank", "realtime", "converse"))
 
 
 # -- chat completions ----------------------------------------------------------------------------------------------------
@@ -404,6 +405,8 @@ cdef Reader reader_of(str format, bint reply) except NULL:
         return responses_reply if reply else responses_request
     if format == "gemini":
         return gemini_reply if reply else gemini_request
+    if format == "converse":
+        return converse_reply if reply else converse_request
     if format not in FORMATS:
         raise KeyError(format)
     if reply:

@@ -3,6 +3,7 @@
 
 from headgate_engine.guard.scan cimport Scanner
 from headgate_engine.guard.stream_texts cimport ChoiceText, StreamFrame, StreamTexts, TextPiece
+from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.sse.decode cimport SseDecoder
 
 cdef class StreamGuard:
@@ -12,6 +13,7 @@ cdef class StreamGuard:
     cdef readonly Py_ssize_t masks       # number so far
     cdef bint judged           # guards inspect this stream
     cdef SseDecoder decoder
+    cdef EventStreamDecoder frames       # of clients of Bedrock; None: the stream has server-sent events
     cdef StreamTexts content
     cdef Scanner scanner       # of the masks, None: no masks
     cdef list waiting          # Frames that wait for guards
@@ -21,6 +23,7 @@ cdef class StreamGuard:
     cdef Py_ssize_t held_bytes
     cdef list out
     cdef StreamFrame _block(self)
+    cdef StreamFrame _framed(self)
     cdef int _take_block(self, StreamFrame frame) except -1
     cdef int _pass(self, StreamFrame frame) except -1
     cdef int _settle(self, bint all_of_it) except -1

@@ -6,13 +6,14 @@ from headgate_engine.guard.numbers cimport CONTEXT, walk
 from headgate_engine.guard.scan cimport Scanner
 from headgate_engine.guard.spans cimport unquoted
 from headgate_engine.guard.stream_texts cimport (
-    IN_A_MESSAGE, IN_LINES, IN_PLACE, ChoiceText, StreamFrame, StreamTexts, TextPiece)
+    IN_A_FRAME, IN_A_MESSAGE, IN_LINES, IN_PLACE, ChoiceText, StreamFrame, StreamTexts, TextPiece)
+from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder, reframed
 from headgate_engine.sse.decode cimport SseDecoder
 
 from headgate_engine.guard.spans import splice
 from headgate_engine.websocket.frames import frame as websocket_frame
 
-STREAMED = frozenset(("completions", "messages", "responses", "gemini"))
+STREAMED = frozenset(("completions", "messages", "responses", "gemini", "converse"))
 # The format of WebSocket conversations: its events are passed to message(), not to feed().
 REALTIME = "realtime"
 WINDOW = 1024
@@ -46,6 +47,8 @@ cdef class StreamGuard:
         self.scanner = scanner
         self.window, self.overlap, self.limit = window, overlap, limit
         self.decoder = SseDecoder()
+        if format == "converse":
+            self.frames = EventStreamDecoder()
         self.content = StreamTexts(format, judged)
         self.waiting, self.held, self.out = [], [], []
         self.judging = -1
@@ -54,9 +57,14 @@ cdef class StreamGuard:
     def feed(self, bytes data not None):
         if self.blocked or self.ended:
             return
-        self.decoder.feed(data, len(data))
-        while self.decoder.next():
-            self._take_block(self._block())
+        if self.frames is not None:
+            self.frames.feed(data, len(data))
+            while self.frames.next():
+                self._take_block(self._framed())
+        else:
+            self.decoder.feed(data, len(data))
+            while self.decoder.next():
+                self._take_block(self._block())
         self._settle(False)
 
     def message(self, bytes raw not None, bytes data not None):
@@ -74,6 +82,18 @@ cdef class StreamGuard:
         self._settle(False)
         if frame.over and not self.held:
             self.content.choices.clear()
+
+    cdef StreamFrame _framed(self):
+        """Return the decoder's frame, with what it says."""
+        cdef EventStreamDecoder frames = self.frames
+        cdef StreamFrame frame = StreamFrame.__new__(StreamFrame)
+        frame.raw = frames.raw[:frames.raw_len]
+        if frames.kind == FRAME_EVENT:
+            frame.data, frame.form = frames.data[:frames.data_len], IN_A_FRAME
+            self.content.read(frame, 0, frames.data_len)
+        else:
+            frame.ends = list(self.content.choices.values())
+        return frame
 
     cdef StreamFrame _block(self):
         """Return the decoder's block as a frame, with what it says."""
@@ -101,7 +121,7 @@ cdef class StreamGuard:
         if self.ended or self.blocked:
             return
         self.ended = True
-        rest = self.decoder.rest()
+        rest = self.decoder.rest() if self.frames is None else b""
         if rest:
             # The last event may lack its blank line; clients may read it nevertheless.
             self._take_block(self._last_block(rest))
@@ -365,6 +385,8 @@ cdef class StreamGuard:
         data = b"".join(parts)
         if frame.form == IN_PLACE:
             return data
+        if frame.form == IN_A_FRAME:
+            return reframed(frame.raw, data)
         return websocket_frame(data) if frame.form == IN_A_MESSAGE else several_lines(frame.raw, data)
 
     def _mask_piece(self, StreamFrame frame, TextPiece piece, list changes):

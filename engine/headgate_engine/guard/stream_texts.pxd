@@ -6,6 +6,7 @@ from headgate_engine.peek.delta cimport DeltaPeek
 cdef enum FrameForm:
     IN_PLACE = 0               # the data is a part of the frame's bytes, and offsets are those of the frame
     IN_LINES                   # the data has several lines
+    IN_A_FRAME                 # a frame of an Amazon event stream
     IN_A_MESSAGE               # a message of a WebSocket
 
 cdef class TextPiece:

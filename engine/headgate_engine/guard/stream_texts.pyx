@@ -87,6 +87,8 @@ cdef class StreamTexts:
             self._read_responses(frame, top)
         elif self.format == "realtime":
             self._read_realtime(frame, top)
+        elif self.format == "converse":
+            self._read_converse(frame, top)
         else:
             self._read_gemini(frame, top)
         return 0
@@ -251,6 +253,19 @@ cdef class StreamTexts:
         if is_string(frame.data, part.get("text")) and word(frame.data, part.get("type")) in OUTPUT_TEXTS:
             frame.wholes = [*(frame.wholes or ()), part["text"]]
             self._marks(frame, part, ("annotations", b"[]"), ("logprobs", b"[]"))
+
+    def _read_converse(self, StreamFrame frame, dict top):
+        """Read an event, which its members tell from others."""
+        data = frame.data
+        key = number(data, top.get("contentBlockIndex"))
+        if "stopReason" in top or "usage" in top:
+            frame.ends = list(self.choices.values())
+        elif "delta" in top:
+            delta = fields(data, top["delta"][0])
+            if is_string(data, delta.get("text")):
+                self._says(frame, key, delta["text"][0], delta["text"][1])
+        elif "start" not in top and "contentBlockIndex" in top:
+            self._ends(frame, key)
 
     def _read_gemini(self, StreamFrame frame, dict top):
         data = frame.data

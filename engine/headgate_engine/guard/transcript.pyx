@@ -23,13 +23,13 @@ cdef enum:
     LONG_TEXT = 65536          # bytes
 
 cdef const char** NAMES = [
-    "", "action", "actions", "annotations", "args", "arguments", "audio", "candidates", "choices", "code",
-    "codeExecutionResult", "code_execution_result", "content", "contents", "context", "custom", "data", "documents",
-    "executableCode", "executable_code", "function", "functionCall", "function_call", "functionResponse",
-    "function_response", "input", "input_audio_transcription", "instructions", "item", "logprobs", "message",
-    "messages", "operation", "output", "outputs", "parts", "prompt", "queries", "query", "refusal", "response",
-    "results", "role", "session", "source", "system", "systemInstruction", "system_instruction", "text", "thought",
-    "title", "tool_calls", "tools", "transcript", "transcription", "type", "variables"]
+    "", "action", "actions", "annotations", "args", "arguments", "audio", "candidates", "choices", "citationsContent",
+    "code", "codeExecutionResult", "code_execution_result", "content", "contents", "context", "custom", "data", "document",
+    "documents", "executableCode", "executable_code", "function", "functionCall", "function_call", "functionResponse",
+    "function_response", "guardContent", "input", "input_audio_transcription", "instructions", "item", "json", "logprobs",
+    "message", "messages", "operation", "output", "outputs", "parts", "prompt", "promptVariables", "queries", "query", "refusal",
+    "response", "results", "role", "searchResult", "session", "source", "system", "systemInstruction", "system_instruction", "text",
+    "thought", "title", "tool_calls", "toolResult", "toolUse", "tools", "transcript", "transcription", "type", "variables"]
 cdef uint8_t LENGTHS[N_COUNT]
 # Hash table of names by length and first letter; `NEXT` links the names that share a slot.
 cdef uint8_t PLACES[256]

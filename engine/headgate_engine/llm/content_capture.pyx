@@ -141,7 +141,7 @@ cdef object as_arguments(object given):
 
 
 cdef class CapturedAnswer:
-    """format: the client's, or the shape of what is passed through ("converse", "invoke")."""
+    """format: the client's, or the shape of what is passed through ("invoke")."""
 
     def __init__(self, str format not None, Py_ssize_t limit=LIMIT):
         self.format = format
@@ -391,10 +391,10 @@ def _nothing(answer, *told):
 
 
 REPLIES = {"completions": _completions_reply, "messages": _messages_reply, "responses": _responses_reply,
-           "gemini": _gemini_reply, "embeddings": _nothing, "rerank": _nothing, "count_tokens": _nothing,
-           "gemini_count_tokens": _nothing}
+           "gemini": _gemini_reply, "converse": _converse_reply, "embeddings": _nothing, "rerank": _nothing,
+           "count_tokens": _nothing, "gemini_count_tokens": _nothing}
 EVENTS = {"completions": _completions_event, "messages": _messages_event, "responses": _responses_event,
-          "gemini": _gemini_event}
+          "gemini": _gemini_event, "converse": _converse_event}
 
 
 def prompts(str format not None, bytes body not None):

@@ -31,7 +31,8 @@ cdef enum:
 
 # Where a prompt's texts are: by format, members with messages, and members with texts alone.
 MESSAGES = {"completions": ("messages",), "messages": ("system", "messages"), "responses": ("instructions", "input"),
-            "gemini": ("systemInstruction", "system_instruction", "contents"), "count_tokens": ("system", "messages"),
+            "gemini": ("systemInstruction", "system_instruction", "contents"), "converse": ("system", "messages"),
+            "count_tokens": ("system", "messages"),
             "gemini_count_tokens": ("systemInstruction", "system_instruction", "contents")}
 # Members of a counting request of Google that hold a whole request.
 INSIDE = ("generateContentRequest", "generate_content_request")

@@ -40,3 +40,8 @@ cdef class EventStreamDecoder:
     cdef Py_ssize_t left(self) noexcept
     cdef int _frame(self, const unsigned char* p, Py_ssize_t total, Py_ssize_t headers) except -1
     cdef int _error(self, FrameText message) except -1
+
+# Appends a frame. headers: as header_block() makes them; p: the payload, which must not lie in `out`.
+cdef int append_frame(ByteBuffer out, bytes headers, const char* p, Py_ssize_t n) except -1
+# A frame that was read, with another payload.
+cdef bytes reframed(bytes raw, bytes payload)

@@ -29,5 +29,8 @@ class EventStreamDecoder:
     def rest(self) -> bytes:
         """Return the bytes behind the last frame: none when the stream was not cut."""
 
+def header_block(headers: dict[str, str]) -> bytes:
+    """Return string headers as they stand in a frame; ValueError when a name or value is too long."""
+
 def encode_frame(headers: dict[str, str], payload: bytes) -> bytes:
     """Return one frame with string headers; ValueError when a name or value is too long."""

@@ -228,15 +228,44 @@ cdef class EventStreamDecoder:
         return self.buffer.data[self.at:self.buffer.length] if self.left() else b""
 
 
-def encode_frame(dict headers not None, bytes payload not None):
-    """One frame with string headers."""
+def header_block(dict headers not None):
+    """String headers as they stand in a frame."""
     block = b""
     for name, value in headers.items():
         raw_name, raw = name.encode(), value.encode()
         if not 0 < len(raw_name) < 256 or len(raw) > 32767:
             raise ValueError("a header's name has 1 to 255 bytes, its value at most 32767")
         block += bytes([len(raw_name)]) + raw_name + b"\x07" + len(raw).to_bytes(2, "big") + raw
+    return block
+
+
+def encode_frame(dict headers not None, bytes payload not None):
+    """One frame with string headers."""
+    block = header_block(headers)
     total = PRELUDE + len(block) + len(payload) + TRAILER
     frame = total.to_bytes(4, "big") + len(block).to_bytes(4, "big")
     frame += crc32(frame).to_bytes(4, "big") + block + payload
     return frame + crc32(frame).to_bytes(4, "big")
+
+
+cdef int append_u32(ByteBuffer out, uint32_t value) except -1:
+    cdef unsigned char[4] raw
+    raw[0], raw[1], raw[2], raw[3] = value >> 24, (value >> 16) & 0xFF, (value >> 8) & 0xFF, value & 0xFF
+    return out.append(<const char*>raw, 4)
+
+
+cdef int append_frame(ByteBuffer out, bytes headers, const char* p, Py_ssize_t n) except -1:
+    cdef Py_ssize_t start = out.length
+    append_u32(out, <uint32_t>(PRELUDE + len(headers) + n + TRAILER))
+    append_u32(out, <uint32_t>len(headers))
+    append_u32(out, checksum(<const unsigned char*>out.data + start, 8))
+    out.append(headers, len(headers))
+    out.append(p, n)
+    return append_u32(out, checksum(<const unsigned char*>out.data + start, out.length - start))
+
+
+cdef bytes reframed(bytes raw, bytes payload):
+    cdef ByteBuffer out = ByteBuffer()
+    cdef Py_ssize_t headers = u32(<const unsigned char*><const char*>raw + 4)
+    append_frame(out, raw[PRELUDE:PRELUDE + headers], payload, len(payload))
+    return out.take()

@@ -10,7 +10,7 @@ cdef extern from "string.h" nogil:
     void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
 
 cdef dict KINDS = {"messages": HISTORY_MESSAGES, "count_tokens": HISTORY_MESSAGES, "completions": HISTORY_COMPLETIONS,
-                   "responses": HISTORY_RESPONSES}
+                   "responses": HISTORY_RESPONSES, "converse": HISTORY_CONVERSE}
 # Digits of an id of a reasoning item that this gateway makes.
 cdef enum:
     MADE_DIGITS = 24
@@ -113,6 +113,56 @@ cdef bint responses_mark(const char* start, const char* stop, const char* at, Py
     return False
 
 
+cdef bint converse_id_is_wrong(const char* p, Py_ssize_t n) noexcept nogil:
+    """Whether an id of a tool call does not fit Bedrock's pattern."""
+    cdef Py_ssize_t at
+    cdef char c
+    if n < 1 or n > 64 or memmem(p, n, b"__thought__", 11) != NULL:
+        return True
+    for at in range(n):
+        c = p[at]
+        if not (c'a' <= c <= c'z' or c'A' <= c <= c'Z' or c'0' <= c <= c'9' or c == c'_' or c == c'-'):
+            return True
+    return False
+
+
+cdef bint converse_seen(const char* start, const char* stop, bint strict) noexcept nogil:
+    """Whether a request of Converse has ids, or with `strict` thoughts, that the vendor does not take."""
+    cdef Py_ssize_t n = 0
+    cdef Py_ssize_t thoughts = 0
+    cdef const char* at = start
+    cdef const char* text
+    # What idents.wrapped() makes begins with this.
+    if memmem(start, stop - start, b'"aGVhZGdhdGU6', 13) != NULL:
+        return True
+    while True:
+        at = <const char*>memmem(at, stop - at, b'"toolUseId"', 11)
+        if at == NULL:
+            break
+        at += 11
+        text = text_behind(at, stop, &n)
+        if text != NULL and converse_id_is_wrong(text, n):
+            return True
+    if not strict:
+        return False
+    at = start
+    while True:
+        at = <const char*>memmem(at, stop - at, b'"reasoningText"', 15)
+        if at == NULL:
+            break
+        at += 15
+        thoughts += 1
+    at = start
+    while thoughts > 0:
+        at = <const char*>memmem(at, stop - at, b'"signature"', 11)
+        if at == NULL:
+            return True
+        at += 11
+        text = text_behind(at, stop, &n)
+        thoughts -= text != NULL and n > 0
+    return False
+
+
 cdef bint unsigned_seen(const char* p, const char* stop) noexcept nogil:
     """Whether a thought has no signature."""
     cdef Py_ssize_t n = 0
@@ -141,6 +191,8 @@ cdef class ForeignHistory:
         cdef const char* stop = start + len(body)
         cdef const char* at = start
         cdef bint found = False
+        if self.kind == HISTORY_CONVERSE:
+            return converse_seen(start, stop, self.strict)
         # All names of marks but one have an underscore, which is rare in texts: a search for a byte is ten times as fast.
         while not found:
             at = <const char*>memchr(at, c'_', stop - at)

@@ -38,6 +38,8 @@ DEFAULT_ROUTES = {
     ":generateContent": "gemini",
     ":streamGenerateContent": "gemini",
     ":countTokens": "gemini_count_tokens",
+    "/converse": "converse",
+    "/converse-stream": "converse",
     "*": "passthrough",
 }
 
@@ -69,12 +71,12 @@ cdef class RouteMap:
         return self.rest if found is None else found
 
     cdef str named(self, const char* path, Py_ssize_t n):
-        cdef str found = ending(self.suffixes, path, n)
+        cdef str found = named_at(self.suffixes, path, n)
         cdef bytes plain
         if found is None and n > 1:
             # Providers may read a path in more than one spelling: what they take for a format must not pass as none.
             plain = plainly(path[:n])
-            found = ending(self.plain, plain, len(plain))
+            found = named_at(self.plain, plain, len(plain))
             if found is None:
                 found = self.unversioned.get(plain)
         return found
@@ -94,6 +96,12 @@ cdef str ending(tuple suffixes, const char* path, Py_ssize_t n):
         if length <= n and memcmp(path + n - length, <const char*>suffix, length) == 0:
             return <str>(<tuple>entry)[1]
     return None
+
+
+cdef str named_at(tuple suffixes, const char* path, Py_ssize_t n):
+    """The same for formats; that of Bedrock's clients has a model in front of its verb."""
+    cdef str found = ending(suffixes, path, n)
+    return None if found == "converse" and memmem(path, n, b"/model/", 7) == NULL else found
 
 
 cdef bytes plainly(bytes path):

@@ -22,7 +22,8 @@ from headgate_engine.llm.public cimport (
 from headgate_engine.llm.content_capture cimport CaptureOptions
 from headgate_engine.llm.replies cimport refusal
 from headgate_engine.llm.resources cimport renamed
-from headgate_engine.llm.selection cimport DENIED, bound_anywhere, bound_model, first_model, not_found
+from headgate_engine.llm.selection cimport (
+    DENIED, bound_anywhere, bound_model, first_model, invokes_elsewhere, not_found, unsupported)
 from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
@@ -69,13 +70,6 @@ cdef Reply TOO_MANY = refusal(400, "invalid_request_body", "the request body has
 cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
 cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
 cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
-
-
-cdef Reply unsupported(LlmCall call, LlmTarget target):
-    given = sorted({name for format_routes in target.families.values() for name in format_routes})
-    message = (f"failed to process LLM request: unsupported conversion: from {call.format} to provider "
-               f"{target.provider.decode()} (supported: {', '.join(given)})")
-    return refusal(400, "unsupported_conversion", message)
 
 
 cdef class LlmChoice:
@@ -397,8 +391,8 @@ cdef class ModelRouter:
                 return refusal(400, "missing_model", "model not specified")
         call.model = model or ""
         call.format_route = target.format_route_of(call.format, call.model)
-        if call.format_route is None:
-            return estimated(ctx, call, body, target.added) if call.format in COUNTING else unsupported(call, target)
+        if call.format_route is None or call.unknown_path and invokes_elsewhere(ctx, call, target):
+            return estimated(ctx, call, body, target.added) if call.format in COUNTING else unsupported(ctx, call, target)
         if call.place == MODEL_IN_SESSION and model != requested:
             ctx.body = renamed(body, call.model)
         if call.object_end < 0 or call.opaque:

@@ -3,9 +3,14 @@
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.resources cimport Resources
+from headgate_engine.llm.target cimport LlmTarget
 
 cdef Reply DENIED
 cdef Reply not_found(str model)
+# Whether the request is for a model of Bedrock in that model's own words, and the target another provider.
+cdef bint invokes_elsewhere(RequestContext ctx, LlmCall call, LlmTarget target) except -1
+# The answer for a format that the target's provider cannot be asked in.
+cdef Reply unsupported(RequestContext ctx, LlmCall call, LlmTarget target)
 # Sets call.entry to the first of the models (llm.public.PublicModel) whose fields and rules hold; named: whose name fits, too.
 cdef Reply first_model(RequestContext ctx, LlmCall call, tuple models, bint named)
 # The same for a request with ids: of the targets only those of the account that they belong to.

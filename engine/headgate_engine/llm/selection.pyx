@@ -1,18 +1,21 @@
 """Which of the configured models serves a request; see selection.pxd."""
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.llm.attempt cimport MODEL_IN_PATH, LlmCall
 from headgate_engine.llm.bodies cimport tell_request
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport PublicModel, allowed, permitted
 from headgate_engine.llm.replies cimport refusal
 from headgate_engine.llm.resources cimport NOT_BOUND, Resources, bound_entry
-from headgate_engine.llm.target cimport ModelEntry, VirtualEntry
+from headgate_engine.llm.target cimport LlmTarget, ModelEntry, VirtualEntry
 
 cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets this request use the model")
 
+cdef bytes BEDROCK = b"aws.bedrock"
+# Verbs in Bedrock's paths whose bodies are of the model's vendor.
+cdef tuple INVOKES = (b"/invoke", b"/invoke-with-response-stream")
 # Formats of requests for new answers.
-READ = frozenset(("completions", "responses", "messages", "gemini"))
+READ = frozenset(("completions", "responses", "messages", "gemini", "converse"))
 
 
 cdef Reply not_found(str model):
@@ -22,6 +25,23 @@ cdef Reply not_found(str model):
 def model_not_found(str model not None):
     """Python face of not_found()."""
     return not_found(model)
+
+
+cdef bint invokes_elsewhere(RequestContext ctx, LlmCall call, LlmTarget target) except -1:
+    """Whether a client of Bedrock's sends a model's own body to somebody who cannot read it."""
+    if call.place != MODEL_IN_PATH or target.rest is not None or target.provider == BEDROCK:
+        return False
+    return ctx.head.data[ctx.head.target_off:ctx.head.target_off + ctx.head.path_len].endswith(INVOKES)
+
+
+cdef Reply unsupported(RequestContext ctx, LlmCall call, LlmTarget target):
+    given = sorted({name for format_routes in target.families.values() for name in format_routes})
+    asked = call.format
+    if call.format_route is not None:
+        asked = "InvokeModel, whose bodies are those of one model; Converse is translated,"
+    message = (f"failed to process LLM request: unsupported conversion: from {asked} to provider "
+               f"{target.provider.decode()} (supported: {', '.join(given)})")
+    return refusal(400, "unsupported_conversion", message)
 
 
 cdef Reply first_model(RequestContext ctx, LlmCall call, tuple models, bint named):

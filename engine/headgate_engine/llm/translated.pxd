@@ -22,6 +22,7 @@ cdef class TranslatedTap(ResponseTap):
     cdef RequestContext ctx
     cdef bytes _end_of(self, bytes body)
     cdef int _begun(self) except -1
+    cdef int _type_events(self, MessageHead head) except -1
     cdef bint _is_long(self, bytes body) except -1
     cdef int _untold(self) except -1
     cdef int _answer(self, tuple found, ByteBuffer out) except -1

@@ -70,7 +70,7 @@ cdef class TranslatedTap(ResponseTap):
         if 200 <= head.status < 300 and events:
             self.streaming = True
             self.stream = self.work.stream(self.call.translation_state, head)
-            head.add_field(b"content-type", 12, b"text/event-stream", 17)
+            self._type_events(head)
             if self.coding == "":
                 self.fault = f"the provider's stream is encoded: {coding}"
             elif self.coding is not None:
@@ -81,6 +81,12 @@ cdef class TranslatedTap(ResponseTap):
             self.fault = too_long(length, self.limit)
             head.add_field(b"content-type", 12, b"application/json", 16)
         return True
+
+    cdef int _type_events(self, MessageHead head) except -1:
+        """Names the type of the client's stream."""
+        if self.call.format == "converse":
+            return head.add_field(b"content-type", 12, b"application/vnd.amazon.eventstream", 34)
+        return head.add_field(b"content-type", 12, b"text/event-stream", 17)
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         if self.whole:
@@ -184,6 +190,10 @@ cdef class TranslatedTap(ResponseTap):
         if status == 200 and self.call.translation_state.untold:
             self._untold()
         self.head.status = status
+        if status >= 400:
+            for name, value in self.work.error_fields(status):
+                self.head.drop_field(<bytes>name, len(<bytes>name))
+                self.head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
         out.append(told, len(told))
         return 0
 
@@ -198,7 +208,7 @@ cdef class TranslatedTap(ResponseTap):
 
     cdef Reply refusal(self, RequestContext ctx):
         status, body = self._refused(self.stream, self.fault)
-        return Reply(status, body, JSON_HEAD, "UpstreamFailure")
+        return Reply(status, body, (*JSON_HEAD, *self.work.error_fields(status)), "UpstreamFailure")
 
     cdef int left(self) except -1:
         self._usage()
@@ -268,7 +278,7 @@ cdef class TranslatedTap(ResponseTap):
         if stream.failed is not None and not stream.writer.spoke:
             return (*self._refused(stream, stream.failed), *self.work.usage(stream))
         self.head.drop_id(H_CONTENT_TYPE)
-        self.head.add_field(b"content-type", 12, b"text/event-stream", 17)
+        self._type_events(self.head)
         return (200, out.take(), *self.work.usage(stream))
 
     def _refused(self, StreamConverter stream, str fault):

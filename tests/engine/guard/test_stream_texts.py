@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from headgate_engine.guard.scan import Scanner
 from headgate_engine.guard.stream import STREAMED, StreamGuard
+from headgate_engine.llm.eventstream import EventStreamDecoder, encode_frame
 
 MASKS = [("builtin", "email"), ("pattern", r"(?i)blue heron")]
+# Formats whose streams have server-sent events.
+EVENTS = sorted(STREAMED - {"converse"})
 # A member that occurs twice with the same value keeps an event off the short way, and means the same.
 TWICE = {"completions": '"usage":null,"usage":null,', "messages": '"type":"content_block_delta",',
          "responses": '"type":"response.output_text.delta",', "gemini": '"error":null,"error":null,'}  # fmt: skip
@@ -50,7 +53,7 @@ def through(guard: StreamGuard, stream: bytes, size: int) -> tuple[bytes, list[l
     return out + guard.take(), seen
 
 
-@pytest.mark.parametrize("form", sorted(STREAMED))
+@pytest.mark.parametrize("form", EVENTS)
 @settings(max_examples=80, deadline=None)
 @given(texts=TEXTS, window=st.integers(1, 200))
 def test_a_plain_delta_is_read_like_any_other(form: str, texts: list[tuple[str, bool, int, bool]], window: int) -> None:
@@ -66,7 +69,7 @@ def test_a_plain_delta_is_read_like_any_other(form: str, texts: list[tuple[str, 
     assert through(StreamGuard(form, judged=True, window=window), plain, 7)[0] == plain
 
 
-@pytest.mark.parametrize("form", sorted(STREAMED))
+@pytest.mark.parametrize("form", EVENTS)
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"], ids=["LF", "CR", "CR LF"])
 def test_masks_are_the_same_wherever_a_stream_is_split(form: str, end: str) -> None:
     scanner = Scanner(MASKS)
@@ -84,7 +87,7 @@ def test_masks_are_the_same_wherever_a_stream_is_split(form: str, end: str) -> N
         assert guard.take() == expected
 
 
-@pytest.mark.parametrize("form", sorted(STREAMED))
+@pytest.mark.parametrize("form", EVENTS)
 def test_masks_reach_data_in_several_lines(form: str) -> None:
     data = delta(form, "a blue heron b", True, 0, False)
     lines = "".join(f"data: {part}\n" for part in data.replace(",", ",\n").split("\n")) + "\n"
@@ -110,3 +113,61 @@ def test_a_last_event_without_its_blank_line_is_read(masks: Scanner | None) -> N
     assert (b"heron" in out) is (masks is None)
     assert seen == ([[b"blue heron"]] if masks is None else [])
     assert not out.endswith(b"\n")
+
+
+def converse_frame(kind: str, **members: object) -> bytes:
+    headers = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    return encode_frame(headers, json.dumps(members, ensure_ascii=False).encode())
+
+
+def converse_text(text: str, index: int, padded: bool) -> bytes:
+    more = {"p": "abcdefgh"} if padded else {}
+    return converse_frame("contentBlockDelta", contentBlockIndex=index, delta={"text": text}, **more)
+
+
+def converse_said(stream: bytes) -> list[tuple[int, str]]:
+    """Return what the client reads of each block; the decoder checks the sums of frames."""
+    found: dict[int, str] = {}
+    for one in EventStreamDecoder().decode(stream):
+        if one.event == "contentBlockDelta":
+            told = json.loads(one.data)
+            found[told["contentBlockIndex"]] = found.get(told["contentBlockIndex"], "") + told["delta"].get("text", "")
+    return sorted(found.items())
+
+
+CONVERSE_END = (converse_frame("contentBlockStop", contentBlockIndex=0), converse_frame("messageStop", stopReason="end_turn"),
+                converse_frame("metadata", usage={"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}))  # fmt: skip
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["plain", "padded"])
+def test_frames_of_bedrock_are_masked_wherever_they_are_split(padded: bool) -> None:
+    head = (converse_frame("messageStart", role="assistant"), converse_frame(
+        "contentBlockDelta", contentBlockIndex=0, delta={"reasoningContent": {"text": "blue heron"}}))
+    texts = [converse_text(text, 1, padded) for text in ("a blue", " heron b", "jo@ex.io \u00e9")]
+    stream = b"".join((*head, CONVERSE_END[0], *texts, *CONVERSE_END))
+    expected, _ = through(StreamGuard("converse", scanner=Scanner(MASKS)), stream, len(stream))
+    [(_, thought), (_, said)] = converse_said(expected)
+    assert thought == ""
+    assert "heron" not in said
+    assert "jo@" not in said
+    assert said.startswith("a <masked>")
+    assert said.endswith("\u00e9")
+    assert [one.event for one in EventStreamDecoder().decode(expected)] == [
+        one.event for one in EventStreamDecoder().decode(stream)]  # fmt: skip
+    for at in range(1, len(stream), 7):
+        assert through(StreamGuard("converse", scanner=Scanner(MASKS)), stream, at)[0] == expected
+
+
+def test_frames_of_bedrock_are_judged_before_they_pass() -> None:
+    failure = encode_frame({":message-type": "exception", ":exception-type": "throttlingException"}, b'{"message":"slow"}')
+    stream = b"".join((converse_text("blue", 0, False), converse_text(" heron", 0, False), failure))
+    guard = StreamGuard("converse", judged=True, window=5)
+    out, seen = through(guard, stream, 9)
+    assert out == stream
+    assert b"".join(piece for window in seen for piece in window).startswith(b"blue")
+    blocked = StreamGuard("converse", judged=True, window=5)
+    blocked.feed(stream)
+    assert blocked.due
+    blocked.texts()
+    blocked.block(b"refused")
+    assert blocked.take() == b"refused"

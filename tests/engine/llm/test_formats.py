@@ -22,7 +22,10 @@ from headgate_engine.llm.formats import DEFAULT_ROUTES, RouteMap
         ("/v1beta/models/g:countTokens", "gemini_count_tokens"),
         ("/v2/rerank", "rerank"),
         ("/v1/images/edits", "detect"),
-        ("/model/a/converse", "passthrough"),
+        ("/model/a/converse", "converse"),
+        ("/model/a%3A0/converse-stream", "converse"),
+        ("/a/converse", "passthrough"),
+        ("/model/a/invoke", "passthrough"),
         ("/", "passthrough"),
     ],
 )

@@ -95,6 +95,9 @@ def responses_annotation(citation: Citation, base: int) -> dict[str, Any] | None
 def messages_citation_of(citation: Citation) -> dict[str, Any]:
     """Return a citation of Messages."""
 
+def converse_citation_of(citation: Citation) -> dict[str, Any]:
+    """Return a citation of Converse."""
+
 def messages_blocks(tool: RanTool, ident: str) -> list[dict[str, Any]]:
     """Return the blocks of a tool in Messages: the call and its result; [] where these have no place for it."""
 

@@ -207,6 +207,26 @@ def messages_citation_of(Citation citation not None):
             "cited_text": citation.quoted, "encrypted_index": ""}
 
 
+def converse_citation_of(Citation citation not None):
+    told = {"title": citation.title} if citation.title else {}
+    if citation.quoted:
+        told["sourceContent"] = [{"text": citation.quoted}]
+    if citation.url and citation.place is None:
+        return {**told, "location": {"web": {"url": citation.url}}}
+    kind = told_in(citation.place, "type")
+    if kind == "search_result_location":
+        return {**told, "source": told_in(citation.place, "source"), "location": {"searchResultLocation": {
+            "searchResultIndex": a_count(citation.place, "search_result_index", 0),
+            "start": a_count(citation.place, "start_block_index", 0),
+            "end": a_count(citation.place, "end_block_index", 0)}}}
+    for name, (known, first, last) in CONVERSE_PLACES.items():
+        if kind == known:
+            told["location"] = {name: {
+                "documentIndex": a_count(citation.place, "document_index", 0),
+                "start": a_count(citation.place, first, 0), "end": a_count(citation.place, last, 0)}}
+    return told
+
+
 def messages_blocks(RanTool tool not None, str ident not None):
     id = f"srvtoolu_{ident}"
     use = {"type": "server_tool_use", "id": id, "name": tool.name, "input": tool.input}

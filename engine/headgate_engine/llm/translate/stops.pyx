@@ -102,6 +102,15 @@ WRITE = {
         FILTER: "content_filter",
         PAUSE: "stop",
     },
+    "converse": {
+        END: "end_turn",
+        SEQUENCE: "stop_sequence",
+        LENGTH: "max_tokens",
+        CONTEXT: "model_context_window_exceeded",
+        TOOLS: "tool_use",
+        FILTER: "content_filtered",
+        PAUSE: "end_turn",
+    },
     # The reply's status; LENGTH and CONTEXT have the reason `max_output_tokens`, FILTER has `content_filter`.
     "responses": {
         END: "completed",

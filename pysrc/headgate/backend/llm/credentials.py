@@ -13,7 +13,11 @@ from headgate_engine.steps.headers import RequestHeaderStep
 from headgate_engine.steps.provider import ProviderStep, SubprotocolKeyStep
 
 # The fields in which clients send API keys. They are removed if the gateway uses a key of its own.
-CLIENT_KEYS: Final = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+CLIENT_KEYS: Final = (
+    "authorization", "x-api-key", "api-key", "x-goog-api-key",
+    # What belongs to a signature of Amazon's clients, which says whose it is.
+    "x-amz-date", "x-amz-security-token", "x-amz-content-sha256", "amz-sdk-invocation-id", "amz-sdk-request",
+)  # fmt: skip
 ANTHROPIC_VERSION: Final = (("anthropic-version", "2023-06-01"),)
 # Fields that the vendor's own clients send. Copilot refuses requests of unknown editors.
 COPILOT_FIELDS: Final = (

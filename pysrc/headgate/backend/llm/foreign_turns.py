@@ -14,12 +14,20 @@ from headgate_engine.llm.translate.writers import dump_json
 
 def foreign_history(client: str, vendor: str) -> ForeignHistory | None:
     """Return what makes histories fit for a vendor that speaks the client's format, None for other formats."""
+    if client == "converse":
+        return converse_history(vendor, claude=True)
     if client not in history.CLEAN:
         return None
     clean = partial(cleaned, history.CLEAN[client], vendor)
     ids = idents.RESPONSES if client == "responses" else idents.of_completions(vendor)
     strict = client == "completions" and vendor in history.STRICT
     return ForeignHistory(client, clean, longest=ids.longest, strict=strict, any_id=ids.exact)
+
+
+def converse_history(vendor: str, claude: bool) -> ForeignHistory:
+    """Return the same for Bedrock's Converse. `claude`: the model wants thoughts to be signed."""
+    clean = partial(cleaned, partial(history.converse, claude=claude), vendor)
+    return ForeignHistory("converse", clean, strict=claude)
 
 
 def cleaned(clean: history.Clean, vendor: str, body: bytes) -> bytes:

@@ -14,10 +14,11 @@ from typing import Final
 
 from headgate.backend.llm import copilot, vertex
 from headgate.backend.llm.caching import CLIENTS as CACHING_CLIENTS
-from headgate.backend.llm.foreign_turns import foreign_history
+from headgate.backend.llm.foreign_turns import converse_history, foreign_history
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.choices import ONE_AT_A_TIME
+from headgate.dialect.llm.efforts import claude_version
 from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.ir.model import AzureResource, LlmProvider, PromptCaching, VertexPlace
 from headgate_engine.llm.edit import edit
@@ -47,11 +48,12 @@ CANDIDATES: Final = {
     "messages": ("messages", "completions", "responses", "gemini", "converse"),
     "responses": ("responses", "completions", "messages", "gemini", "converse"),
     "gemini": ("gemini", "completions", "messages", "responses", "converse"),
+    "converse": ("messages", "gemini", "completions", "responses"),
     "text": ("text", "completions", "gemini", "messages", "responses", "converse"),
     "gemini_count_tokens": ("gemini_count_tokens", "count_tokens"),
 }
 # Formats whose streams have a defined end, so that a truncated stream is recognised.
-STREAMED: Final = ("completions", "messages", "responses", "gemini")
+STREAMED: Final = ("completions", "messages", "responses", "gemini", "converse")
 SUFFIXES: Final = {client: suffix for client, suffix in FORMATS.values()}
 BEDROCK: Final = (
     ("completions", "converse"), ("messages", "converse"), ("responses", "converse"),
@@ -190,7 +192,9 @@ def format_routes_of(
     if provider.azure is not None:
         return _azure(provider, provider.azure)
     if provider.bedrock is not None:
-        return {"": _bedrock(provider, caching)}, None
+        claude = _bedrock(provider, caching)
+        others = {**claude, "converse": _converse_of_others(provider, claude["converse"])}
+        return {CLAUDE: claude, OTHERS: others}, _bedrock_family
     if provider.vertex is not None:
         return _vertex(provider, provider.vertex), vertex.family_of
     routes = {}
@@ -308,13 +312,25 @@ def _bedrock(provider: LlmProvider, caching: PromptCaching | None) -> FormatRout
     Source: https://docs.aws.amazon.com/bedrock/latest/userguide/inference-api.html
     """
     opaque = ProviderPath(prefix=provider.path_prefix)
-    routes = {client: native(client, opaque, provider.kind) for client in OPAQUE}
+    routes = {client: native(client, opaque, provider.kind) for client in (*OPAQUE, "converse")}
     for client, upstream in BEDROCK:
         path = opaque if provider.path_override is None else _fixed(provider.path_override)
         found = translated(provider, client, upstream, path, Dialect(caching=caching))
         if found is not None:
             routes[client] = found
     return routes
+
+
+def _converse_of_others(provider: LlmProvider, claude: FormatRoute) -> FormatRoute:
+    """Return the format route of models other than Claude, which take thoughts that nobody has signed."""
+    return FormatRoute(
+        "converse", "converse", path=ProviderPath(prefix=provider.path_prefix), stream_error=claude.stream_error,
+        history=converse_history(provider.kind, claude=False),
+    )  # fmt: skip
+
+
+def _bedrock_family(model: str) -> str:
+    return OTHERS if claude_version(model) is None else CLAUDE
 
 
 def _azure(

@@ -34,6 +34,8 @@ from headgate_engine.llm.translate.sliced import SLICE, dump_sliced, load_sliced
 from headgate_engine.llm.translate.writers import dump_json
 from headgate_engine.wire.coding import decode
 
+# Client formats whose paths say whether a stream is wanted.
+BY_PATH = frozenset(("gemini", "converse"))
 JSON_HEAD = ((b"content-type", b"application/json"),)
 # The arguments of headgate_engine.context.request.Usage: input, output, cached, reasoning, written, and their parts.
 Counts = tuple[int, int, int, int, int, tuple[int, ...] | None]
@@ -122,7 +124,7 @@ class Translation:
             guardrail=self.guardrail,
             region=self.region,
             anthropic_version=head.get("anthropic-version"),
-            stream=self.pair.client == "gemini" and call.streaming,
+            stream=self.pair.client in BY_PATH and call.streaming,
         )
 
     def _told(self, lost: tuple[str, ...], call: LlmCall) -> Reply | None:
@@ -139,7 +141,11 @@ class Translation:
         """Return a reply with status 400 in the client's format."""
         message = f"failed to process LLM request: {why}"
         refused = pairs.gateway_error(self.pair.client, 400, code, message)
-        return Reply(400, refused, JSON_HEAD, "InvalidRequest")
+        return Reply(400, refused, (*JSON_HEAD, *self.error_fields(400)), "InvalidRequest")
+
+    def error_fields(self, status: int) -> tuple[tuple[bytes, bytes], ...]:
+        """Return the header fields in which the client's format says what an error is."""
+        return ((faults.AWS_FIELD, faults.aws_type(status)),) if self.pair.client == "converse" else ()
 
     def reply(self, body: bytes, asked: TranslatedRequest, headers: Headers) -> Whole:
         """Translate a complete 2xx response; return status and body for the client, token counts, and the model."""

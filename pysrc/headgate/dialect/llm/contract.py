@@ -30,8 +30,8 @@ class Format(StrEnum):
     GEMINI = "gemini"
     TEXT = "text"
     GEMINI_COUNT_TOKENS = "gemini_count_tokens"
-
     CONVERSE = "converse"
+
     BEDROCK_EMBEDDINGS = "bedrock_embeddings"
     COPILOT_EMBEDDINGS = "copilot_embeddings"
     VERTEX_EMBEDDINGS = "vertex_embeddings"
@@ -134,7 +134,8 @@ class TranslatedRequest:
     wants sound ("": none), `seals` means that one of Responses wants the encrypted content of thoughts. `untold`
     is set by a reply that says something for which the client's format has no place. `created` (Unix time) and `ident`
     (hex digits) are used in replies for which the provider gives neither. The caller sets `response_headers` before
-    reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`).
+    reply() if the format has headers to read (`x-amzn-bedrock-input-token-count`). `begun` is the time at which the
+    request came, by the monotonic clock in seconds; 0 if nobody asks how long its reply took.
     """
 
     body: Json
@@ -154,5 +155,10 @@ class TranslatedRequest:
     untold: bool = False
     created: int = field(default_factory=lambda: int(time.time()))
     ident: str = field(default_factory=new_ident)
+    begun: float = field(default_factory=time.monotonic)
     response_headers: Headers = field(default_factory=dict[str, str])
     others: tuple[Json, ...] = ()
+
+    def latency_ms(self) -> int:
+        """Return the milliseconds since the request came, 0 if that is not known."""
+        return round((time.monotonic() - self.begun) * 1000) if self.begun else 0

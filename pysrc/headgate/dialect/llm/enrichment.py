@@ -160,6 +160,30 @@ def _instruction(body: _Body, span: tuple[int, int], first: list[bytes], last: l
         body.added.append((start + 1, start + 1, all_parts + (b"," if members(body.body, start) else b"")))
 
 
+def _converse(body: _Body, prepend: Messages, append: Messages) -> None:
+    (first, before), (last, after) = _split(prepend), _split(append)
+
+    def told(messages: Messages) -> list[bytes]:
+        return [_json({"role": one.role, "content": [{"text": one.content}]}) for one in messages]
+
+    def texts(messages: Messages) -> list[bytes]:
+        return [_json({"text": one.content}) for one in messages]
+
+    for span in body.find("messages"):
+        if body.body[span[0]] == LIST:
+            body.around(span, told(before), told(after))
+    if not first and not last:
+        return
+    spans = body.find("system")
+    for span in spans:
+        if body.body[span[0]] == LIST:
+            body.around(span, texts(first), texts(last))
+        else:
+            body.replace(span, b"[" + b",".join(texts([*first, *last])) + b"]")
+    if not spans:
+        body.add_member("system", b"[" + b",".join(texts([*first, *last])) + b"]")
+
+
 # Formats whose requests have messages. Requests of all other formats are not changed.
 FORMATS: Final[dict[str, Callable[[_Body, Messages, Messages], None]]] = {
     "completions": _completions,
@@ -167,6 +191,7 @@ FORMATS: Final[dict[str, Callable[[_Body, Messages, Messages], None]]] = {
     "count_tokens": _messages,
     "responses": _responses,
     "gemini": _gemini,
+    "converse": _converse,
 }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headgate.dialect.llm.contract import Json
+from headgate_engine.llm.eventstream import encode_frame
+from headgate_engine.llm.translate.amazon import BROKEN
 from headgate_engine.llm.translate.fault_kinds import WORDS, kind_of, kind_of_status, status_of
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
@@ -264,6 +266,9 @@ def aws_type(status: int) -> bytes:
 
 def stream_event(format: str, fault: LlmFault) -> bytes:
     """Return the error event for a broken stream in the client's format."""
+    if format == "converse":
+        headers = {":exception-type": BROKEN, ":content-type": "application/json", ":message-type": "exception"}
+        return encode_frame(headers, write(format, 500, fault))
     if format == "messages":
         return b"event: error\ndata: " + write(format, 500, fault) + b"\n\n"
     if format == "responses":

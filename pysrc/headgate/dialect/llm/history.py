@@ -38,7 +38,7 @@ def messages(body: Json, vendor: str) -> Json:
     for turn in given:
         found = turn.get("content") if isinstance(turn, dict) else None
         if isinstance(found, list):
-            blocks = [_block(block) for block in _with_code_as_text(found) if not _is_refused(block)]
+            blocks = [_block(block) for block in _with_code_as_text(found) if not is_refused(block)]
             if found and not blocks:
                 continue
             turn = {**turn, "content": blocks}
@@ -78,7 +78,7 @@ def _kinds(turn: Any) -> list[Any]:
     return [block.get("type") if isinstance(block, dict) else None for block in content]
 
 
-def _is_refused(block: Any) -> bool:
+def is_refused(block: Any) -> bool:
     """Return whether a block is a thought that nobody has signed, or a tool that another vendor has run."""
     if not isinstance(block, dict):
         return False
@@ -159,6 +159,60 @@ def _is_foreign(item: Any) -> bool:
 def _fitted(holder: Any, name: str, ids: Idents) -> Any:
     ident = holder.get(name) if isinstance(holder, dict) else None
     return {**holder, name: ids.fit(ident)} if isinstance(ident, str) and not ids.fits(ident) else holder
+
+
+def converse(body: Json, vendor: str, claude: bool) -> Json:
+    """Return a Converse request with ids that Bedrock takes, without thoughts of other vendors.
+
+    `claude`: the model refuses thoughts that nobody has signed, and thinking behind calls without their thought.
+    """
+    given = body.get("messages")
+    if not isinstance(given, list):
+        return body
+    turns: list[Any] = []
+    for turn in given:
+        found = turn.get("content") if isinstance(turn, dict) else None
+        if isinstance(found, list):
+            blocks = [_converse_block(block) for block in found if not _is_refused_by_bedrock(block, claude)]
+            if found and not blocks:
+                continue
+            turn = {**turn, "content": blocks}
+        turns.append(turn)
+    out = {**body, "messages": turns}
+    extra = body.get("additionalModelRequestFields")
+    extra = extra if isinstance(extra, dict) else {}
+    thinking = extra.get("thinking")
+    if claude and isinstance(thinking, dict) and thinking.get("type") == "enabled" and _calls_without_thought(turns):
+        out["additionalModelRequestFields"] = {name: value for name, value in extra.items() if name != "thinking"}
+    return out
+
+
+def _converse_block(block: Any) -> Any:
+    for name in ("toolUse", "toolResult"):
+        if isinstance(block, dict) and isinstance(block.get(name), dict):
+            return {**block, name: _fitted(block[name], "toolUseId", idents.CONVERSE)}
+    return block
+
+
+def _is_refused_by_bedrock(block: Any, claude: bool) -> bool:
+    """Return whether a block is a thought of another vendor, or one that nobody has signed."""
+    reasoning = block.get("reasoningContent") if isinstance(block, dict) else None
+    if not isinstance(reasoning, dict):
+        return False
+    data, told = reasoning.get("redactedContent"), reasoning.get("reasoningText")
+    if isinstance(data, str):
+        return idents.unwrapped(data) is not None
+    return claude and isinstance(told, dict) and not told.get("signature")
+
+
+def _calls_without_thought(turns: list[Any]) -> bool:
+    """Return whether the last turn has tool results, and the one with their calls does not begin with a thought."""
+    named = [
+        [next(iter(block), "") for block in turn["content"] if isinstance(block, dict)]
+        for turn in turns[-2:]
+        if isinstance(turn, dict) and isinstance(turn.get("content"), list)
+    ]
+    return len(named) == 2 and "toolResult" in named[1] and named[0][:1] != ["reasoningContent"]
 
 
 # Client formats in which conversations go on, and what makes their histories fit.

@@ -85,6 +85,14 @@ def unwrapped(signature: str) -> tuple[str, bool] | None:
     return own.decode("utf-8", "replace"), len(own) < len(rest)
 
 
+def in_base64(data: str) -> str:
+    """Return redacted thinking as Bedrock tells it, in Base64: wrapped() if it is not already so."""
+    try:
+        return data if base64.b64decode(data, validate=True) else wrapped(data, redacted=True)
+    except ValueError:
+        return wrapped(data, redacted=True)
+
+
 # In front of what OpenAI has encrypted of its thoughts. It is no Base64, so that nobody takes it for another vendor's.
 _SEALED = "headgate_sealed:"
 

@@ -61,6 +61,7 @@ WRITERS: Final[dict[str, Callable[[Limit, float], dict[str, str | int | None]]]]
     "count_tokens": _anthropic,
     "gemini": lambda one, now: {},
     "gemini_count_tokens": lambda one, now: {},
+    "converse": lambda one, now: {},
 }
 
 

@@ -29,6 +29,7 @@ WRITERS: dict[str, Callable[[Said, TranslatedRequest], Json]] = {
     "messages": messages.write,
     "responses": responses.write,
     "gemini": gemini.write,
+    "converse": converse.write,
     "text": text.write,
 }
 # The member with the token usage in a complete reply of each format, and its reader.

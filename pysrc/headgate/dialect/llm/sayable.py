@@ -29,7 +29,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("g", "presence_penalty frequency_penalty seed thinking_config cachedContent cached_content safetySettings "
               "labels modalities audio"),
         ("r", "store metadata service_tier safety_identifier prompt_cache_key prompt_cache_retention verbosity "
-              "messages[].content[].image_url.detail tools[].function.strict"),
+              "messages[].content[].image_url.detail"),
+        ("mrv", "tools[].function.strict"),
         ("gr", "logprobs top_logprobs"),
         ("mgr", "web_search_options"),
         ("", "logit_bias prediction moderation prompt_cache_options "
@@ -41,7 +42,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("crgv", "model messages system tools tool_choice max_tokens temperature top_p stream thinking output_config "
                  "output_format"),
         ("cgv", "stop_sequences"),
-        ("cr", "metadata tool_choice.disable_parallel_tool_use tools[].strict"),
+        ("cr", "metadata tool_choice.disable_parallel_tool_use"),
+        ("crv", "tools[].strict"),
         ("gv", "top_k"),
         ("v", "anthropic_beta"),
         ("", "cache_control container mcp_servers context_management service_tier inference_geo speed"),
@@ -54,8 +56,8 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("cmgv", "model input instructions tools tool_choice max_output_tokens temperature top_p stream stream_options "
                  "reasoning text"),
         ("cm", "parallel_tool_calls user"),
-        ("c", "metadata service_tier safety_identifier prompt_cache_key text.verbosity tools[].strict "
-              "input[].content[].detail"),
+        ("c", "metadata service_tier safety_identifier prompt_cache_key text.verbosity input[].content[].detail"),
+        ("cmv", "tools[].strict"),
         ("mv", "vendor_extensions"),
         ("cg", "top_logprobs"),
         ("cmgv", "include"),
@@ -72,6 +74,18 @@ _TABLE: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("c", "generationConfig.responseModalities generationConfig.speechConfig"),
         ("", "generationConfig.mediaResolution generationConfig.audioTimestamp generationConfig.imageConfig "
              "generationConfig.routingConfig"),
+    ),
+    "converse": (
+        ("cmrg", "messages system inferenceConfig toolConfig additionalModelRequestFields outputConfig"),
+        ("cmg", "inferenceConfig.stopSequences"),
+        ("mg", "additionalModelRequestFields.top_k"),
+        ("cmr", "toolConfig.tools[].toolSpec.strict"),
+        ("mrg", "messages[].content[].toolResult.status"),
+        ("cmr", "system[].cachePoint"),
+        ("cm", "messages[].content[].cachePoint"),
+        ("m", "toolConfig.tools[].cachePoint"),
+        ("", "guardrailConfig promptVariables additionalModelResponseFieldPaths requestMetadata performanceConfig "
+             "serviceTier projectIdentifier"),
     ),
     "text": (
         ("cmrgv", "model prompt max_tokens temperature top_p stream stream_options echo n"),
@@ -110,13 +124,18 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "mcp_servers": ([],), "stop_sequences": ([],),
     "best_of": (1,), "echo": (False,), "suffix": ("",), "generationConfig.candidateCount": (1,),
     "generationConfig.responseModalities": (["TEXT"], ["text"]), "generationConfig.responseLogprobs": (False,),
-    "safetySettings": ([],), "generationConfig.stopSequences": ([],),
+    "safetySettings": ([],), "generationConfig.stopSequences": ([],), "inferenceConfig.stopSequences": ([],),
+    "requestMetadata": ({},), "promptVariables": ({},), "additionalModelResponseFieldPaths": ([],),
+    "performanceConfig": ({"latency": "standard"},), "serviceTier": ({"type": "default"},),
+    "messages[].content[].toolResult.status": ("success",), "toolConfig.tools[].toolSpec.strict": (False,),
 }  # fmt: skip
 # Hints: without them an answer says the same. They are told, but no reason to refuse a request.
 HINTS: Final = frozenset((
     "user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention",
     "include", "reasoning.summary", "messages[].content[].citations", "cache_control", "system[].cache_control",
     "tools[].cache_control",
+    "system[].cachePoint", "messages[].content[].cachePoint", "toolConfig.tools[].cachePoint", "requestMetadata",
+    "projectIdentifier", "additionalModelResponseFieldPaths", "performanceConfig",
     "tools[].function.cache_control", "messages[].cache_control", "messages[].content[].cache_control",
 ))  # fmt: skip
 # Paths that the translations find themselves, for the labels of metrics.
@@ -125,9 +144,13 @@ _FOUND: Final = frozenset((
     "messages[].content[].content[]", "output_config.effort", "vendor_extensions.thinking_budget_tokens",
     "messages[].reasoning_content", "messages[].thinking_blocks", "messages[].reasoning_details",
     "messages[].annotations", "messages[].images", "messages[].content[].citations", "input[].content[].annotations",
+    "additionalModelRequestFields.thinking", "inferenceConfig.temperature", "inferenceConfig.topP",
+    "toolConfig.toolChoice", "toolConfig.tools[]", "outputConfig.textFormat",
+    "additionalModelRequestFields.anthropic_beta", "messages[].content[].citationsContent.citations",
+    "outputConfig.textFormat.structure.jsonSchema",
     "contents[].parts[]", "contents[].thinking_blocks", "generationConfig.thinkingConfig",
     "generationConfig.temperature", "generationConfig.topP", "generationConfig.speechConfig.voiceConfig", "audio.voice",
-    "toolConfig", "answer", "tools[].custom.format",
+    "tools[].function.parameters", "tools[].parameters", "toolConfig", "answer", "tools[].custom.format",
     "tools[].format", "tools[].container", "tools[].user_location", "tools[].search_context_size", "tools[].max_uses",
     "tools[].allowed_domains", "tools[].blocked_domains", "web_search_options.search_context_size",
     "web_search_options.user_location", "tools[].googleSearch",
@@ -237,17 +260,19 @@ def lost(client: str, upstream: str, body: Json, model: str) -> list[str]:
         for name, value in body.items()
         if name not in plan.carried and value is not None and value not in _PLAIN.get(name, ())
     ]
-    marks = client == "messages" and upstream == "completions" and (gpt_version(model) or (0,)) < CACHE_BREAKPOINTS
     found += lost_below(plan.nested, body, _PLAIN, _EXCEPT)
-    if marks:
-        found += lost_below(_MARKS, body, _PLAIN, _EXCEPT)
+    if client in _MARKS and upstream == "completions" and (gpt_version(model) or (0,)) < CACHE_BREAKPOINTS:
+        found += lost_below(_MARKS[client], body, _PLAIN, _EXCEPT)
     return found
 
 
-_MARKS: Final = _nodes({
-    "system[]": {"cache_control": {"": "system[].cache_control"}},
-    "messages[]": {"content[]": {"cache_control": {"": "messages[].content[].cache_control"}}},
-})  # fmt: skip
+_MARKS: Final = {
+    client: _nodes({
+        "system[]": {name: {"": f"system[].{name}"}},
+        "messages[]": {"content[]": {name: {"": f"messages[].content[].{name}"}}},
+    })
+    for client, name in (("messages", "cache_control"), ("converse", "cachePoint"))
+}  # fmt: skip
 
 
 def general(path: str) -> str:

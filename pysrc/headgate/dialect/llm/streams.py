@@ -6,8 +6,9 @@ The provider's events pass from a decoder through a reader into a writer (headga
 from __future__ import annotations
 
 from headgate.dialect.llm.contract import Framing, Json, TranslatedRequest
-from headgate.dialect.llm.idents import wrapped
+from headgate.dialect.llm.idents import in_base64, wrapped
 from headgate.dialect.llm.sound import piece_for_chat
+from headgate_engine.llm.translate.amazon import ConverseWriter
 from headgate_engine.llm.translate.blocks import MessagesWriter, ResponsesWriter
 from headgate_engine.llm.translate.clouds import ConverseReader, GeminiReader
 from headgate_engine.llm.translate.converter import StreamConverter
@@ -30,6 +31,7 @@ WRITERS: dict[str, type[Writer]] = {
     "messages": MessagesWriter,
     "responses": ResponsesWriter,
     "gemini": GeminiWriter,
+    "converse": ConverseWriter,
     "text": TextWriter,
 }
 FRAMINGS = {"converse": Framing.EVENT_STREAM}
@@ -45,6 +47,8 @@ def stream_converter(client: str, upstream: str, asked: TranslatedRequest) -> St
         extra = {"include_usage": asked.include_usage, **asked.echo}
     elif client == "gemini":
         extra = {"wrap": wrapped}
+    elif client == "converse":
+        extra = {"latency": asked.latency_ms, "mask": in_base64}
     elif client == "responses":
         # The caller may have set `requested` after the translation of the request.
         extra = {**asked.echo, "model": model}

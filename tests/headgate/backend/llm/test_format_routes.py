@@ -102,7 +102,7 @@ def test_a_custom_provider_takes_what_it_declares() -> None:
     routes, _ = format_routes_of(only)
     assert {client: route.upstream for client, route in routes[""].items() if client not in ("detect", "passthrough")} == {
         "responses": "responses", "messages": "responses", "completions": "responses", "gemini": "responses",
-        "text": "responses",
+        "text": "responses", "converse": "responses",
     }  # fmt: skip
 
 

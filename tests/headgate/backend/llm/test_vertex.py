@@ -69,9 +69,9 @@ def test_what_each_client_s_format_becomes() -> None:
     both = {"detect": "detect", "passthrough": "passthrough", "embeddings": "vertex_embeddings", "rerank": "vertex_rerank"}
     assert {name: {client: route.upstream for client, route in found.items()} for name, found in routes.items()} == {
         "claude": both | {"messages": "messages", "count_tokens": "count_tokens", "completions": "messages", "responses": "messages",
-                          "gemini": "messages", "text": "messages", "gemini_count_tokens": "count_tokens"},
+                          "gemini": "messages", "text": "messages", "gemini_count_tokens": "count_tokens", "converse": "messages"},
         "gemini": both | {"gemini": "gemini", "gemini_count_tokens": "gemini_count_tokens", "completions": "gemini",
-                          "messages": "gemini", "responses": "gemini", "text": "gemini"},
+                          "messages": "gemini", "responses": "gemini", "text": "gemini", "converse": "gemini"},
         "others": both | {"completions": "completions", "messages": "completions", "responses": "completions",
-                          "gemini": "completions", "text": "completions"},
+                          "gemini": "completions", "text": "completions", "converse": "completions"},
     }  # fmt: skip

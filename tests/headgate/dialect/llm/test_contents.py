@@ -107,6 +107,27 @@ def gemini_said(*parts: Json) -> Json:
                          {"role": "model", "parts": [{"text": "done"}, *parts]}, {"role": "user", "parts": [{"text": "on"}]}]}  # fmt: skip
 
 
+def converse(*blocks: Json) -> Json:
+    return {"messages": [{"role": "user", "content": [{"text": "look"}, *blocks]}]}
+
+
+def converse_result(*blocks: Json, **members: Any) -> Json:
+    result = {"toolUseId": "t1", "content": [{"text": "seen"}, *blocks], **members}
+    spec = {"name": "f", "inputSchema": {"json": SCHEMA}}
+    return {"toolConfig": {"tools": [{"toolSpec": spec}]}, "messages": [
+        {"role": "user", "content": [{"text": "go"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}]},
+        {"role": "user", "content": [{"toolResult": result}]}]}  # fmt: skip
+
+
+def converse_said(*blocks: Json) -> Json:
+    return {"messages": [{"role": "user", "content": [{"text": "go"}]}, {"role": "assistant", "content": list(blocks)},
+                         {"role": "user", "content": [{"text": "on"}]}]}  # fmt: skip
+
+
+CONVERSE_IMAGE = {"image": {"format": "png", "source": {"bytes": RAW}}}
+CONVERSE_PDF = {"document": {"format": "pdf", "name": "a", "source": {"bytes": RAW}}}
+CONVERSE_FOUND = {"searchResult": {"source": "https://a.example", "title": "A", "content": [{"text": MARK}]}}
 IMAGE_BLOCK = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": RAW}}
 IMAGE_URL_BLOCK = {"type": "image", "source": {"type": "url", "url": URL}}
 PDF_BLOCK = {"type": "document", "title": "a.pdf", "source": {"type": "base64", "media_type": "application/pdf", "data": RAW}}
@@ -151,7 +172,24 @@ KINDS = {
     "gemini audio": Kind("gemini", gemini({"inlineData": {"mimeType": "audio/wav", "data": RAW}}), "cv"),
     "gemini video": Kind("gemini", gemini({"inlineData": {"mimeType": "video/mp4", "data": RAW}}), ""),
     "gemini unknown": Kind("gemini", gemini({"scentData": {"data": MARK}}), ""),
+    "converse image": Kind("converse", converse(CONVERSE_IMAGE), "cmrg"),
+    "converse image in S3": Kind("converse", converse({"image": {"format": "png", "source": {"s3Location": {"uri": MARK}}}}), ""),
+    "converse PDF": Kind("converse", converse(CONVERSE_PDF), "cmrg"),
+    "converse text": Kind("converse", converse({"document": {"name": "a", "source": {"text": MARK}}}), "cmrg"),
+    "converse letter": Kind("converse", converse({"document": {"format": "docx", "name": "a", "source": {"bytes": RAW}}}), "crg"),
+    "converse audio": Kind("converse", converse({"audio": {"format": "wav", "source": {"bytes": RAW}}}), "cg"),
+    "converse video": Kind("converse", converse({"video": {"format": "mp4", "source": {"bytes": RAW}}}), ""),
+    "converse search result": Kind("converse", converse(CONVERSE_FOUND), "cmrg"),
+    "converse guarded text": Kind("converse", converse({"guardContent": {"text": {"text": MARK}}}), "cmrg"),
+    "converse unknown": Kind("converse", converse({"scent": {"data": MARK}}), ""),
     # -- what tools give back
+    "converse result with an image": Kind("converse", converse_result(CONVERSE_IMAGE), "cmrg"),
+    "converse result with a PDF": Kind("converse", converse_result(CONVERSE_PDF), "cmrg"),
+    "converse result of a search": Kind("converse", converse_result(CONVERSE_FOUND), "cmrg"),
+    "converse result of values": Kind("converse", converse_result({"json": {"a": MARK}}), "cmrg"),
+    "converse result that failed": Kind(
+        "converse", converse_result(status="error"), "mrg", ("incomplete", '"error"', '"is_error": true')),
+    "converse result unknown": Kind("converse", converse_result({"scent": {"data": MARK}}), ""),
     "chat result with an image": Kind("completions", chat_result({"type": "image_url", "image_url": {"url": PNG}}), "mrgv"),
     "chat result with a PDF": Kind(
         "completions", chat_result({"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}), "mrgv"),
@@ -167,6 +205,15 @@ KINDS = {
     "gemini result with an image": Kind("gemini", gemini_result({"output": "seen"}, INLINE), "cmrv"),
     "gemini result that failed": Kind("gemini", gemini_result({"error": MARK}), "cmrv"),
     # -- what was said before
+    "converse thoughts": Kind("converse", converse_said(
+        {"reasoningContent": {"reasoningText": {"text": "hm", "signature": RAW}}}, {"text": "yes"}), "m"),
+    "converse sealed thoughts": Kind("converse", converse_said(
+        {"reasoningContent": {"redactedContent": wrapped(sealed("rs_1", MARK), True)}}, {"text": "yes"}), "r"),
+    "converse citations of places": Kind("converse", converse_said({"citationsContent": {
+        "content": [{"text": "yes"}], "citations": [{"title": "A", "sourceContent": [{"text": MARK}],
+                                                      "location": {"documentChar": {"documentIndex": 0, "start": 0, "end": 3}}}]}}), "m"),
+    "converse server tools": Kind("converse", converse_said({"text": "yes"}, {"toolUse": {
+        "toolUseId": "s1", "name": "nova_code_interpreter", "input": {"code": MARK}, "type": "server_tool_use"}}), ""),
     "chat annotations": Kind("completions", chat_said(annotations=[{"type": "url_citation", "url_citation": NOTE}]), "r"),
     "chat images": Kind("completions", chat_said(images=[{"type": "image_url", "image_url": {"url": PNG}}]), "g"),
     "chat refusal": Kind("completions", chat_said(content=None, refusal=MARK), "mrgv"),
@@ -212,6 +259,12 @@ KINDS = {
         {"type": "custom_tool_call", "call_id": "c1", "name": "f", "input": "a"},
         {"type": "custom_tool_call_output", "call_id": "c1", "output": MARK}), "cmgv"),
     # -- what is wanted
+    "converse search": Kind(
+        "converse", {**converse(), "toolConfig": {"tools": [{"systemTool": {"name": "nova_grounding"}}]}}, "mrg", SEARCHES),
+    "converse code wanted": Kind(
+        "converse", {**converse(), "toolConfig": {"tools": [{"systemTool": {"name": "nova_code_interpreter"}}]}}, "", CODES),
+    "converse citations wanted": Kind("converse", converse(
+        {"document": {**CONVERSE_PDF["document"], "citations": {"enabled": True}}}), "m", ('"citations"',)),
     "chat search": Kind("completions", {**chat(), "web_search_options": {}}, "mrg", SEARCHES),
     "response search wanted": Kind("responses", {**response(), "tools": [{"type": "web_search"}]}, "mg", SEARCHES),
     "message search": Kind(
@@ -242,7 +295,7 @@ def test_a_request_says_it_or_tells_that_it_does_not(name: str, pair: pairs.Conv
     kind = KINDS[name]
     model = MODELS[pair.upstream]
     carries = pair.upstream in {LETTERS[letter] for letter in kind.carried}
-    body = kind.body if pair.client == "gemini" else {"model": model, **kind.body}
+    body = kind.body if pair.client in ("gemini", "converse") else {"model": model, **kind.body}
     refusal: Untranslatable | None
     try:
         asked = pair.request(body, Options(model=model, vendor="v"))
@@ -282,6 +335,7 @@ ASKED: dict[str, Json] = {
     "responses": {"model": "m", "input": "a", "include": ["message.output_text.logprobs", "reasoning.encrypted_content"]},
     "gemini": {"contents": [{"parts": [{"text": "a"}]}], "generationConfig": {"responseLogprobs": True}},
     "text": {"model": "m", "prompt": "a", "logprobs": 1},
+    "converse": {"messages": [{"role": "user", "content": [{"text": "a"}]}]},
 }  # fmt: skip
 PROB = {"token": MARK, "logprob": -0.5, "bytes": list(MARK.encode()), "top_logprobs": [
     {"token": MARK, "logprob": -0.5, "bytes": list(MARK.encode())}, {"token": "other", "logprob": -2.5, "bytes": None}]}  # fmt: skip
@@ -320,17 +374,17 @@ def response_answer(*items: Json, probs: Any = ()) -> tuple[Json, tuple[Json, ..
 SHOWN = [{"type": "image_url", "image_url": {"url": PNG}, "index": 0}]
 DRAWN = {"type": "image_generation_call", "id": "ig_1", "status": "completed", "result": RAW, "output_format": "png"}
 SAID = {
-    "chat images": Said("completions", *chat_answer(images=SHOWN), carried="rg", untold=True),
+    "chat images": Said("completions", *chat_answer(images=SHOWN), carried="rgv", untold=True),
     "chat annotations": Said(
-        "completions", *chat_answer(annotations=[{"type": "url_citation", "url_citation": NOTE}]), carried="mrg", marks=(URL,)),
+        "completions", *chat_answer(annotations=[{"type": "url_citation", "url_citation": NOTE}]), carried="mrgv", marks=(URL,)),
     "chat probabilities": Said("completions", *chat_answer({"content": [PROB]}), carried="rgt"),
     "chat details of OpenAI": Said("completions", *chat_answer(reasoning_details=[
         {"type": "reasoning.summary", "summary": "hm"},
         {"type": "reasoning.encrypted", "data": MARK, "id": "rs_1", "format": "openai-responses-v1"}]),
-        carried="mrg", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
+        carried="mrgv", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
     "chat details of Claude": Said("completions", *chat_answer(reasoning_details=[
         {"type": "reasoning.text", "text": "hm", "signature": RAW, "format": "anthropic-claude-v1"}]),
-        carried="mrg", marks=(RAW, wrapped(RAW))),
+        carried="mrgv", marks=(RAW, wrapped(RAW))),
     "message thoughts": Said("messages", {"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
         "stop_reason": "end_turn", "content": [
             {"type": "thinking", "thinking": "hm", "signature": RAW}, {"type": "redacted_thinking", "data": "deep"},
@@ -345,20 +399,20 @@ SAID = {
         {"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "yes"}},
         {"type": "content_block_stop", "index": 2},
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, {"type": "message_stop"}),
-        carried="crg", marks=(RAW, wrapped(RAW))),
+        carried="crgv", marks=(RAW, wrapped(RAW))),
     "response thoughts": Said("responses", *response_answer(
         {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": MARK}),
-        carried="cmg", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
+        carried="cmgv", marks=(MARK, wrapped(sealed("rs_1", MARK), True))),
     "chat sound": Said("completions", *chat_answer(audio={"id": "audio_1", "data": RAW, "transcript": "", "expires_at": 1}),
                        carried="g", untold=True),
-    "gemini image": Said("gemini", *gemini_answer(INLINE), carried="cr", untold=True),
+    "gemini image": Said("gemini", *gemini_answer(INLINE), carried="crv", untold=True),
     "gemini sound": Said(
         "gemini", *gemini_answer({"inlineData": {"mimeType": "audio/L16", "data": RAW}}), carried="", untold=True),
     "gemini probabilities": Said("gemini", *gemini_answer(logprobsResult=GOOGLE_PROBS), carried="crt"),
     "gemini code": Said("gemini", *gemini_answer(
         {"executableCode": {"language": "PYTHON", "code": MARK}},
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}), carried="mr", untold=True),
-    "response image": Said("responses", *response_answer(DRAWN), carried="cg", untold=True),
+    "response image": Said("responses", *response_answer(DRAWN), carried="cgv", untold=True),
     "response probabilities": Said("responses", *response_answer(probs=[PROB]), carried="cgt"),
 }  # fmt: skip
 ANSWERS = [
@@ -372,14 +426,14 @@ ANSWERS = [
 def test_an_answer_says_it_or_is_marked(name: str, pair: pairs.Converter, streams: bool) -> None:
     said = SAID[name]
     body = dict(ASKED[pair.client])
-    if pair.client != "gemini":
+    if pair.client not in ("gemini", "converse"):
         body["stream"] = streams
     asked = pair.request(body, Options(model="m", vendor="v", stream=streams))
     carries = pair.client in {CLIENTS[letter] for letter in said.carried}
     if streams:
         stream = pair.stream(asked)
         out = b"".join(stream.event(event.get("type"), json.dumps(event).encode()) for event in said.events)
-        told = (out + stream.end(None)).decode()
+        told = (out + stream.end(None)).decode("utf-8", "replace")
         assert stream.failed is None, told
         untold = stream.untold
     else:

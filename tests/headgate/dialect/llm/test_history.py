@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.dialect.llm import history
+from headgate.dialect.llm import history, idents
 
 THOUGHT = {"type": "thinking", "thinking": "Hm", "signature": "c2ln"}
 UNSIGNED = {"type": "thinking", "thinking": "Hm", "signature": ""}
@@ -72,6 +72,26 @@ def test_reasoning_items_that_the_gateway_made_go() -> None:
     assert found[0] is own
     assert len(found[1]["call_id"]) == 64
     assert history.responses({"input": "hi"}, "openai") == {"input": "hi"}
+
+
+def test_turns_of_others_at_bedrock() -> None:
+    unsigned = {"reasoningContent": {"reasoningText": {"text": "hm"}}}
+    own = {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}
+    sealed = {"reasoningContent": {"redactedContent": idents.wrapped("x", redacted=True)}}
+    call = {"toolUse": {"toolUseId": "c__thought__s", "name": "f", "input": {}}}
+    result = {"toolResult": {"toolUseId": "c__thought__s", "content": []}}
+    body = {"messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "assistant", "content": [unsigned]},
+                         {"role": "assistant", "content": [own, sealed, call]}, {"role": "user", "content": [result]}],
+            "additionalModelRequestFields": {"thinking": {"type": "enabled"}, "top_k": 3}}  # fmt: skip
+    made = history.converse(body, "aws.bedrock", claude=True)
+    assert [turn["role"] for turn in made["messages"]] == ["user", "assistant", "user"]
+    assert made["messages"][1]["content"] == [own, {"toolUse": {**call["toolUse"], "toolUseId": "c"}}]
+    assert made["messages"][2]["content"][0]["toolResult"]["toolUseId"] == "c"
+    assert made["additionalModelRequestFields"] == body["additionalModelRequestFields"]
+    assert history.converse(body, "aws.bedrock", claude=False)["messages"][1]["content"] == [unsigned]
+    # Behind calls that another vendor has made there is no thought to show.
+    body["messages"][2]["content"] = [call]
+    assert history.converse(body, "aws.bedrock", claude=True)["additionalModelRequestFields"] == {"top_k": 3}
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import anthropic
+import boto3
 import openai
 import openai.types
 import pytest
 from anthropic.types import Message
+from botocore.config import Config
+from botocore.eventstream import EventStreamError
 from botocore.loaders import Loader
 from botocore.model import ServiceModel
 from botocore.validate import ParamValidator
@@ -63,6 +66,10 @@ def test_whole_replies_are_what_the_library_of_the_client_reads(pair: pairs.Conv
         if pair.client == "completions":
             reply.pop("service_tier", None)
         strictly(MODELS[pair.client], reply)
+    elif pair.client == "converse":
+        service = ServiceModel(Loader().load_service_model("bedrock-runtime", "service-2"), "bedrock-runtime")
+        report = ParamValidator().validate(with_bytes(reply), service.operation_model("Converse").output_shape)
+        assert not report.has_errors(), report.generate_report()
     elif pair.client == "embeddings":
         openai.types.CreateEmbeddingResponse.model_validate(reply)
 
@@ -120,7 +127,7 @@ def test_streams_that_broke_are_errors_to_the_library_of_the_client(
     pair: pairs.Converter, case: str, provider: str
 ) -> None:
     Provider.body = stream_of(pair, case)
-    with pytest.raises((openai.APIError, anthropic.APIError, google_errors.APIError, Failed)):
+    with pytest.raises((openai.APIError, anthropic.APIError, google_errors.APIError, EventStreamError, Failed)):
         READ[pair.client](provider)
 
 
@@ -225,9 +232,31 @@ def text_of(provider: str) -> Found:
     return "".join(choice.text for choice in choices), [("get_weather", {"city": "Oslo"}), ("now", {})]
 
 
+def converse_of(provider: str) -> Found:
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=provider, region_name="us-east-1", aws_access_key_id="a",
+        aws_secret_access_key="not-a-real-one", config=Config(retries={"total_max_attempts": 1}),
+    )  # fmt: skip
+    text: list[str] = []
+    calls: dict[int, list[str]] = {}
+    names: list[str] = []
+    for event in client.converse_stream(modelId="m", messages=[{"role": "user", "content": [{"text": "x"}]}])["stream"]:
+        [name] = event
+        names.append(name)
+        told = event[name]
+        if name == "contentBlockStart" and "toolUse" in told["start"]:
+            calls[told["contentBlockIndex"]] = [told["start"]["toolUse"]["name"], ""]
+        elif name == "contentBlockDelta":
+            text.append(told["delta"].get("text", ""))
+            if "toolUse" in told["delta"]:
+                calls[told["contentBlockIndex"]][1] += told["delta"]["toolUse"]["input"]
+    assert (names[0], names[-2:]) == ("messageStart", ["messageStop", "metadata"])
+    return "".join(text), [(name, json.loads(given or "{}")) for name, given in calls.values()]
+
+
 READ = {
     "completions": completions_of, "messages": messages_of, "responses": responses_of, "gemini": gemini_of,
-    "text": text_of,
+    "text": text_of, "converse": converse_of,
 }  # fmt: skip
 
 
@@ -242,7 +271,7 @@ def with_bytes(value: Any) -> Any:
     """Return the JSON as the library has it: bytes instead of their base64."""
     if isinstance(value, dict):
         return {
-            name: base64.b64decode(inner) if name in ("bytes", "body") and isinstance(inner, str) else with_bytes(inner)
+            name: base64.b64decode(inner) if name in ("bytes", "body", "redactedContent") and isinstance(inner, str) else with_bytes(inner)
             for name, inner in value.items()
         }
     return [with_bytes(inner) for inner in value] if isinstance(value, list) else value

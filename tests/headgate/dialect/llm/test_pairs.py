@@ -8,11 +8,10 @@ import os
 from typing import Any
 
 import pytest
-from llm_cases import GOLDEN, IDS, OPTIONS, PAIRS, asked_of, cases, framed, plain
+from llm_cases import GOLDEN, IDS, OPTIONS, PAIRS, asked_of, cases, events_of, framed, plain
 
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Untranslatable, UpstreamGarbage
-from headgate_engine.sse.decode import SseDecoder
 
 EVERY_PAIR = pytest.mark.parametrize("pair", PAIRS, ids=IDS)
 STREAMED = [pair for pair in PAIRS if pair.streams]
@@ -28,6 +27,7 @@ TERMINAL = {
     in ("response.completed", "response.incomplete", "response.failed", "error"),
     "gemini": lambda event: b'"finishReason":' in event.data or event.data.startswith(b'{"error":'),
     "text": lambda event: event.data == b"[DONE]" or b'"error":{' in event.data,
+    "converse": lambda event: event.event == "metadata" or event.event.endswith("Exception"),
 }
 
 
@@ -71,7 +71,8 @@ def now(pair: pairs.Converter) -> dict[str, Any]:
         streams = {name: streamed(pair, framed(pair, events)) for name, events in cases("streams", pair.upstream).items()}
         found["streams"] = {
             name: {
-                "told": [line for line in out.decode().splitlines() if line],
+                "told": [f"{one.event}: {one.data.decode()}" for one in events_of(pair.client, out)]
+                if pair.client == "converse" else [line for line in out.decode().splitlines() if line],
                 "usage": repr(stream.usage),
                 "failed": stream.failed,
             }
@@ -121,7 +122,7 @@ def test_a_stream_says_the_same_however_it_is_cut(pair: pairs.Converter, case: s
 @EVERY_STREAM
 def test_a_stream_has_one_terminal_event_and_it_is_the_last(pair: pairs.Converter, case: str) -> None:
     out, stream = streamed(pair, framed(pair, cases("streams", pair.upstream)[case]))
-    events = SseDecoder().decode(out)
+    events = events_of(pair.client, out)
     ends = [position for position, event in enumerate(events) if TERMINAL[pair.client](event)]
     assert ends == [len(events) - 1]
     assert stream.finished
@@ -136,19 +137,19 @@ def test_a_stream_cut_short_by_the_provider_is_never_whole(pair: pairs.Converter
     full, _ = streamed(pair, [whole])
     for at in range(len(whole)):
         out, stream = streamed(pair, [whole[:at]])
-        events = SseDecoder().decode(out)
+        events = events_of(pair.client, out)
         assert [TERMINAL[pair.client](event) for event in events].count(True) == 1
         if stream.failed is None:
             # Nothing but bookkeeping was missing: all text had been told.
             assert said(pair.client, out) == said(pair.client, full)
         else:
-            assert b"error" in out or b"response.failed" in out
+            assert b"error" in out or b"response.failed" in out or b"Exception" in out
 
 
 def said(client: str, out: bytes) -> str:
     """Return all texts and arguments of a stream."""
     found = []
-    for event in SseDecoder().decode(out):
+    for event in events_of(client, out):
         if event.data == b"[DONE]":
             continue
         data = json.loads(event.data)
@@ -164,6 +165,9 @@ def said(client: str, out: bytes) -> str:
             for candidate in data.get("candidates", []):
                 for part in candidate["content"]["parts"]:
                     found.append(part.get("text") or json.dumps(part.get("functionCall", "")).strip('"'))
+        elif client == "converse":
+            delta = data.get("delta", {})
+            found.append(delta.get("text", "") + delta.get("toolUse", {}).get("input", ""))
         elif client == "messages":
             delta = data.get("delta", {})
             found.append(delta.get("text", "") + delta.get("partial_json", ""))
@@ -178,7 +182,7 @@ def test_a_fault_of_the_connection_is_told_to_the_client(pair: pairs.Converter) 
     told = stream.feed(framed(pair, cases("streams", pair.upstream)["text"])[0])
     told += stream.end("the provider closed the connection")
     assert stream.failed == "the provider closed the connection"
-    assert SseDecoder().decode(told)[-1].data.count(b"the provider closed the connection") == 1
+    assert events_of(pair.client, told)[-1].data.count(b"the provider closed the connection") == 1
 
 
 def test_a_pair_that_is_not_in_the_table_is_none() -> None:
@@ -199,7 +203,7 @@ def test_replies_that_are_no_objects_are_garbage() -> None:
             pair.reply(body, plain(pair, False))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("format", ["completions", "messages", "responses", "gemini", "rerank", "embeddings"])
+@pytest.mark.parametrize("format", ["completions", "messages", "responses", "gemini", "rerank", "embeddings", "converse"])
 def test_gateway_errors_have_the_shape_of_the_format(format: str) -> None:
     body = json.loads(pairs.gateway_error(format, 404, "model_not_found", "no such model"))
     text = json.dumps(body)
@@ -209,7 +213,9 @@ def test_gateway_errors_have_the_shape_of_the_format(format: str) -> None:
     elif format in ("completions", "responses", "embeddings"):
         assert body["error"]["code"] == "model_not_found"
         assert body["error"]["type"] == "invalid_request_error"
-    events = SseDecoder().decode(pairs.stream_error(format, "cut off"))
+    elif format == "converse":
+        assert body == {"message": "no such model"}
+    events = events_of(format, pairs.stream_error(format, "cut off"))
     assert len(events) == 1
     assert b"cut off" in events[0].data
 

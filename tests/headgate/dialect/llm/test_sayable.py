@@ -53,6 +53,17 @@ BASES: dict[str, Json] = {
                    "properties": {"a": {"type": "string"}}}}]}],
         "generationConfig": {"maxOutputTokens": 99},
     },
+    "converse": {
+        "system": [{"text": "be brief"}],
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"a": "b"}}}]},
+            {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "c"}]}}]},
+        ],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object",
+                       "properties": {"a": {"type": "string"}}}}}}]},
+        "inferenceConfig": {"maxTokens": 99}, "additionalModelRequestFields": {},
+    },
     "text": {"model": "m-1", "prompt": "hi"},
     "embeddings": {"model": "amazon.titan", "input": "hi"},
     "rerank": {"model": "m-1", "query": "q", "documents": ["a", "b"]},
@@ -99,6 +110,16 @@ GIVEN = {
     ("gemini", "generationConfig.responseModalities"): ["AUDIO"],
     ("gemini", "generationConfig.speechConfig"): {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Kore"}}},
     ("text", "best_of"): 3, ("text", "logprobs"): 2, ("text", "logit_bias"): {"1": 2},
+    ("converse", "messages"): [{"role": "user", "content": [{"text": "ho"}]}], ("converse", "system"): [{"text": "be long"}],
+    ("converse", "inferenceConfig"): {"maxTokens": 5}, ("converse", "toolConfig"): {},
+    ("converse", "additionalModelRequestFields"): {"output_config": {"effort": "low"}},
+    ("converse", "outputConfig"): {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": {
+        "schema": json.dumps(SCHEMA)}}}},
+    ("converse", "inferenceConfig.stopSequences"): ["x"], ("converse", "additionalModelRequestFields.top_k"): 5,
+    ("converse", "toolConfig.tools[].toolSpec.strict"): True, ("converse", "messages[].content[].toolResult.status"): "error",
+    ("converse", "guardrailConfig"): {"guardrailIdentifier": "g", "guardrailVersion": "1"},
+    ("converse", "additionalModelResponseFieldPaths"): ["/a"], ("converse", "requestMetadata"): {"a": "b"},
+    ("converse", "performanceConfig"): {"latency": "optimized"}, ("converse", "serviceTier"): {"type": "flex"},
     ("responses", "input"): "ho", ("embeddings", "input"): "ho",
 }  # fmt: skip
 # What is said, but not in the body.
@@ -113,6 +134,8 @@ CACHED = {"type": "ephemeral"}
 def value_of(client: str, path: str) -> Any:
     if path.endswith("cache_control"):
         return CACHED
+    if path.endswith("cachePoint"):
+        return {"type": "default"}
     return GIVEN.get((client, path), VALUES.get(path, "some"))
 
 
@@ -120,6 +143,14 @@ def with_member(body: Json, path: str, value: Any) -> Json:
     """Return the body with a member set wherever the path leads."""
     out = copy.deepcopy(body)
     holders: list[Any] = [out]
+    if path.endswith("[].cachePoint"):
+        # It is a block of its own, behind another.
+        for name in path.removesuffix("[].cachePoint").split("."):
+            holders = [one for item in holders for one in (item if isinstance(item, list) else [item])]
+            holders = [holder[name.removesuffix("[]")] for holder in holders]
+        for blocks in holders:
+            blocks.append({"cachePoint": value})
+        return out
     *steps, last = path.split(".")
     for step in steps:
         name = step.removesuffix("[]")
@@ -136,7 +167,7 @@ CASES = [
     for pair in PAIRS.values()
     for path, said in sayable.paths_of(pair.client, pair.upstream).items()
     # What can be included depends on the values, a search at Gemini on the tools beside it: test_contents.py.
-    if sayable.plan_of(pair.client, pair.upstream) is not None and path not in ("include", "web_search_options")
+    if sayable.plan_of(pair.client, pair.upstream) is not None and path not in ("include", "web_search_options", "promptVariables")
 ]
 
 
@@ -145,7 +176,9 @@ def test_the_table_says_what_the_translation_does(pair: Any, path: str, said: bo
     base = BASES[pair.client]
     if pair.upstream == "bedrock_embeddings":
         base = {**base, "model": OWNERS.get(path, "amazon.titan")}
-    model = "gpt-5.6" if path.endswith("cache_control") and pair.upstream == "completions" else base.get("model", "m-1")
+    model = "gpt-5.6" if path.endswith(("cache_control", "cachePoint")) and pair.upstream == "completions" else base.get("model", "m-1")
+    if path.endswith("strict") and pair.upstream == "converse":
+        model = "us.anthropic.claude-sonnet-4-5"
     options = Options(model=model, vendor="v")
     changed = with_member(base, path, value_of(pair.client, path))
     assert changed != base or path == "model"

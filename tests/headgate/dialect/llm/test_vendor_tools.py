@@ -126,12 +126,13 @@ SHELLED = {"toolUse": {"toolUseId": "t", "name": "nova_code_interpreter", "type"
 GROUNDED = {"toolUse": {"toolUseId": "t", "name": "nova_grounding", "type": "server_tool_use", "input": {}}}
 # What a provider ran, and the clients that are told of it by a mark alone.
 UNTOLD: dict[str, tuple[str, list[Json], set[str]]] = {
-    "shell": ("messages", SHELL, {"completions", "text"}),
-    "editor": ("messages", EDITED, {"completions", "responses", "gemini", "text"}),
+    "shell": ("messages", SHELL, {"completions", "text", "converse"}),
+    "editor": ("messages", EDITED, {"completions", "responses", "gemini", "text", "converse"}),
     "fetch": ("messages", FETCHED, {"gemini"}),
-    "mcp": ("messages", CALLED, {"completions", "gemini", "text"}),
-    "upload": ("messages", [{"type": "container_upload", "file_id": "f"}], {"completions", "responses", "gemini", "text"}),
-    "mcp of responses": ("responses", [MCP_CALL], {"completions", "messages", "gemini", "text"}),
+    "mcp": ("messages", CALLED, {"completions", "gemini", "text", "converse"}),
+    "upload": ("messages", [{"type": "container_upload", "file_id": "f"}],
+               {"completions", "responses", "gemini", "text", "converse"}),
+    "mcp of responses": ("responses", [MCP_CALL], {"completions", "messages", "gemini", "text", "converse"}),
     "tools of a server": ("responses", [{"type": "mcp_list_tools", "id": "l", "tools": [], "server_label": "s"}], set()),
     "page": ("responses", [OPENED], {"messages", "gemini"}),
     "interpreter": ("converse", [SHELLED], {"completions", "messages", "responses", "gemini", "text"}),
@@ -168,7 +169,8 @@ WHAT_RAN = [(name, client) for name, (upstream, _, _) in UNTOLD.items() for clie
 def test_what_a_client_s_format_cannot_say_of_it_is_marked(name: str, client: str) -> None:
     upstream, ran, marked = UNTOLD[name]
     pair = pairs.PAIRS[client, upstream]
-    body = {"text": {"prompt": "2+2"}, "responses": {"input": "2+2"}}.get(client, BODIES.get(client, {}))
+    body = {"text": {"prompt": "2+2"}, "responses": {"input": "2+2"},
+            "converse": {"messages": [{"role": "user", "content": [{"text": "2+2"}]}]}}.get(client, BODIES.get(client, {}))
     body = {key: value for key, value in body.items() if key not in ("tools", "web_search_options")}
     asked = pair.request(body, Options(model="m"))
     told = json.dumps(pair.reply(answer_of(upstream, ran), asked))

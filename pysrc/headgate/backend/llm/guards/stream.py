@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from headgate.backend.llm.guards.contract import GuardRefusal
+from headgate.dialect.llm import faults
 from headgate_engine.guard.scan import Scanner
 from headgate_engine.guard.stream import StreamGuard
+from headgate_engine.llm.eventstream import EventStreamError
 from headgate_engine.sse.decode import SseError
 
 FAILED = "Content blocked by guardrail policy"
@@ -17,6 +19,8 @@ Judge = Callable[[list[bytes]], GuardRefusal | Awaitable[GuardRefusal | None] | 
 
 def block_event(form: str, message: str) -> bytes:
     """Return the event that ends a stream with an error in the client's format."""
+    if form == "converse":
+        return faults.stream_event(form, faults.LlmFault("guardrail_blocked", message))
     error = {"type": "guardrail_blocked", "code": "guardrail_intervention", "message": message}
     name = b"event: error\n" if form in ("messages", "responses") else b""
     data: dict[str, Any] = {"error": error}
@@ -53,7 +57,7 @@ class GuardedStream:
             return b""
         try:
             self._guard.feed(data)
-        except SseError:
+        except (SseError, EventStreamError):
             self._guard.block(block_event(self._guard.format, FAILED))
         return self._go_on()
 

@@ -5,12 +5,16 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 
 from __future__ import annotations
 
-from headgate.dialect.llm.content import dump_text
+from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
+from headgate.dialect.llm.idents import in_base64
 from headgate.dialect.llm.said import (
+    Image,
     Part,
     RedactedThinking,
+    Refusal,
     Said,
+    Sound,
     Text,
     Thinking,
     ToolCall,
@@ -18,14 +22,18 @@ from headgate.dialect.llm.said import (
     a_list,
     a_text,
     garbage,
+    input_of,
     told,
 )
-from headgate_engine.llm.translate.counts import converse_usage
-from headgate_engine.llm.translate.evidence import converse_citation
-from headgate_engine.llm.translate.stops import read_stop
+from headgate_engine.llm.translate.amazon import PICTURES, TIERS, converse_usage_of
+from headgate_engine.llm.translate.counts import UsageCounts, converse_usage
+from headgate_engine.llm.translate.evidence import RanTool, converse_citation, converse_citation_of
+from headgate_engine.llm.translate.stops import read_stop, write_stop
 
 # Searches that the provider runs itself.
 SEARCHES = frozenset({"web_search", "nova_grounding"})
+# Searches of other vendors.
+RAN_SEARCHES = frozenset({"web_search", "web_fetch"})
 
 
 def read(body: Json, asked: TranslatedRequest) -> Said:
@@ -46,6 +54,51 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
         elif not _is_search(block):
             said.untold = True
     return said
+
+
+def write(said: Said, asked: TranslatedRequest) -> Json:
+    """Return a reply in this format, which has no place for its model."""
+    content = [block for part in said.parts if (block := _block(part, said)) is not None]
+    asked.untold = said.untold
+    stop = said.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+        stop = "filter"
+    out: Json = {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": write_stop("converse", stop),
+        "usage": converse_usage_of(said.usage or UsageCounts()),
+        "metrics": {"latencyMs": asked.latency_ms()},
+    }
+    if said.service_tier in TIERS:
+        out["serviceTier"] = {"type": said.service_tier}
+    return out
+
+
+def _block(part: Part, said: Said) -> Json | None:
+    """Return the block of a part, None for one without a place."""
+    if isinstance(part, ToolCall):
+        return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": input_of(part)}}
+    if isinstance(part, Thinking):
+        thought = {"text": part.text, "signature": part.signature} if part.signature else {"text": part.text}
+        return {"reasoningContent": {"reasoningText": thought}}
+    if isinstance(part, RedactedThinking):
+        return {"reasoningContent": {"redactedContent": in_base64(part.data)}}
+    if isinstance(part, RanTool):
+        # Of a search the citations are told.
+        said.untold = said.untold or part.name not in RAN_SEARCHES
+        return None
+    if isinstance(part, Image):
+        data = data_url(part.url)
+        form = "" if data is None else data.media_type.rpartition("/")[2]
+        if data is not None and form in PICTURES:
+            return {"image": {"format": form, "source": {"bytes": data.data}}}
+    if isinstance(part, Image | Sound):
+        said.untold = True
+        return None
+    if isinstance(part, Text) and part.citations:
+        cited = [converse_citation_of(one) for one in part.citations]
+        return {"citationsContent": {"content": [{"text": part.text}], "citations": cited}}
+    return {"text": part.text} if part.text else None
 
 
 def _is_search(block: Json) -> bool:

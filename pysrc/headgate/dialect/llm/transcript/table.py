@@ -10,7 +10,7 @@ from headgate_engine.guard.readers import FORMATS, read_texts
 __all__ = ["FORMATS", "GUARDED", "reply_texts", "request_texts"]
 
 # Formats whose requests and replies are inspected by prompt guards.
-GUARDED: Final = frozenset(("completions", "messages", "responses", "gemini"))
+GUARDED: Final = frozenset(("completions", "messages", "responses", "gemini", "converse"))
 
 
 def request_texts(body: bytes, form: str) -> Transcript:

@@ -10,9 +10,11 @@ from headgate.dialect.llm.translate import (
     completions_to_gemini,
     completions_to_messages,
     completions_to_responses,
+    converse_to_messages,
     gemini_to_completions,
     messages_to_completions,
     messages_to_converse,
+    messages_to_responses,
     responses_to_completions,
     text_to_completions,
 )
@@ -29,7 +31,8 @@ MESSAGES_TO_GEMINI_DROPS = (
 )
 COMPLETIONS_TO_CONVERSE_DROPS = (
     *completions_to_messages.DROPS[:1],
-    "`image_url.detail`, `name` of messages, `strict` of tools, `user`",
+    "`image_url.detail`, `name` of messages, `user`",
+    "`strict` of tools for Claude before 4.5, for other models that have none, and beyond the vendor's limits",
     "`parallel_tool_calls`, `tool_choice` none behind calls of tools (else the tools are left out)",
     *completions_to_messages.DROPS[3:],
     "`anthropic-beta` values that are not allowed",
@@ -48,30 +51,54 @@ TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit
 TEXT_TO_GEMINI_DROPS = (*text_to_completions.DROPS, "`user`, `logit_bias`")
 TEXT_TO_CONVERSE_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`user`")
 TEXT_TO_RESPONSES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `stop`")
+_CONVERSE = converse_to_messages.DROPS
+_CONVERSE_MARKS = "cache points, except towards `gpt-*` from 5.6 on"
+_THOUGHTS = "thoughts of earlier turns that another vendor has had"
+CONVERSE_TO_COMPLETIONS_DROPS = (
+    *_CONVERSE, _CONVERSE_MARKS, _THOUGHTS, "`top_k`; `status` of tool results; citations",
+)  # fmt: skip
+CONVERSE_TO_RESPONSES_DROPS = (
+    *_CONVERSE, _THOUGHTS,
+    "`stopSequences`, `top_k`; cache points other than those of `system`; citations of documents",
+)  # fmt: skip
+CONVERSE_TO_GEMINI_DROPS = (
+    *_CONVERSE, _THOUGHTS, "cache points, `strict` of tools, citations",
+    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+)  # fmt: skip
 _RESPONSES = (*responses_to_completions.DROPS, "`text.verbosity`")
 _RESPONSES_THINKING = (
     "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
     "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
 )
 _THINKING = "generationConfig.thinkingConfig"
+_EXTRA_THINKING = f"{converse_to_messages.EXTRA}.thinking"
 # Names of the format between, by the names that the client knows.
 _THERE = {
-    "reasoning_effort": {"messages": "thinking", "responses": "reasoning.effort", "gemini": _THINKING},
-    "thinking": {"responses": "reasoning.effort", "gemini": _THINKING},
-    "temperature": {"gemini": "generationConfig.temperature"},
-    "top_p": {"gemini": "generationConfig.topP"},
-    "top_k": {"gemini": "generationConfig.topK"},
-    "tool_choice": {"gemini": "toolConfig"},
-    "response_format": {"responses": "text.format", "gemini": "generationConfig.responseMimeType"},
-    completions_to_messages.SCHEMA: {"responses": "text.format.schema", "gemini": "generationConfig.responseSchema"},
-}
+    "reasoning_effort": {
+        "messages": "thinking", "responses": "reasoning.effort", "gemini": _THINKING, "converse": _EXTRA_THINKING,
+    },
+    "thinking": {"responses": "reasoning.effort", "gemini": _THINKING, "converse": _EXTRA_THINKING},
+    "temperature": {"gemini": "generationConfig.temperature", "converse": "inferenceConfig.temperature"},
+    "top_p": {"gemini": "generationConfig.topP", "converse": "inferenceConfig.topP"},
+    "top_k": {"gemini": "generationConfig.topK", "converse": f"{converse_to_messages.EXTRA}.top_k"},
+    "tool_choice": {"gemini": "toolConfig", "converse": "toolConfig.toolChoice"},
+    "response_format": {
+        "responses": "text.format", "gemini": "generationConfig.responseMimeType",
+        "converse": "outputConfig.textFormat",
+    },
+    completions_to_messages.SCHEMA: {
+        "responses": "text.format.schema", "gemini": "generationConfig.responseSchema",
+        "converse": converse_to_messages.SCHEMA,
+    },
+}  # fmt: skip
 # What messages of the format between are to the client.
 _TURNS = {"responses": "input[]", "gemini": "contents[]", "text": "prompt"}
 _FIRST = re.compile(r"messages\[\d+\]")
 RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
-    "audio, files other than PDF and plain text, `detail` of images, `strict` of tools",
+    "audio, files other than PDF and plain text, `detail` of images",
+    "`strict` of tools for Claude before 4.5 and at Vertex AI, and beyond the vendor's limits",
     _RESPONSES_THINKING,
     _SCHEMAS,
 )
@@ -85,7 +112,8 @@ RESPONSES_TO_GEMINI_DROPS = (
 RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
-    "`detail` of images, `strict` of tools, `tool_choice` none behind calls of tools",
+    "`detail` of images, `tool_choice` none behind calls of tools",
+    "`strict` of tools for Claude before 4.5, for other models that have none, and beyond the vendor's limits",
     _RESPONSES_THINKING,
     _SCHEMAS,
     "refused instead of dropped: images by URL, files of types that the provider does not read",
@@ -105,7 +133,7 @@ def _join(first: TranslatedRequest, second: TranslatedRequest, client: str = "")
         if client == "gemini":
             name = name.replace("].content[", "].parts[")
         elif client == "responses":
-            name = name.replace("].custom.", "].")
+            name = name.replace("].custom.", "].").replace("].function.", "].")
         # Turns of the format between have other numbers.
         name = sayable.general(name) if client else name
         dropped.append(sayable.Past(name) if isinstance(path, sayable.Past) else name)
@@ -220,6 +248,38 @@ def gemini_to_converse(body: Json, options: Options) -> TranslatedRequest:
     """Return the Converse request for a generateContent request. Raises Untranslatable."""
     first = gemini_to_completions.request(body, replace(options, whole_ids=True))
     return _join(first, completions_to_converse(first.body, options), "gemini")
+
+
+def _of_converse(body: Json, options: Options, sounds: bool) -> TranslatedRequest:
+    """Return the Messages request for a Converse request, for vendors that have levels of effort instead of budgets."""
+    dropped: list[str] = []
+    out = converse_to_messages.between(body, options, dropped, sounds)
+    thinking = fields.obj(out, "thinking", converse_to_messages.EXTRA) or {}
+    config = out.get("output_config", {})
+    if fields.text(thinking, "type", _EXTRA_THINKING) == "enabled":
+        budget = fields.integer(thinking, "budget_tokens", _EXTRA_THINKING) or efforts.LEAST_BUDGET
+        config = {"effort": efforts.LEVELS[efforts.level_of(budget)], **config}
+    if config.get("effort") is not None and thinking.get("type") != "disabled":
+        out["thinking"], out["output_config"] = {"type": "adaptive"}, config
+    return converse_to_messages.asked(out, out, options, dropped)
+
+
+def converse_to_completions(body: Json, options: Options) -> TranslatedRequest:
+    """Return the chat completions request for a Converse request. Raises Untranslatable."""
+    first = _of_converse(body, options, sounds=True)
+    return _join(first, messages_to_completions.request(first.body, options), "converse")
+
+
+def converse_to_responses(body: Json, options: Options) -> TranslatedRequest:
+    """Return the Responses request for a Converse request. Raises Untranslatable."""
+    first = _of_converse(body, options, sounds=False)
+    return _join(first, messages_to_responses.request(first.body, options), "converse")
+
+
+def converse_to_gemini(body: Json, options: Options) -> TranslatedRequest:
+    """Return the generateContent request for a Converse request. Raises Untranslatable."""
+    first = _of_converse(body, options, sounds=True)
+    return _join(first, messages_to_gemini(first.body, options), "converse")
 
 
 def text_to_messages(body: Json, options: Options) -> TranslatedRequest:

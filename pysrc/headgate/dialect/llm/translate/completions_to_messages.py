@@ -8,6 +8,7 @@ from headgate.dialect.llm import content, custom_tools, efforts, fields, idents,
 from headgate.dialect.llm.closed_schemas import closed
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
+from headgate.dialect.llm.strict_tools import StrictTools
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 from headgate_engine.llm.translate.turns import messages_turn
 
@@ -15,7 +16,8 @@ DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
     "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
     "audio parts, and files other than PDF and plain text; a last message with nothing else is refused",
-    "`image_url.detail`, `name` of messages, `strict` of tools",
+    "`image_url.detail`, `name` of messages; `strict` of tools for Claude before 4.5 and at Vertex AI, and beyond the "
+    "vendor's limits",
     "`response_format` with any JSON object; limits of values in its schemas are only described, and objects closed",
     "tools other than functions and searches; custom tools are functions with one text, `input`, and their grammars "
     "only told; `search_context_size` of `web_search_options`",
@@ -64,7 +66,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     if (user := fields.text(body, "user")) is not None:
         out["metadata"] = {"user_id": user}
     asked_for = choice_of(body)
-    tools = _tools(body, asked_for, dropped)
+    tools = _tools(body, asked_for, StrictTools(model, options.vendor, dropped))
     for at, tool in vendor_tools.asked_for(body):
         if (made := vendor_tools.to_messages(tool, at, options.vendor, dropped)) is not None:
             tools.append(made)
@@ -271,9 +273,9 @@ def _tool_use(call: Json, at: str) -> Json:
     return {"type": "tool_use", "id": ident, "name": name, "input": content.arguments_or_text(arguments)}
 
 
-def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Json]:
+def _tools(body: Json, choice: ToolChoice | None, strict: StrictTools) -> list[Json]:
     """Return the tools. If only some of them are allowed and no single one is forced, the others are left out."""
-    functions = functions_of(body, dropped)
+    functions = functions_of(body, strict.dropped)
     if choice is not None and choice.names is not None and not _named(choice):
         functions = only(functions, choice)
     out = []
@@ -282,6 +284,10 @@ def _tools(body: Json, choice: ToolChoice | None, dropped: list[str]) -> list[Js
         if (description := fields.text(function, "description", at)) is not None:
             tool["description"] = description
         tool["input_schema"] = fields.obj(function, "parameters", at) or {"type": "object", "properties": {}}
+        if fields.flag(function, "strict", at):
+            made = strict.schema(tool["input_schema"], f"{at}.strict")
+            if made is not None:
+                tool |= {"input_schema": made, "strict": True}
         mark = function.get("cache_control")
         if isinstance(mark, dict):
             tool["cache_control"] = {name: value for name, value in mark.items() if name in ("type", "ttl")}

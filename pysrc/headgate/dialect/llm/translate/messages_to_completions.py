@@ -185,13 +185,16 @@ def uncited(block: Json, at: str, dropped: list[str]) -> None:
 
 
 def _media(block: Json, kind: str | None, at: str, dropped: list[str]) -> Json | None:
-    """Return the part of an image, a document or a search result; None for any other block."""
+    """Return the part of an image, a document, a search result or a sound; None for any other block."""
     if kind in ("document", "search_result"):
         uncited(block, at, dropped)
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": image_url(block, at)}}
     if kind == "document":
         return document(block, at)
+    if kind == "audio" and {"format", "data"} <= block.keys():
+        # Only a step from Converse makes it.
+        return {"type": "input_audio", "input_audio": {"format": block["format"], "data": block["data"]}}
     return {"type": "text", "text": found_text(block, at)} if kind == "search_result" else None
 
 

@@ -5,7 +5,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 
 from __future__ import annotations
 
-from headgate.dialect.llm import content, efforts, fields
+from headgate.dialect.llm import content, efforts, fields, strict_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.translate import converse_blocks
 from headgate_engine.llm.translate.readers import Garbage, load_json
@@ -17,6 +17,7 @@ DROPS = (
     "`tool_choice` none behind calls of tools (else the tools are left out), `disable_parallel_tool_use`",
     "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget; the first three also for "
     "Claude 4.7 and later, where a budget becomes a level of effort",
+    "`strict` of tools for Claude before 4.5, and for other models that have none",
     "cache points behind the fourth; `ttl` of `cache_control`",
     "`anthropic-beta` values that are not allowed",
     "refused instead of dropped: images and documents by URL or id",
@@ -48,7 +49,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if system:
         out["system"] = system
     out["inferenceConfig"] = _inference(body, options)
-    tools = _tools(body, turns)
+    tools = _tools(body, turns, strict_tools.takes(model, strict_tools.BEDROCK))
     if tools is not None:
         out["toolConfig"] = tools
     extra = _extra(body, model, options)
@@ -81,8 +82,11 @@ def _inference(body: Json, options: Options) -> Json:
     return out
 
 
-def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
-    """Return `toolConfig`. It is required if earlier messages have tool calls, even if the request has no tools."""
+def _tools(body: Json, turns: converse_blocks.Turns, strict: bool) -> Json | None:
+    """Return `toolConfig`. It is required if earlier messages have tool calls, even if the request has no tools.
+
+    `strict`: the model has strict tools.
+    """
     specs: list[Json] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
         at = f"tools[{position}]"
@@ -94,6 +98,11 @@ def _tools(body: Json, turns: converse_blocks.Turns) -> Json | None:
             spec["description"] = description
         schema = fields.obj(tool, "input_schema", at) or {"type": "object", "properties": {}}
         spec["inputSchema"] = {"json": schema}
+        if fields.flag(tool, "strict", at):
+            if strict:
+                spec["strict"] = True
+            else:
+                turns.dropped.append(f"{at}.strict")
         specs.append({"toolSpec": spec})
         turns.cache_point(specs, tool)
     if not specs:

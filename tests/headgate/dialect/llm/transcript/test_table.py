@@ -144,6 +144,31 @@ REQUESTS: dict[str, tuple[str, Any, list[tuple[TextScope, str]], list[tuple[str,
         ],
         [("system", "Be\nbrief"), ("user", "Hi"), ("model", ""), ("user", "so"), ("model", "")],
     ),
+    "converse": (
+        "converse",
+        {
+            "system": [{"text": "Be"}, {"cachePoint": {"type": "default"}}, {"text": "brief"},
+                       {"guardContent": {"text": {"text": "Be kind"}}}],
+            "messages": [
+                {"role": "user", "content": [{"text": "Hi"}, {"text": "you"}, {"image": {"source": {"bytes": "QUJD"}}},
+                    {"document": {"name": "n", "source": {"text": "doc"}, "context": "mine"}},
+                    {"document": {"source": {"content": [{"text": "one"}, {"text": "two"}]}}},
+                    {"searchResult": {"source": "https://a.example", "title": "A", "content": [{"text": "found"}]}}]},
+                {"role": "assistant", "content": [{"reasoningContent": {"reasoningText": {"text": "hm"}}},
+                    {"toolUse": {"toolUseId": "t", "name": "f", "input": {"a": 1}}},
+                    {"citationsContent": {"content": [{"text": "cited"}], "citations": []}}]},
+                {"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [
+                    {"text": "blue"}, {"json": {"b": 2}}, {"document": {"source": {"text": "paper"}}}]}}, {"text": "so"}]},
+            ],
+            "promptVariables": {"a": {"text": "given"}},
+        },
+        [
+            (SYSTEM, "Be"), (SYSTEM, "brief"), (SYSTEM, "Be kind"), (SAID, "Hi you"), (SAID, "mine"), (SAID, "doc"),
+            (SAID, "one"), (SAID, "two"), (SAID, "A"), (SAID, "found"), (GIVEN, '{"a": 1}'), (SAID, "cited"), (GOT, "blue"),
+            (GOT, '{"b": 2}'), (GOT, "paper"), (SAID, "so"), (SAID, "given"),
+        ],
+        [("system", "Be\nbrief"), ("user", "Hi you"), ("assistant", ""), ("user", "so")],
+    ),
     "count_tokens": (
         "count_tokens",
         {"system": "s", "messages": [{"role": "user", "content": "u"}]},
@@ -193,6 +218,14 @@ REPLIES: dict[str, tuple[Any, list[str], list[str]]] = {
         ["A"],
         ["A", ""],
     ),
+    "converse": (
+        {"output": {"message": {"role": "assistant", "content": [
+            {"reasoningContent": {"reasoningText": {"text": "t"}}}, {"text": "A"}, {"text": "B"},
+            {"toolUse": {"toolUseId": "t", "name": "f", "input": {}}},
+            {"citationsContent": {"content": [{"text": "C"}], "citations": []}}]}}},
+        ["A B", "C"],
+        ["A B C"],
+    ),
     "embeddings": ({"data": [{"embedding": [1]}]}, [], []),
 }
 
@@ -216,7 +249,7 @@ def test_a_message_with_two_roles_is_looked_at_as_the_one_that_guards_see() -> N
 
 
 def test_which_formats_are_guarded() -> None:
-    assert {"completions", "messages", "responses", "gemini"} == GUARDED
+    assert {"completions", "messages", "responses", "gemini", "converse"} == GUARDED
     assert set(FORMATS) > GUARDED
 
 

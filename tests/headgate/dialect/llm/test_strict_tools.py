@@ -1,0 +1,100 @@
+"""Strict tools of OpenAI's clients at Claude and at Bedrock, within what the vendors take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from llm_sdk_shapes import shape_faults
+from llm_strict import schema_faults
+
+from headgate.dialect.llm import pairs
+from headgate.dialect.llm.contract import Options
+from headgate.dialect.llm.strict_tools import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS, StrictTools, takes
+
+Json = dict[str, Any]
+SCHEMA = {"type": "object", "properties": {"at": {"type": "string", "pattern": "^a"}, "n": {"type": "integer", "minimum": 1}},
+          "required": ["at", "n"], "additionalProperties": False}  # fmt: skip
+PATHS = {"completions": "tools[].function", "responses": "tools[]", "messages": "tools[]", "converse": "toolConfig.tools[].toolSpec"}
+CLAUDE, OLDER = "claude-sonnet-4-5", "claude-opus-4-1"
+
+
+def asking(client: str, strict: bool, schema: Json) -> Json:
+    """Return a request with one tool."""
+    tool: Json = {"name": "look", "parameters": schema, "strict": strict}
+    if client == "completions":
+        return {"messages": [{"role": "user", "content": "hi"}], "tools": [{"type": "function", "function": tool}]}
+    if client == "responses":
+        return {"input": "hi", "tools": [{"type": "function", **tool}]}
+    if client == "messages":
+        return {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+                "tools": [{"name": "look", "input_schema": schema, "strict": strict}]}  # fmt: skip
+    spec = {"name": "look", "inputSchema": {"json": schema}, "strict": strict}
+    return {"messages": [{"role": "user", "content": [{"text": "hi"}]}], "toolConfig": {"tools": [{"toolSpec": spec}]}}
+
+
+def sent(upstream: str, body: Json) -> tuple[bool, Json]:
+    """Return whether the tool is strict, and its schema."""
+    if upstream == "messages":
+        [tool] = body["tools"]
+        return tool.get("strict", False), tool["input_schema"]
+    [spec] = body["toolConfig"]["tools"]
+    return spec["toolSpec"].get("strict", False), spec["toolSpec"]["inputSchema"]["json"]
+
+
+WAYS = [(client, upstream) for client in PATHS for upstream in ("messages", "converse") if (client, upstream) in pairs.PAIRS]
+
+
+@pytest.mark.parametrize(("client", "upstream"), WAYS)
+def test_strict_tools_reach_the_vendors_that_have_them(client: str, upstream: str) -> None:
+    pair = pairs.PAIRS[client, upstream]
+    vendor = "aws.bedrock" if upstream == "converse" else "anthropic"
+    asked = pair.request(asking(client, True, SCHEMA), Options(model=CLAUDE, vendor=vendor))
+    strict, schema = sent(upstream, asked.body)
+    assert strict is True
+    assert f"{PATHS[client]}.strict" not in asked.dropped
+    assert shape_faults(upstream, asked.body) == []
+    if client in ("completions", "responses"):
+        # The vendor refuses limits of values: they are described, and told.
+        assert schema_faults(schema) == []
+        assert schema["properties"]["at"]["description"] == '{pattern: "^a"}'
+        assert f"{PATHS[client]}.parameters" in [*asked.dropped, *(name.replace("[0]", "[]") for name in asked.dropped)]
+    before = pair.request(asking(client, True, SCHEMA), Options(model=OLDER, vendor=vendor))
+    strict, schema = sent(upstream, before.body)
+    assert strict is False
+    assert schema == SCHEMA
+    assert f"{PATHS[client]}.strict" in [name.replace("[0]", "[]") for name in before.dropped]
+    plain = pair.request(asking(client, False, SCHEMA), Options(model=CLAUDE, vendor=vendor))
+    assert sent(upstream, plain.body) == (False, SCHEMA)
+    assert not plain.dropped
+
+
+@pytest.mark.parametrize(
+    ("model", "vendor", "taken"),
+    [(CLAUDE, "anthropic", True), (CLAUDE, "gcp.vertex_ai", False), (OLDER, "anthropic", False), ("alias", "anthropic", True),
+     ("us.anthropic.claude-haiku-4-5-v1:0", "aws.bedrock", True), ("amazon.nova-pro-v1:0", "aws.bedrock", False),
+     ("qwen.qwen3-32b-v1:0", "aws.bedrock", True), ("arn:aws:bedrock:us-east-1:1:application-inference-profile/x", "aws.bedrock", False)],
+)  # fmt: skip
+def test_who_takes_them(model: str, vendor: str, taken: bool) -> None:
+    assert takes(model, vendor) == taken
+
+
+def members(count: int, kind: Any = "string", needed: bool = True) -> Json:
+    names = [f"a{at}" for at in range(count)]
+    return {"type": "object", "properties": {name: {"type": kind} for name in names}, "required": names if needed else []}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "strict"),
+    [([members(1)] * (MOST_TOOLS + 1), MOST_TOOLS), ([members(MOST_OPTIONAL, needed=False), members(1, needed=False), members(1)], 2),
+     ([members(MOST_UNIONS, ["string", "null"]), members(1, ["string", "null"])], 1),
+     ([{"type": "object", "properties": {"a": {"type": "array", "items": members(MOST_OPTIONAL, needed=False)}}}], 0),
+     ([{"$defs": {"A": members(MOST_OPTIONAL + 1, needed=False)}}], 0)],
+    ids=["tools", "optional members", "unions", "within lists", "definitions"],
+)  # fmt: skip
+def test_what_is_beyond_the_vendor_s_limits_is_told(schemas: list[Json], strict: int) -> None:
+    dropped: list[str] = []
+    work = StrictTools(CLAUDE, "anthropic", dropped)
+    made = [work.schema(schema, f"tools[{at}].function.strict") for at, schema in enumerate(schemas)]
+    assert len([one for one in made if one is not None]) == strict
+    assert dropped == [f"tools[{at}].function.strict" for at, one in enumerate(made) if one is None]
