@@ -31,8 +31,8 @@ def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _string)
 
 
-def write(value: Any) -> str:
-    """Return the YAML text of a value that consists of JSON types. Keys keep their order."""
-    return yaml.dump(
-        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
-    )
+def write(value: Any, *, short: bool = False) -> str:
+    """Return the YAML text of a value that consists of JSON types. Keys keep their order. `short`: maps and lists of
+    nothing but scalars stand on one line."""
+    style = None if short else False
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=style)
