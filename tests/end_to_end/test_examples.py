@@ -28,6 +28,7 @@ from tests.end_to_end.federation_rig import Raw
 from tests.end_to_end.identity_rig import JWKS, token
 from tests.end_to_end.oidc_rig import ENVIRONMENT, Browser
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
+from tests.end_to_end.redis_rig import RedisServer, needs_redis
 from tests.end_to_end.running import free_port
 from tests.end_to_end.tls_rig import tls_upstream
 
@@ -81,6 +82,19 @@ def test_faults_are_injected(start: Start, service: StandIn) -> None:
     always = start("fault-injection", SERVICE=place(service), **chance(1.1))
     answer = httpx.get(always.url, timeout=60)
     assert (answer.status_code, answer.headers["x-fault"]) == (503, "by chance")
+
+
+@needs_redis
+def test_replicas_share_a_limit(start: Start, service: StandIn, tmp_path: Path) -> None:
+    redis = RedisServer(tmp_path)
+    both = [start("shared-limits", SERVICE=place(service), REDIS_URL=f"redis://127.0.0.1:{redis.port}") for _ in range(2)]
+    try:
+        # Of 5 requests an hour a replica leases one at a time.
+        statuses = [httpx.get(both[number % 2].url, timeout=60).status_code for number in range(12)]
+        assert statuses.count(200) == 5
+        assert set(statuses) == {200, 429}
+    finally:
+        redis.stop()
 
 
 def test_route_groups_lead_to_teams(start: Start, service: StandIn) -> None:

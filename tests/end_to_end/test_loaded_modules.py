@@ -39,7 +39,7 @@ NEEDED = {
     "headgate.expr": {"faults"},
     "headgate.pipeline": {
         "agents", "callers", "channels", "claim_counts", "cloud", "compile", "exporters", "guard_patterns", "http2_limits", "keys", "modules",
-        "phases", "pools", "prices", "proxies", "replies", "route_rules", "route_tables", "running", "slices", "steps", "tcp",
+        "phases", "pools", "prices", "proxies", "replies", "route_rules", "route_tables", "running", "shared_state", "slices", "steps", "tcp",
     },
     "headgate.policy": {"claims", "environment", "refusals", "retry"},
     "headgate.trace": {"offer"},

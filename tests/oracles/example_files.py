@@ -16,6 +16,7 @@ ENVIRON: Final = {
     "AGENT_ARN": "arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/agent-AbCdEf1234",
     "OIDC_COOKIE_SECRET": "5a" * 32,
     "LOCALITY": "eu/eu-1",
+    "REDIS_URL": "redis://127.0.0.1:1",
     **dict.fromkeys(("AUTHORIZER", "SERVICE", "MODEL_SERVER", "ENDPOINT_PICKER"), "127.0.0.1:1"),
 }
 

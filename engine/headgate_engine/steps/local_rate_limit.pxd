@@ -4,6 +4,7 @@ from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.bucket cimport TakeResult
 from headgate_engine.plan.step cimport Step
 from headgate_engine.shared.counters cimport Counter
+from headgate_engine.shared.segment cimport Segment
 
 from libc.stdint cimport int64_t
 
@@ -24,5 +25,7 @@ cdef class TokenLimitStep(LocalRateLimitStep):
 cdef class PromptTokenStep(LocalRateLimitStep):
     cdef int retell(self, RequestContext ctx, TakeResult* result) except -1
 
+# The counters of requests that limits of a kind let pass, and refused.
+cdef tuple decisions(Segment segment, bytes kind)
 # Charges the usage of an LLM call to the buckets that the request has passed.
 cdef int settle_tokens(RequestContext ctx) except -1

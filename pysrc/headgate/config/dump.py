@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
-from headgate.config import agent_runtime, dump_routes
+from headgate.config import agent_runtime, dump_routes, shared_state
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
@@ -402,6 +402,8 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         found["database"] = _request_log(process.request_log)
     if process.prices is not None:
         found["modelCatalog"] = {"version": process.prices.version, "files": list(process.prices.files)}
+    if process.shared_state is not None:
+        found["sharedState"] = shared_state.dump(process.shared_state)
     if process.session_key is not None:
         found["sessionEncoder"] = {"key": REDACTED}
     return found

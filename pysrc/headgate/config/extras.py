@@ -14,7 +14,7 @@ from headgate.ir.policy.cloud_auth import AwsAuth, CloudAuth, GcpAuth
 # What each extra brings along, by the name under which it is imported.
 EXTRAS: Final = {
     "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy",
-    "envoy.service.ratelimit": "envoy", "pycares": "dns", "asyncpg": "postgres",
+    "envoy.service.ratelimit": "envoy", "pycares": "dns", "asyncpg": "postgres", "redis": "redis",
 }  # fmt: skip
 
 

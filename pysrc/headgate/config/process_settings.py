@@ -28,6 +28,7 @@ from headgate.ir.process import (
     WorkloadEndpoint,
 )
 from headgate.ir.secret import SecretRef
+from headgate.ir.shared_state import SharedState
 from headgate.telemetry.families import REQUEST_LABELS
 from headgate_engine.lazy_pattern import lazy_pattern
 
@@ -246,6 +247,14 @@ def workload_api(context: Context, record: Record, *, report: bool = False) -> W
     return endpoint_in(context, record, report=report)
 
 
+def _shared_state(context: Context, record: Record) -> SharedState | None:
+    if record.get("sharedState") is None:
+        return None
+    from headgate.config.shared_state import shared_state  # few need it
+
+    return shared_state(context, record)
+
+
 def process_settings(context: Context, record: Record) -> ProcessSettings:
     """Return the settings of `config` (an empty record when the file has none)."""
     reader = _SettingReader(context, record)
@@ -299,4 +308,5 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         storage_mode=_storage_mode(reader, record),
         request_log=request_log(context, record),
         workload_api=workload_api(context, record, report=True),
+        shared_state=_shared_state(context, record),
     )

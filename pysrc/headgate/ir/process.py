@@ -9,6 +9,7 @@ from headgate.ir.endpoint import Keepalives
 from headgate.ir.price_catalog import PriceCatalog
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.secret import SecretRef
+from headgate.ir.shared_state import SharedState
 
 # Which addresses of a name are used: of both families; IPv6 only where there is no IPv4; one family only.
 LookupFamily = Literal["All", "V4Preferred", "V4Only", "V6Only"]
@@ -119,6 +120,7 @@ class ProcessSettings:
     `admin_origins` are those whose pages may read what the admin and stats servers answer.
     `request_log` is where the request log is, None if there is none.
     `workload_api` is where the SPIFFE Workload API is, None if nothing says it.
+    `shared_state` is where replicas share counters, None if they do not.
     """
 
     admin: ListenAddress
@@ -150,3 +152,4 @@ class ProcessSettings:
     storage_mode: StorageMode = "file"
     request_log: RequestLogStore | None = None
     workload_api: WorkloadEndpoint | None = None
+    shared_state: SharedState | None = None

@@ -132,7 +132,7 @@ class PlanCompiler:
             worker.segment, gateway.frontend.max_buffer_bytes, running.keys.get, running.client, worker.spawn,
             partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials.store,
             max_answer=gateway.frontend.longest_model_response, programs=programs,
-            grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call,
+            grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call, shared=running.shared.limiter,
         )  # fmt: skip
         running.environment = self._environment
         catalog = gateway.process.prices

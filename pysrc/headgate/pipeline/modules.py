@@ -36,6 +36,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "ext_authz": ("headgate.policy.ext_authz.compile",),
     "ext_proc": ("headgate.policy.ext_proc",),
     "inference": ("headgate.policy.inference_routing", "headgate.pipeline.destinations"),
+    "local_rate_limits": (),
     "remote_rate_limit": ("headgate.policy.remote_rate_limit",),
     "authorization": ("headgate.policy.authorization",),
     "transformations": ("headgate.policy.transformation",),
@@ -78,6 +79,8 @@ OF_TARGET: Final[dict[type, str]] = {
 OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgate.net.minting"}
 # Traces and log records for a collector.
 OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_call")
+# Counters that replicas share, with the client of Redis.
+OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection")
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -107,6 +110,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
     if gateway.frontend.tracing is not None or gateway.frontend.access_log.otlp is not None:
         found.update(OF_EXPORTS)
+    if gateway.process.shared_state is not None and "local_rate_limits" in fields:
+        found.update(OF_SHARED)
     if gateway.frontend.network_authorization is not None:
         fields.add("authorization")
     found.update(module for name in fields for module in OF_POLICY[name])

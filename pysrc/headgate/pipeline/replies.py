@@ -53,6 +53,7 @@ NO_PREFIX = ReplyRow(500, "failed to apply filters: the route matched no path pr
 CARD_FAILED = ReplyRow(503, "processing failed", "UpstreamFailure")
 NO_BODY = ReplyRow(500, "failed to apply filters: the body expression failed", "Internal")
 RATE_LIMITED = ReplyRow(429, "rate limit exceeded", "RateLimit")
+RATE_LIMIT_FAILED = ReplyRow(500, "rate limit failed", "RateLimit")
 GUARD_FAILED = ReplyRow(503, "failed to process LLM request: prompt guard failed", "Guardrail")
 GUARD_REFUSED = ReplyRow(403, "The request was rejected due to inappropriate content", "Guardrail")
 POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
@@ -69,6 +70,7 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ),
     ("csrf", CSRF_FAILED, "a request of a strange site"),
     ("localRateLimit", RATE_LIMITED, "no token left; with the three `x-ratelimit-` fields"),
+    ("localRateLimit", RATE_LIMIT_FAILED, "the shared store fails, and `failureMode: deny`"),
     (
         "remoteRateLimit",
         ReplyRow(429, "", "RateLimit"),
@@ -80,7 +82,7 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
         ReplyRow(413, "ext_proc failed", "ExtProc"),
         "the body is longer than what may be gathered for the processor; the reason follows",
     ),
-    ("remoteRateLimit", ReplyRow(500, "rate limit failed", "RateLimit"), "the service fails, and `failClosed`"),
+    ("remoteRateLimit", RATE_LIMIT_FAILED, "the service fails, and `failClosed`"),
     ("promptGuard", GUARD_REFUSED, "a guard refuses a prompt or a reply; status, text and headers can be configured"),
     ("promptGuard", GUARD_FAILED, "a guard cannot tell, and does not fail open"),
     ("urlRewrite, requestRedirect", NO_PREFIX, "a prefix is to be replaced and the route matched none"),

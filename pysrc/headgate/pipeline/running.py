@@ -24,6 +24,7 @@ from headgate.pipeline.exporters import Exporters
 from headgate.pipeline.keys import KeyStores
 from headgate.pipeline.pools import Endpoints, Pools, client_of
 from headgate.pipeline.replies import engine_replies
+from headgate.pipeline.shared_state import Shared
 from headgate.policy.claims import RouteClaims
 from headgate.policy.environment import Environment
 from headgate_engine.context.headers import hide_headers
@@ -176,6 +177,7 @@ class RunningConfiguration:
             worker, self.client, None if previous is None else previous.credentials
         )
         self.exporters: Exporters = Exporters(worker, None if previous is None else previous.exporters)
+        self.shared: Shared = Shared(worker, gateway, None if previous is None else previous.shared)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
         self.listeners: dict[str, CompiledListener] = {}
@@ -253,6 +255,7 @@ class RunningConfiguration:
             previous.keys.close_unused(self.keys)
             previous.credentials.close_unused(self.credentials)
             previous.exporters.close_unused(self.exporters)
+            previous.shared.close_unused(self.shared)
 
     def discard(self, current: RunningConfiguration) -> None:
         """Close the resources of this configuration that `current`, which stays in force, does not have."""
@@ -266,6 +269,7 @@ class RunningConfiguration:
         self.keys.close_unused(current.keys)
         self.credentials.close_unused(current.credentials)
         self.exporters.close_unused(current.exporters)
+        self.shared.close_unused(current.shared)
 
     def release(self, current: RunningConfiguration) -> Steps[None]:
         """Release everything, in steps, once `current` has replaced this configuration. Requests in flight keep their
@@ -327,6 +331,7 @@ class RunningConfiguration:
     async def aclose(self) -> None:
         """End sessions and child processes at shutdown."""
         await self.exporters.aclose()
+        await self.shared.aclose()
         self.keys.close()
         self.credentials.close()
         for pool in self.pools.by_key.values():

@@ -53,6 +53,7 @@ from headgate.pipeline.replies import (
     FORBIDDEN,
     NO_BODY,
     NO_PREFIX,
+    RATE_LIMIT_FAILED,
     RATE_LIMITED,
     REPLIES,
     TOKENS_LIMITED,
@@ -335,13 +336,18 @@ def set_authority(plan: RoutePlan, value: Rewrite, env: Environment) -> None:
 def local_rate_limit(limits: tuple[LocalRateLimit, ...], env: Environment, phase: str) -> Found:
     """Return one step for the unconditional entries, which all apply, and one for the conditional entries, of which the
     first match applies."""
-    refused = reply_of(RATE_LIMITED)
+    refused, limiter = reply_of(RATE_LIMITED), env.shared()
 
     def step(entries: list[LocalRateLimit], kind: type[LocalRateLimitStep]) -> LocalRateLimitStep:
+        refusal = TOKENS_LIMITED if kind is TokenLimitStep else refused
+        if limiter is not None:
+            from headgate.policy.shared.compile import shared_step
+
+            return shared_step(entries, limiter, env.segment, refusal, reply_of(RATE_LIMIT_FAILED))
         buckets = tuple(
             (one.key.encode(), one.max_tokens, one.tokens_per_fill, one.fill_interval_ns) for one in entries
         )
-        return kind(env.segment, buckets, TOKENS_LIMITED if kind is TokenLimitStep else refused)
+        return kind(env.segment, buckets, refusal)
 
     found: list[Step] = []
     always = [limit for limit in limits if not limit.conditional]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from headgate.ir.policy.prompt_guard import GuardRule
     from headgate.policy.cloud.store import CredentialStore
     from headgate.policy.key_sets import KeyStore
+    from headgate.policy.shared.limiter import SharedLimiter
     from headgate_engine.guard.scan import Scanner
     from headgate_engine.link.grpc_call import GrpcCaller
     from headgate_engine.plan.step import Step
@@ -47,7 +48,8 @@ class Environment:
     `programs`: precompiled expressions by text and phase. `grpc(endpoint, subtype)`: returns what makes unary gRPC
     calls to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
     `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
-    policies that are being compiled. `scanners`: what prompt guards search with, by rules.
+    policies that are being compiled. `scanners`: what prompt guards search with, by rules. `shared`: returns what asks
+    the store that replicas share, None without one.
     """
 
     segment: Segment
@@ -67,6 +69,7 @@ class Environment:
     max_answer: int = MAX_MODEL_RESPONSE_BYTES
     grpc: Callable[..., GrpcCaller] | None = None
     steps_of_call: Callable[[BackendPolicies, str, Environment], tuple[Step, ...]] | None = None
+    shared: Callable[[], SharedLimiter | None] = lambda: None
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     _failures: dict[str, Counter] = field(default_factory=dict)
 

@@ -85,6 +85,7 @@ FAMILIES: tuple[Family, ...] = (
         "Requests that limits (of requests, of tokens, remote ones) let pass, limited, or failed to ask about.",
         "limit", "decision",
     ),
+    _counter("shared_state_calls", "Calls of the store that replicas share.", "outcome"),
     _counter("downstream_connections", "Client connections accepted.", *CONNECTION_LABELS),
     _gauge("downstream_connections_open", "Client connections by worker and state: active or idle.", "worker", "state"),
     _counter("downstream_refused", "Requests and connections refused before routing.", *CONNECTION_LABELS),

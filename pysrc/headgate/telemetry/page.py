@@ -24,7 +24,9 @@ class Section(NamedTuple):
 
 
 SECTIONS: Final = (
-    Section("Requests", ("gw_requests", "gw_request_d", "gw_request_p", "gw_response", "gw_retries", "gw_limit"), """\
+    Section("Requests", (
+        "gw_requests", "gw_request_d", "gw_request_p", "gw_response", "gw_retries", "gw_limit", "gw_shared",
+    ), """\
 A request counts when its response has ended, whoever gave the answer; `reason` says who
 ([errors](errors.md#reasons)). Its duration goes from its head to the end of its response, the time of processing from
 its head to the first call upstream (with the body where a policy or the backend reads it first), and from the head of

@@ -124,3 +124,12 @@ def test_routes_that_were_there_before_are_not_looked_at() -> None:
     cors = load(TextSource(CASES["cors"][0]), environ={}).gateway
     assert needed_modules(cors, plain) == needed_modules(cors)
     assert "headgate.policy.cors" not in needed_modules(cors, cors)
+
+
+def test_the_client_of_redis_is_loaded_where_limits_are_shared() -> None:
+    shared = "config: {sharedState: {redis: {url: 'redis://h'}}}\n"
+    limited = PLAIN + "\n  policies: {localRateLimit: [{requests: 1, unit: Hours}]}"
+    found = needed_modules(load(TextSource(shared + limited), environ={}).gateway)
+    assert {"headgate.policy.shared.compile", "redis.asyncio.connection"} <= set(found)
+    for text in (limited, shared + PLAIN):
+        assert not any("redis" in name for name in needed_modules(load(TextSource(text), environ={}).gateway))

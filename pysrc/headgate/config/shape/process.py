@@ -183,6 +183,27 @@ FORWARDING: Final = Object(
 )
 
 
+REDIS: Final = Object(
+    "Redis",
+    {
+        "url": required(HIDDEN),
+        "mode": optional(WordChoice("SharedMode", ("share", "exact"))),
+        "failureMode": optional(WordChoice("SharedFailure", ("local", "deny"))),
+        "timeout": optional(DURATION),
+        "localShare": optional(unsigned("LocalShare", 100, 1)),
+        "replicas": optional(unsigned("Replicas", 10_000, 1)),
+        "keyPrefix": optional(STRING),
+        "maxConnections": optional(unsigned("RedisConnections", 256, 1)),
+        "tls": maybe(
+            Object(
+                "RedisTls",
+                {"root": maybe(STRING), "cert": maybe(STRING), "key": maybe(STRING), "insecure": optional(BOOL)},
+            )
+        ),
+    },
+)
+
+
 def _session_key(text: str) -> object:
     if len(text) != 64 or any(char not in "0123456789abcdefABCDEF" for char in text):
         raise ValueError("a session key has 64 hexadecimal digits")
@@ -254,6 +275,7 @@ PROCESS: Final = Object(
         "metrics": maybe(METRICS),
         "backend": optional(BACKEND_DEFAULTS),
         "hbone": maybe(HBONE),
+        "sharedState": maybe(Object("SharedState", {"redis": required(REDIS)})),
         # Off by default: existing configurations expect no forwarding headers.
         "forwardingHeaders": maybe(FORWARDING),
     },

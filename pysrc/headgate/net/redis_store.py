@@ -1,0 +1,93 @@
+"""A Redis server that replicas share: a pool of connections for each worker, and one script.
+
+The client is redis-py (the extra `redis`). Errors never contain the password.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.exceptions import NoScriptError, RedisError
+
+from headgate.ir.shared_state import SharedState
+
+logger = logging.getLogger("headgate.redis")
+
+CLIENT_NAME: Final = "headgate"
+
+
+class StoreFailure(Exception):
+    """The server did not answer, or not in time; the text says why and has no secret."""
+
+
+class RedisStore:
+    """Runs one script at a server. `script` is its text."""
+
+    def __init__(self, settings: SharedState, script: str) -> None:
+        self._settings = settings
+        self._timeout_s = settings.timeout_ms / 1000
+        self._script = script
+        self._hash: str | None = None
+        options: dict[str, Any] = {}
+        if settings.tls is not None:
+            options = {
+                "ssl_ca_certs": settings.tls.root, "ssl_certfile": settings.tls.cert, "ssl_keyfile": settings.tls.key,
+                "ssl_cert_reqs": "none" if settings.tls.insecure else "required",
+                "ssl_check_hostname": not settings.tls.insecure,
+            }  # fmt: skip
+        pool = BlockingConnectionPool.from_url(
+            settings.url.reveal(), max_connections=settings.max_connections, timeout=self._timeout_s,
+            socket_timeout=self._timeout_s, socket_connect_timeout=self._timeout_s, retry=None,
+            client_name=CLIENT_NAME, **options,
+        )  # fmt: skip
+        self._client: Redis = Redis(connection_pool=pool)
+
+    async def run(self, keys: Sequence[bytes], values: Sequence[int]) -> list[int]:
+        """Run the script. Raises StoreFailure; then the script may have run, or may yet."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._run(keys, values)
+        except TimeoutError:
+            raise StoreFailure(f"no answer within {self._settings.timeout_ms} ms") from None
+        except (RedisError, OSError) as error:
+            raise StoreFailure(self._told(error)) from None
+        if not isinstance(answer, list) or not all(isinstance(one, int) for one in answer):
+            raise StoreFailure("an answer of another form")
+        return answer
+
+    async def _run(self, keys: Sequence[bytes], values: Sequence[int]) -> Any:
+        if self._hash is not None:
+            try:
+                return await self._client.evalsha(self._hash, len(keys), *keys, *values)
+            except NoScriptError:
+                self._hash = None
+        self._hash = await self._client.script_load(self._script)
+        return await self._client.evalsha(self._hash, len(keys), *keys, *values)
+
+    def _told(self, error: Exception) -> str:
+        """Return the text of an error. What a server says may repeat what it was told."""
+        text = f"{type(error).__name__}: {error}"
+        password = self._client.connection_pool.connection_kwargs.get("password")
+        return text.replace(password, "...") if password else text
+
+    async def ping(self) -> None:
+        """Ask whether the server is there. Raises StoreFailure."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._client.ping()
+        except TimeoutError:
+            raise StoreFailure(f"no answer within {self._settings.timeout_ms} ms") from None
+        except (RedisError, OSError) as error:
+            raise StoreFailure(self._told(error)) from None
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._client.aclose(close_connection_pool=True)
+        except (TimeoutError, RedisError, OSError) as error:
+            logger.debug("connections were not closed in order", extra={"error": type(error).__name__})

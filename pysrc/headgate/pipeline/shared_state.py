@@ -1,0 +1,40 @@
+"""What a worker shares with other replicas; it stays while its settings do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headgate.ir.gateway import Gateway
+from headgate_engine.link.worker import Worker
+
+if TYPE_CHECKING:
+    from headgate.policy.shared.limiter import SharedLimiter
+
+
+class Shared:
+    """The shared state of one configuration."""
+
+    def __init__(self, worker: Worker, gateway: Gateway, previous: Shared | None) -> None:
+        self._worker = worker
+        self._settings = gateway.process.shared_state
+        # Routes that did not change keep their steps, and with them the limiter.
+        same = previous is not None and previous._settings == self._settings
+        self._limiter: SharedLimiter | None = previous._limiter if previous is not None and same else None
+
+    def limiter(self) -> SharedLimiter | None:
+        """Return what asks the store, None if replicas share nothing."""
+        if self._limiter is None and self._settings is not None:
+            from headgate.policy.shared.limiter import SharedLimiter  # with the client of Redis
+
+            self._limiter = SharedLimiter(self._settings, self._worker.segment, self._worker.spawn)
+        return self._limiter
+
+    def close_unused(self, current: Shared) -> None:
+        """End what `current` has not taken over."""
+        if self._limiter is not None and current._limiter is not self._limiter:
+            self._worker.spawn("shared limits", self._limiter.aclose())
+
+    async def aclose(self) -> None:
+        """Give back what is left of leases, at the end of the worker."""
+        if self._limiter is not None:
+            await self._limiter.aclose()

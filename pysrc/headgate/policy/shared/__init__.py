@@ -1,0 +1,1 @@
+"""Limits whose counters several replicas share."""
