@@ -122,8 +122,8 @@ OF_TUNNELS = {"bind_not_found", "invalid_backend"}
 OF_BACKENDS = {"destination_refused", "unresolved", "processing_failed", "too_many_hops"}
 # Want a service that is asked, or an agent: test_ext_authz.py, test_remote_limits.py, test_a2a.py.
 OF_SERVICES = {"extAuthz", "extProc", "remoteRateLimit", "a2a"}
-# Wants many requests at a time (test_policies_safety.py).
-NOT_FROM_ONE_REQUEST = {TOO_MANY_LOGINS}
+# Want many requests at a time (test_policies_safety.py), or a store that is away (test_shared_limits.py, test_remote_limits.py).
+NOT_FROM_ONE_REQUEST = {TOO_MANY_LOGINS, "rate limit failed"}
 PROMPT = '{"messages":[{"role":"user","content":"a secret"}]}'
 POLICIES: dict[str, Ask] = {
     "authorization": Ask("/forbidden"),

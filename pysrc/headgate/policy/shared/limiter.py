@@ -217,7 +217,7 @@ class SharedLimiter:
             logger.info("the shared store answers again", extra={"store": self.settings.place})
             return
 
-    # -- leases that nobody uses, and what was used of accounts ----------------------------------------------------------
+    # -- leases that nobody uses, and what was used of accounts --------------------------------------------------------
     def _look_after(self, bucket: LeasedBucket) -> None:
         if self._closed or bucket.active:
             return
