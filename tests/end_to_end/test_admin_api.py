@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import trustme
 from tests.end_to_end.page_rig import ask_admin, call, gateway_of, traffic
-from tests.end_to_end.running import Gateway
+from tests.end_to_end.running import PATIENCE, Gateway
 
 JSON = {"content-type": "application/json"}
 OWN = ("/api/relay", "/api/cel", "/cel", "/api/config/check")
@@ -64,10 +64,15 @@ def test_the_state_counts_requests_of_all_workers(running: Gateway) -> None:
     before = {row["name"]: row for row in get(running, "/api/state")["routes"]}
     for _ in range(8):
         call(running, "/catalogue/x")
-    time.sleep(0.6)         # pages that look at once see the same for half a second
-    state = get(running, "/api/state")
-    after = {row["name"]: row for row in state["routes"]}
-    assert after["default/catalogue"]["requests"] == before["default/catalogue"]["requests"] + 8
+    expected = before["default/catalogue"]["requests"] + 8
+    deadline = time.monotonic() + PATIENCE
+    while True:         # pages that look at once see the same for half a second
+        state = get(running, "/api/state")
+        after = {row["name"]: row for row in state["routes"]}
+        if after["default/catalogue"]["requests"] == expected:
+            break
+        assert time.monotonic() < deadline, after["default/catalogue"]
+        time.sleep(0.05)
     assert sum(after["default/catalogue"]["latency"]["counts"]) == after["default/catalogue"]["requests"]
     assert after["default/broken"]["serverErrors"] == after["default/broken"]["requests"] > 0
     assert after["default/locked"]["clientErrors"] == after["default/locked"]["requests"] > 0

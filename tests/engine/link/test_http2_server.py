@@ -214,19 +214,21 @@ async def test_a_body_that_drips_behind_its_answer_has_its_time(rig: Rig) -> Non
 @on_rig()
 async def test_a_client_that_waits_for_its_window_gets_it_behind_the_answer(rig: Rig) -> None:
     """What a step has read part of: the window that was kept back meanwhile opens, and the rest is dropped."""
+    sent = asyncio.Event()
+
+    async def refused_later(_ctx: Any) -> Reply:
+        await sent.wait()
+        return Reply(403, b"no")
+
     rig.route.request_steps = (AsyncStep("slow", refused_later),)
     client = await connected(rig)
     number = await client.request("POST", end=False)
     await client.send(number, b"x" * 65535)
+    sent.set()
     await client.send(number, b"x" * 500_000, end=True)
     answer = await client.answer(number)
     assert (answer.status, answer.error) == (403, None)
     assert (await client.ask()).status == 403
-
-
-async def refused_later(_ctx: Any) -> Reply:
-    await asyncio.sleep(0.2)
-    return Reply(403, b"no")
 
 
 @on_rig()
@@ -273,7 +275,7 @@ async def test_a_reader_that_takes_nothing_is_given_up(rig: Rig) -> None:
 async def test_a_slow_reader_stops_its_backend_alone(rig: Rig) -> None:
     async def script(up: Upstream) -> None:
         request = await up.request()
-        await up.reply(bytes(30_000_000) if request.target == "/big" else b"small")
+        await up.reply(bytes(3_000_000) if request.target == "/big" else b"small")
 
     rig.script = script
     client = await connected(rig)
@@ -285,10 +287,10 @@ async def test_a_slow_reader_stops_its_backend_alone(rig: Rig) -> None:
     sent = len(client.answers[big].body)
     assert sent <= 65535
     client.greedy = True
-    client.h2.increment_flow_control_window(30_000_000)
-    client.h2.increment_flow_control_window(30_000_000, big)
+    client.h2.increment_flow_control_window(3_000_000)
+    client.h2.increment_flow_control_window(3_000_000, big)
     await client.flush()
-    assert len((await client.answer(big)).body) == 30_000_000
+    assert len((await client.answer(big)).body) == 3_000_000
 
 
 @on_rig()

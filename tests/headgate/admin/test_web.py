@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
@@ -288,11 +287,17 @@ def test_a_head_that_came_in_time_is_read_however_late_the_server_is(monkeypatch
     monkeypatch.setattr(web, "HEAD_SECONDS", 1.0)
 
     async def late(port: int) -> None:
+        before = len(asyncio.all_tasks())
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.sleep(0.05)
+        # Until the server has the connection, and waits for its head.
+        while len(asyncio.all_tasks()) == before:  # noqa: ASYNC110 (nothing tells)
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         writer.write(b"GET /query HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-        # Nothing of this process runs until the time is over.
-        time.sleep(1.3)  # noqa: ASYNC251
+        # Nothing of this process has run until the time was over.
+        loop = asyncio.get_running_loop()
+        began = loop.time
+        monkeypatch.setattr(loop, "time", lambda: began() + 5.0)
         assert (await reader.read()).startswith(b"HTTP/1.1 200")
         writer.close()
 

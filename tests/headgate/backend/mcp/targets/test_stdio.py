@@ -284,14 +284,22 @@ def test_only_so_many_requests_may_be_under_way(monkeypatch) -> None:
 DEAF = "while not os.path.exists(%r): time.sleep(0.01)"
 
 
+async def held_back(server: StdioServer) -> int:
+    """Wait until the server's pipe is full, and return how many bytes wait for it."""
+    assert server._process is not None
+    assert server._process.stdin is not None
+    while not (found := server._process.stdin.transport.get_write_buffer_size()):  # noqa: ASYNC110 (nothing tells)
+        await asyncio.sleep(0.001)
+    return found
+
+
 def test_a_server_that_does_not_read_holds_back_its_clients_not_our_memory(tmp_path: Path) -> None:
     async def use(server: StdioServer) -> None:
         await server.send(request(0, DEAF % str(tmp_path / "listen")))
         big = [spawn("test", server.send(request(n, ANSWER, x="x" * 300_000))) for n in range(1, 9)]
-        await asyncio.sleep(0.3)
-        assert server._process is not None
-        assert server._process.stdin is not None
-        assert server._process.stdin.transport.get_write_buffer_size() < 400_000
+        waiting = await held_back(server)
+        await asyncio.sleep(0)  # the others have their turn
+        assert 0 < waiting < 400_000
         assert sum(task.done() for task in big) <= 1
         (tmp_path / "listen").touch()
         found = [await task for task in big]
@@ -305,7 +313,7 @@ def test_a_cancelled_send_leaves_nothing_behind(tmp_path: Path) -> None:
         await server.send(request(0, DEAF % str(tmp_path / "listen")))
         stuck = spawn("test", server.send(request(1, x="x" * 300_000)))
         queued = spawn("test", server.send(request(2)))
-        await asyncio.sleep(0.1)
+        await held_back(server)
         stuck.cancel()
         queued.cancel()
         await asyncio.wait([stuck, queued])
