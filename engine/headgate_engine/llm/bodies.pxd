@@ -37,6 +37,6 @@ cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own)
 cdef bint too_many(RequestContext ctx, ChatPeek peek)
 # Where the members of this very body stand; None: that has to be looked for.
 cdef TopMembers members_known(RequestContext ctx, bytes body)
-# The body without its content coding, from what was made beside the loop if that was of this very body. Raises CodingError,
-# or its subclass DecodedTooLong beyond `most` bytes.
-cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most)
+# Takes the body out of its content coding, from what was made beside the loop if that was of this very body. The answer for
+# one that cannot be, or that has more than `most` bytes.
+cdef Reply uncoded(RequestContext ctx, LlmCall call, Py_ssize_t most)

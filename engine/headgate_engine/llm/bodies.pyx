@@ -2,7 +2,7 @@
 
 import json
 
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport H_CONTENT_ENCODING, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.expr.program cimport Program
 from headgate_engine.llm.attempt cimport LlmCall
@@ -12,17 +12,19 @@ from headgate_engine.llm.estimate cimport estimate_of, prompt_tokens
 from headgate_engine.llm.foreign cimport ForeignHistory
 from headgate_engine.llm.formats cimport azure_target
 from headgate_engine.llm.pattern cimport ModelPattern
+from headgate_engine.llm.replies cimport BAD_ENCODING, TOO_LONG, UNKNOWN_ENCODING
 from headgate_engine.llm.target cimport FormatRoute, LlmEdits
 from headgate_engine.llm.top_members cimport TopMembers, value_of
 from headgate_engine.llm.translate.readers cimport loads
 from headgate_engine.peek.json cimport ChatPeek
-from headgate_engine.wire.coding cimport decoded
+from headgate_engine.wire.coding cimport coding_of, decoded
 
 from libc.stdint cimport int64_t
 
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.values import EvaluationError
 from headgate_engine.peek.json import PeekError
+from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 
 # What was made of a long body beside the loop: (body, JSON, tokens or -1) in `ctx.dynamic`, under a name that no
@@ -83,6 +85,23 @@ cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most):
     if isinstance(found[1], Exception):
         raise found[1]
     return found[1]
+
+
+cdef Reply uncoded(RequestContext ctx, LlmCall call, Py_ssize_t most):
+    given = ctx.head.get("content-encoding")
+    coding = coding_of(given)
+    if coding is None:
+        return None
+    if not coding:
+        return UNKNOWN_ENCODING
+    try:
+        body = unpacked_of(ctx, coding, most)
+    except CodingError as error:
+        return TOO_LONG if isinstance(error, DecodedTooLong) else BAD_ENCODING
+    call.coded, call.coding = ctx.body, given.encode("latin-1")
+    ctx.body = body
+    ctx.head.drop_id(H_CONTENT_ENCODING)
+    return None
 
 
 cdef object document_of(RequestContext ctx):

@@ -46,6 +46,7 @@ cdef class ModelRouter:
     cdef Reply _read(self, RequestContext ctx, LlmCall call, bytes path)
     cdef Reply _models(self, RequestContext ctx, bytes path)
     cdef Reply _select(self, RequestContext ctx, LlmCall call)
+    cdef Reply _select_one(self, RequestContext ctx, LlmCall call)
     cdef Reply _aside(self, RequestContext ctx, LlmCall call, bytes path)
     # Whether the body of the request may go on unread: it is longer than `most`, and the head says where it goes.
     cdef bint passes_unread(self, RequestContext ctx, Py_ssize_t most) except -1

@@ -10,9 +10,10 @@ from headgate_engine.context.media cimport media_type_is
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport (
     MODEL_ASIDE, MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
+from headgate_engine.llm.batches cimport BatchModels, batch_of, read_batch, takes_batches
 from headgate_engine.llm.bodies cimport (
     asked_path, edited, estimated, finally_edited, make_fit, members_known, name_deployment, route_of, routing_peek, short_limits,
-    tell_request, too_many, unpacked_of, usage_wanted)
+    tell_request, too_many, uncoded, usage_wanted)
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
@@ -20,7 +21,9 @@ from headgate_engine.llm.native cimport native_tap
 from headgate_engine.llm.public cimport (
     allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models, sources_due)
 from headgate_engine.llm.content_capture cimport CaptureOptions
-from headgate_engine.llm.replies cimport refusal
+from headgate_engine.llm.replies cimport (
+    BAD_MODEL, NOT_ALLOWED, NOT_JSON, NOT_RESOLVED, NO_BATCHES, NO_LIST, NO_MODEL, NO_TARGET, NO_UPGRADE,
+    SEVERAL_PROVIDERS, TOO_LONG, TOO_MANY, TWO_MODELS, UNKNOWN_PATH, refusal)
 from headgate_engine.llm.resources cimport renamed
 from headgate_engine.llm.selection cimport (
     DENIED, bound_anywhere, bound_model, first_model, invokes_elsewhere, not_found, unsupported)
@@ -28,11 +31,9 @@ from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelE
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
 from headgate_engine.plan.retry cimport RetryPlan
-from headgate_engine.wire.coding cimport coding_of
 
 from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.formats import DEFAULT_ROUTES
-from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
 # A compressed body may grow to this many bytes when it is read, unless the configuration says otherwise.
 MAX_DECODED = 2 * 1024 * 1024
@@ -52,24 +53,7 @@ BY_PATH = frozenset(("gemini", "gemini_count_tokens"))
 
 cdef tuple JSON_HEAD = ((b"content-type", b"application/json"),)
 
-cdef Reply NOT_JSON = refusal(400, "invalid_request_body", "the request body is not a JSON object")
-cdef Reply NO_MODEL = refusal(400, "missing_model", "the request names no model")
-cdef Reply BAD_MODEL = refusal(400, "invalid_model", "the model must be a non-empty string")
-cdef Reply BAD_ENCODING = refusal(400, "request_body_decode_failed", "the request body cannot be decoded")
-cdef Reply UNKNOWN_ENCODING = refusal(415, "unsupported_content_encoding",
-                                      "the request body has a content-encoding other than one of gzip, deflate, br, zstd")
-cdef Reply TOO_LONG = refusal(413, "request_body_too_large", "the request body is larger than the buffer")
 BODY_TOO_LONG = TOO_LONG
-cdef Reply NO_UPGRADE = refusal(400, "invalid_request_body", "only realtime conversations go over WebSockets")
-cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
-                           "NotImplemented")
-cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
-cdef Reply UNKNOWN_PATH = refusal(
-    403, "unknown_path", "the guards of this model cannot read requests to this path; `routes` can allow it")
-cdef Reply TOO_MANY = refusal(400, "invalid_request_body", "the request body has too many members")
-cdef Reply TWO_MODELS = refusal(400, "invalid_request_body", "the request names the model twice")
-cdef Reply NO_TARGET = refusal(400, "virtual_model_no_matching_target", "no condition of the virtual model holds")
-cdef Reply NOT_RESOLVED = refusal(404, "virtual_model_not_resolved", "the request fits no target of the virtual model")
 
 
 cdef class LlmChoice:
@@ -250,7 +234,7 @@ cdef class ModelRouter:
             call.streaming = b"stream" in verb or b"-stream" in verb
             call.arrays = call.format == "gemini" and call.streaming and not wants_events(head)
         if head.find_id(H_CONTENT_ENCODING, 0) >= 0:
-            reply = self._decode(ctx, call)
+            reply = uncoded(ctx, call, self.max_body)
             if reply is not None:
                 return reply
         if call.deployment is not None and ctx.body and not name_deployment(ctx, call):
@@ -284,9 +268,13 @@ cdef class ModelRouter:
 
     cdef Reply _aside(self, RequestContext ctx, LlmCall call, bytes path):
         """Looks elsewhere for a model that neither path nor body names."""
+        cdef Reply reply
         if call.place != MODEL_NOWHERE or self.sole_entry is not None:
             return None
-        return self.resources.aside(ctx, call, path) if self.resources is not None and call.format in LOOSE else NO_MODEL
+        if self.resources is None or call.format not in LOOSE:
+            return NO_MODEL
+        reply = read_batch(ctx, call, path)
+        return reply if reply is not None or call.place != MODEL_NOWHERE else self.resources.aside(ctx, call, path)
 
     def _peeked(self, LlmCall call, bint loose, ChatPeek peek not None):
         if not peek.is_object:
@@ -327,24 +315,28 @@ cdef class ModelRouter:
                 call.requested = value.encode()
         return self._aside(ctx, call, path)
 
-    def _decode(self, RequestContext ctx, LlmCall call):
-        given = ctx.head.get("content-encoding")
-        coding = coding_of(given)
-        if coding is None:
-            return None
-        if not coding:
-            return UNKNOWN_ENCODING
-        try:
-            body = unpacked_of(ctx, coding, self.max_body)
-        except CodingError as error:
-            return TOO_LONG if isinstance(error, DecodedTooLong) else BAD_ENCODING
-        call.coded, call.coding = ctx.body, given.encode("latin-1")
-        ctx.body = body
-        ctx.head.drop_id(H_CONTENT_ENCODING)
-        return None
-
     cdef Reply _select(self, RequestContext ctx, LlmCall call):
-        """Finds the entry that serves the model."""
+        """Finds the entry that serves the model, or all models of a batch."""
+        cdef BatchModels batch = batch_of(ctx)
+        cdef Reply reply
+        if batch is None or self.sole_entry is not None:
+            return self._select_one(ctx, call)
+        if call.asked_model is not None or call.asked_provider is not None:
+            # They go elsewhere by the head, as the names of the provider's that they are.
+            if ctx.allowed_models is not None and not all(allowed(ctx.allowed_models, name) for name in batch.names):
+                return NOT_ALLOWED
+            return self._select_one(ctx, call)
+        for name in batch.names:
+            call.requested = name
+            reply = self._select_one(ctx, call)
+            if reply is not None:
+                return reply
+            batch.entries[name] = call.entry
+        ctx.requested_model = call.requested = batch.names[0]
+        call.entry = batch.common()
+        return SEVERAL_PROVIDERS if call.entry is None else None
+
+    cdef Reply _select_one(self, RequestContext ctx, LlmCall call):
         cdef VirtualEntry virtual
         cdef bint denied = False
         ctx.requested_model = call.requested
@@ -380,6 +372,7 @@ cdef class ModelRouter:
     cdef Reply _edit(self, RequestContext ctx, LlmCall call, LlmTarget target, bytes body):
         """Model and fields of the body, in place; sets call.model and call.format_route."""
         cdef bytes pinned = None
+        cdef BatchModels batch
         cdef bint inject
         cdef dict sets = None
         requested = None if call.requested is None else call.requested.decode("utf-8", "replace")
@@ -395,6 +388,11 @@ cdef class ModelRouter:
             return estimated(ctx, call, body, target.added) if call.format in COUNTING else unsupported(ctx, call, target)
         if call.place == MODEL_IN_SESSION and model != requested:
             ctx.body = renamed(body, call.model)
+        batch = batch_of(ctx) if call.place == MODEL_ASIDE else None
+        if batch is not None and batch.entries:
+            if not takes_batches(target, call.model):
+                return NO_BATCHES
+            ctx.body = batch.renamed(ctx, call, target)
         if call.object_end < 0 or call.opaque:
             return None
         inject = (call.streaming and not call.has_include_usage and (<FormatRoute>call.format_route).upstream == "completions"

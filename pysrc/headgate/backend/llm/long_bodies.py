@@ -14,6 +14,7 @@ from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES, o
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.backend import counted_format
+from headgate_engine.llm.batches import BATCH, is_batch, looked_at
 from headgate_engine.llm.bodies import DECODED, MEMBERS, NAMED, PEEKED, UNPACKED, deployment_of
 from headgate_engine.llm.edit import edit
 from headgate_engine.llm.estimate import tokens_of_document
@@ -84,6 +85,8 @@ def unpacked(coding: str, body: bytes, most: int) -> bytes | CodingError:
 async def _read(ctx: RequestContext, body: bytes, form: str | None, asked: bool) -> None:
     if len(body) > PEEK_BYTES:
         ctx.dynamic = {**(ctx.dynamic or {}), **await off_loop(looked_through, body, deployment_of(ctx))}
+        if is_batch(ctx.request.method, ctx.request.path.encode("latin-1", "replace")):
+            ctx.dynamic = {**ctx.dynamic, BATCH: await off_loop(looked_at, body)}
     if not is_read(body, form, asked):
         return
     found = await off_loop(read_document, body, form)
