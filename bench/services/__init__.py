@@ -1,0 +1,1 @@
+"""What services on the way of a request cost: authorization, processors, rate limits."""
