@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.spanned import NestedCalls
+from headgate_engine.link.timers import Timer
 from headgate_engine.shared.histogram import Histogram
 
 SPANS: ContextVar[NestedCalls | None]
@@ -34,30 +35,36 @@ class GrpcCaller:
     ) -> None: ...
     @property
     def pool(self) -> Pool: ...
-    def unary(
+    async def unary(
         self,
         path: str,
         message: bytes,
         headers: Iterable[tuple[str, str]] = (),
         timeout_s: float = 10.0,
         limit: int = 4194304,
-    ) -> GrpcCall:
-        """Begin a call of `/package.Service/Method` and return it.
+    ) -> bytes:
+        """Return the message of the answer to a call of `/package.Service/Method`; raises GrpcFailure.
 
-        `headers` are further metadata, names in lower case. `timeout_s` covers the whole call including the connect,
-        and is sent to the server (`grpc-timeout`). `limit` bounds the response message in bytes. A call that the
-        server says it has not begun is sent again, three times in all.
+        The call is cancelled with its task. `headers` are further metadata, names in lower case. `timeout_s` covers
+        the whole call including the connect, and is sent to the server (`grpc-timeout`). `limit` bounds the response
+        message in bytes. A call that the server says it has not begun is sent again, three times in all.
         """
+
+class UnaryListener:
+    """Who makes a call from compiled code."""
+
+class CallFuture(UnaryListener):
+    """Who waits for a call as a task."""
+
+    @property
+    def future(self) -> asyncio.Future[bytes]: ...
+
+class CallDeadline(Timer):
+    """The time of a call."""
 
 class GrpcCall(ResponseSink):
     """One call in progress; GrpcCaller makes it."""
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...
-    @property
-    def done(self) -> asyncio.Future[bytes]:
-        """The message of the response; raises GrpcFailure."""
     def abandon(self) -> None:
         """Cancel the call if it is in progress."""
-
-async def unary_message(call: GrpcCall) -> bytes:
-    """Return the message of a call; raises GrpcFailure. The call is cancelled with its task."""

@@ -1,7 +1,7 @@
 """Unary gRPC calls through the engine's pools (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 
-A call of this kind stands on the way of a request: no task, no queue of chunks, one future. Calls with streams of
-messages and those that are not on the way of requests use headgate.net.grpc.
+A call of this kind stands on the way of a request: no task, no queue of chunks, no future where a listener waits for
+it. Calls with streams of messages and those that are not on the way of requests use headgate.net.grpc.
 """
 
 from urllib.parse import unquote
@@ -10,11 +10,15 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_TE_TRAILERS, MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_KNOWN, ClientStream, ResponseSink
 from headgate_engine.link.pool cimport Pool
+from headgate_engine.link.timers cimport Timer
 from headgate_engine.shared.histogram cimport Histogram
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.link.client import SPANS
 
-from libc.stdint cimport int64_t
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.string cimport memcpy
 
 cdef enum:
     PREFIX = 5                # of a message: a flag and its length
@@ -55,42 +59,90 @@ cdef class GrpcCaller:
         self.authority = authority.encode("ascii")
         self.calls = calls
 
-    def unary(self, str path not None, bytes message not None, headers=(), double timeout_s=10.0, Py_ssize_t limit=4194304):
-        """Begin a call of `/package.Service/Method` and return it."""
+    async def unary(self, str path not None, bytes message not None, headers=(), double timeout_s=10.0, Py_ssize_t limit=4194304):
+        """Return the message of the answer to a call of `/package.Service/Method`."""
+        cdef CallFuture waiter = CallFuture.__new__(CallFuture)
+        cdef GrpcCall call
+        waiter.future = self.pool.worker.loop.create_future()
+        call = self.begin(path, message, headers, timeout_s, limit, waiter)
+        try:
+            return await waiter.future
+        finally:
+            call.abandon()
+
+    cdef GrpcCall begin(
+            self, str path, bytes message, headers, double timeout_s, Py_ssize_t limit, UnaryListener listener):
         cdef GrpcCall call = GrpcCall.__new__(GrpcCall)
-        cdef MessageHead head = new_head()
         cdef int64_t left_ms = <int64_t>(timeout_s * 1000)
-        spans = SPANS.get()
         if timeout_s < 0 or limit < 0:
             raise ValueError("a limit is negative")
-        head.set_request("POST", path, self.authority.decode("ascii"))
-        head.flags |= HEAD_TE_TRAILERS
-        head.add("content-type", "application/grpc")
-        head.add("grpc-timeout", f"{min(max(left_ms, 1), MOST_MS)}m")
+        spans = SPANS.get()
         if spans is not None:
             call.span = spans.begin(self.subtype, self.pool.endpoint.decode("utf-8", "replace"), "POST", path)
             headers = call.span.fields(headers)
-        for name, value in headers:
-            head.add(name, value)
+        call.listener = listener
         call.pool = self.pool
-        call.head = head
-        call.message = b"\0" + len(message).to_bytes(4, "big") + message
+        call.head = self.head_of(path, headers, min(max(left_ms, 1), MOST_MS))
+        call.message = framed(message)
         call.limit = limit
         call.calls = self.calls
         call.began_ns = monotonic_ns()
-        call.answer = bytearray()
-        call.done = self.pool.worker.loop.create_future()
-        call.deadline = self.pool.worker.loop.call_later(timeout_s, call._late)
+        call.deadline = CallDeadline.__new__(CallDeadline)
+        call.deadline.call = call
+        self.pool.worker.timers.arm(call.deadline, call.began_ns + left_ms * 1000000)
         call.start(False)
         return call
 
+    cdef MessageHead head_of(self, str path, headers, int64_t left_ms):
+        cdef MessageHead head = self.usual
+        if not headers and head is not None and left_ms == self.usual_ms and path == self.usual_path:
+            return head
+        head = new_head()
+        head.set_request("POST", path, self.authority.decode("ascii"))
+        head.flags |= HEAD_TE_TRAILERS
+        head.add("content-type", "application/grpc")
+        head.add("grpc-timeout", f"{left_ms}m")
+        if headers:
+            for name, value in headers:
+                head.add(name, value)
+        else:
+            self.usual, self.usual_path, self.usual_ms = head, path, left_ms
+        return head
 
-async def unary_message(GrpcCall call not None):
-    """Return the message of a call; raises GrpcFailure. The call is cancelled with its task."""
-    try:
-        return await call.done
-    finally:
-        call.abandon()
+
+cdef class UnaryListener:
+    cdef int settled(self, bytes message, object failure) except -1:
+        raise NotImplementedError("UnaryListener.settled")
+
+
+cdef class CallFuture(UnaryListener):
+    cdef int settled(self, bytes message, object failure) except -1:
+        if self.future.done():
+            return 0
+        if failure is None:
+            self.future.set_result(message)
+        else:
+            self.future.set_exception(failure)
+            # Nobody may wait for it any more.
+            self.future.exception()
+        return 0
+
+
+cdef class CallDeadline(Timer):
+    cdef int on_timer(self, int64_t now_ns) except -1:
+        cdef GrpcCall call = self.call
+        return 0 if call is None else call.late()
+
+
+cdef bytes framed(bytes message):
+    """A message with its prefix: a flag and its length."""
+    cdef Py_ssize_t n = len(message)
+    cdef bytes found = PyBytes_FromStringAndSize(NULL, n + PREFIX)
+    cdef char* at = found
+    at[0] = 0
+    at[1], at[2], at[3], at[4] = <char>(n >> 24), <char>(n >> 16), <char>(n >> 8), <char>n
+    memcpy(at + PREFIX, <const char*>message, n)
+    return found
 
 
 cdef class GrpcCall(ResponseSink):
@@ -107,19 +159,22 @@ cdef class GrpcCall(ResponseSink):
         if not self.ended:
             self.settle(None, GrpcFailure(CANCELLED, "the call was given up"))
 
-    def _late(self):
+    cdef int late(self) except -1:
         cdef bint unsent = self.stream is None
-        self.fail(DEADLINE_EXCEEDED, "no connection in time" if unsent else "no answer in time", unsent)
+        return self.fail(DEADLINE_EXCEEDED, "no connection in time" if unsent else "no answer in time", unsent)
 
-    cdef int settle(self, object result, object failure) except -1:
+    cdef int settle(self, bytes result, object failure) except -1:
         """The end: whoever waits is told, and a call in progress is cancelled."""
         cdef ClientStream stream = self.stream
         cdef Histogram calls = self.calls
+        cdef UnaryListener listener = self.listener
         if self.ended:
             return 0
         self.ended = True
         self.stream = None
-        self.deadline.cancel()
+        self.listener = None
+        self.pool.worker.timers.remove(self.deadline)
+        self.deadline.call = None
         self.deadline = None
         if calls is not None:
             self.calls = None
@@ -127,18 +182,11 @@ cdef class GrpcCall(ResponseSink):
         if self.span is not None:
             span, self.span = self.span, None
             span.end(0 if failure is None else failure.code, None if failure is None else str(failure), grpc=True)
-        if not self.done.done():
-            if failure is None:
-                self.done.set_result(result)
-            else:
-                self.done.set_exception(failure)
-                # Nobody may wait for it any more.
-                self.done.exception()
         if stream is not None:
             stream.cancel()
         elif self.status == 0 and failure is not None:
             self.pool.withdraw(self)
-        return 0
+        return 0 if listener is None else listener.settled(result, failure)
 
     cdef int fail(self, int code, str text, bint unsent) except -1:
         return self.settle(None, GrpcFailure(code, text, unsent))
@@ -180,14 +228,15 @@ cdef class GrpcCall(ResponseSink):
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
         if self.ended:
             return 0
-        if len(self.answer) + n > self.limit + PREFIX:
+        if self.answer is None:
+            self.answer = ByteBuffer()
+        if self.answer.length + n > self.limit + PREFIX:
             return self.fail(RESOURCE_EXHAUSTED, f"the message has more than {self.limit} bytes", False)
-        self.answer += p[:n]
-        return 0
+        return self.answer.append(p, n)
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
-        cdef bytearray answer = self.answer
-        cdef Py_ssize_t length
+        cdef ByteBuffer answer = self.answer
+        cdef uint32_t length
         self.stream = None
         if self.ended:
             return 0
@@ -200,16 +249,16 @@ cdef class GrpcCall(ResponseSink):
             return self.fail(
                 int(self.code) if self.code.isdigit() and len(self.code) < 3 else UNKNOWN,
                 shown(unquote(self.text.decode("latin-1"), errors="replace")), False)
-        if len(answer) < PREFIX:
+        if answer is None or answer.length < PREFIX:
             return self.fail(INTERNAL, "the answer has no message", False)
-        length = int.from_bytes(answer[1:PREFIX], "big")
-        if length != len(answer) - PREFIX:
+        length = number_at(answer.data + 1)
+        if length != answer.length - PREFIX:
             return self.fail(
-                INTERNAL, "the message is cut short" if length > len(answer) - PREFIX else "the answer has several messages",
-                False)
-        if answer[0]:
+                INTERNAL,
+                "the message is cut short" if length > answer.length - PREFIX else "the answer has several messages", False)
+        if answer.data[0]:
             return self.fail(INTERNAL, "the message is compressed, which was not asked for", False)
-        return self.settle(bytes(answer[PREFIX:]), None)
+        return self.settle(answer.data[PREFIX:answer.length], None)
 
     cdef int on_response_flush(self) except -1:
         return 0
@@ -229,6 +278,10 @@ cdef class GrpcCall(ResponseSink):
         if unprocessed and not bytes_seen and self.attempts < MOST_ATTEMPTS:
             return self.start(True)
         return self.fail(UNAVAILABLE, detail, unprocessed)
+
+
+cdef uint32_t number_at(const char* p) noexcept nogil:
+    return <uint32_t><uint8_t>p[0] << 24 | <uint32_t><uint8_t>p[1] << 16 | <uint32_t><uint8_t>p[2] << 8 | <uint8_t>p[3]
 
 
 cdef str shown(str text):

@@ -32,7 +32,8 @@ class GrpcDuplexCall(ResponseSink):
         """Whoever sends should stop: writable() of the listener follows."""
     def open(self, caller: GrpcCaller, path: str, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Begin the call of `/package.Service/Method`. A call that has failed unsent may be opened again elsewhere."""
-    def send(self, message: bytes) -> None: ...
+    def send(self, framed: bytes) -> None:
+        """Send a message, which has its prefix already: a flag and its length."""
     def finish(self) -> None:
         """Half-close the call: no more messages will be sent."""
     def pause(self) -> None:

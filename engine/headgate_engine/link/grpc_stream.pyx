@@ -8,7 +8,10 @@ from urllib.parse import unquote
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_TE_TRAILERS, MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_UNKNOWN, ClientStream, ResponseSink
-from headgate_engine.link.grpc_call cimport GrpcCaller
+from headgate_engine.link.grpc_call cimport GrpcCaller, number_at
+from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport uint32_t
 
 from headgate_engine.link.grpc_call import GrpcFailure, status_of_http
 
@@ -30,7 +33,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         self.listener = listener
         self.limit = limit
         self.early = bytearray()
-        self.received = bytearray()
+        self.received = ByteBuffer()
 
     @property
     def congested(self):
@@ -57,11 +60,11 @@ cdef class GrpcDuplexCall(ResponseSink):
         self.ended = False
         self.start(False)
 
-    def send(self, bytes message not None):
-        """Send a message, or keep it until there is a connection."""
+    def send(self, bytes framed not None):
+        """Send a message with its prefix, or keep it until there is a connection."""
         if self.ended and self.pool is not None or self.half_closed:
             return
-        self.write(b"\0" + len(message).to_bytes(4, "big") + message)
+        self.write(framed)
 
     def finish(self):
         """Half-close the call."""
@@ -114,7 +117,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         cdef bint waits = not self.ended and self.pool is not None and stream is None and self.status == 0
         self.ended = True
         self.stream = None
-        self.received = bytearray()
+        self.received.release()
         if stream is not None:
             return stream.cancel()
         return self.pool.withdraw(self) if waits else 0
@@ -182,41 +185,41 @@ cdef class GrpcDuplexCall(ResponseSink):
         return 0
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
+        cdef Py_ssize_t taken
+        cdef bytes data          # what p points into
         if self.ended:
             return 0
         self.early = None
-        self.received += p[:n]
-        return self.take_messages()
+        if self.received.length:
+            self.received.append(p, n)
+            data = self.received.take()
+            p, n = data, len(data)
+        taken = self.take_messages(p, n)
+        return 0 if self.ended else self.received.append(p + taken, n - taken)
 
-    cdef int take_messages(self) except -1:
-        """Tells the messages that are complete. Who gets one may close the call, or have more of it told."""
-        cdef bytearray received = self.received
-        cdef Py_ssize_t length, at = 0
-        if self.reading:
-            return 0
-        self.reading = True
-        try:
-            while not self.ended and len(received) - at >= PREFIX:
-                length = int.from_bytes(received[at + 1:at + PREFIX], "big")
-                if length > self.limit:
-                    return self.fail(RESOURCE_EXHAUSTED, f"a message has more than {self.limit} bytes", False)
-                if received[at]:
-                    return self.fail(INTERNAL, "a message is compressed, which was not asked for", False)
-                if len(received) - at < PREFIX + length:
-                    break
-                if not self.answered:
-                    self.answered = True
-                    self.measure()
-                message = bytes(received[at + PREFIX:at + PREFIX + length])
-                at += PREFIX + length
-                listener = self.listener
-                if listener is not None:
-                    listener.message(message)
-        finally:
-            self.reading = False
-        if at and not self.ended:
-            del received[:at]
-        return 0
+    cdef Py_ssize_t take_messages(self, const char* p, Py_ssize_t n) except -1:
+        """Tells the messages that are complete. Who gets one may close the call. Returns how much of the bytes was used."""
+        cdef Py_ssize_t at = 0
+        cdef uint32_t length
+        while not self.ended and n - at >= PREFIX:
+            length = number_at(p + at + 1)
+            if length > self.limit:
+                self.fail(RESOURCE_EXHAUSTED, f"a message has more than {self.limit} bytes", False)
+                break
+            if p[at]:
+                self.fail(INTERNAL, "a message is compressed, which was not asked for", False)
+                break
+            if n - at < PREFIX + <Py_ssize_t>length:
+                break
+            if not self.answered:
+                self.answered = True
+                self.measure()
+            message = p[at + PREFIX:at + PREFIX + length]
+            at += PREFIX + length
+            listener = self.listener
+            if listener is not None:
+                listener.message(message)
+        return at
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
         cdef object listener = self.listener
@@ -231,7 +234,7 @@ cdef class GrpcDuplexCall(ResponseSink):
             return self.fail(
                 int(self.code) if self.code.isdigit() and len(self.code) < 3 else UNKNOWN,
                 one_line(unquote(self.text.decode("latin-1"), errors="replace")), False)
-        if self.received:
+        if self.received.length:
             return self.fail(INTERNAL, "the last message is cut short", False)
         self.let_go()
         if listener is not None:

@@ -66,8 +66,6 @@ class ProcessedStream(StreamFilter):
         """Put another body in the place of the client's."""
     def begin_response(self, length: int) -> None:
         """Send the head of the response on, as it is now. length: of its body, as in set_request_length()."""
-    def set_status(self, status: int) -> None:
-        """Set the status of the response. Raises ValueError if it is none of a final response."""
     def suspend(self) -> None:
         """The step that has made this suspends the request."""
     def go_on(self) -> None:

@@ -210,12 +210,6 @@ cdef class ProcessedStream(StreamFilter):
             self.head.content_length = length if size == SIZE_KNOWN else -1
         self.emit_start(size, length)
 
-    def set_status(self, int status):
-        """Set the status of the response."""
-        if not 200 <= status <= 599:
-            raise ValueError(f"{status} is no status of a response")
-        self.head.status = status
-
     cdef bint congested(self) noexcept:
         cdef Lane lane = self.outgoing
         if lane.mode == LANE_HOLDS:

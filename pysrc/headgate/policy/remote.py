@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from headgate.ir.remote_service import RemoteService
 from headgate.net.authority import own_authority
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import RequestContext, derived_context
 from headgate_engine.link.client import CallError, ClientResponse
-from headgate_engine.link.grpc_call import GrpcFailure, unary_message
+from headgate_engine.link.consult import GrpcQuestion
+from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.plan.step import settle
+
+if TYPE_CHECKING:
+    from headgate_engine.link.consult import AskingPolicy
 
 UNAVAILABLE = 14
 PERMISSION_DENIED = 7
@@ -67,6 +72,12 @@ class GrpcPolicyService(RemoteCaller):
         assert env.grpc is not None
         self._callers = [env.grpc(place, subtype) for place in self._places]
 
+    def question(self, path: str, policy: AskingPolicy, *, timeout_s: float, limit: int) -> GrpcQuestion | None:
+        """Return what the engine asks by itself; None where policies of the service, which may wait, come first."""
+        if self._steps or not self._callers:
+            return None
+        return GrpcQuestion(path, tuple(self._callers), self._order, policy, timeout_s=timeout_s, limit=limit)
+
     async def unary(
         self,
         origin: RequestContext | None,
@@ -86,7 +97,7 @@ class GrpcPolicyService(RemoteCaller):
         for index in self._order():
             sent = await self._metadata(origin, path, index, message, headers) if self._steps else headers
             try:
-                return await unary_message(self._callers[index].unary(path, message, sent, timeout_s, limit))
+                return await self._callers[index].unary(path, message, sent, timeout_s, limit)
             except GrpcFailure as error:
                 if not error.unsent:
                     raise

@@ -5,22 +5,20 @@ Source: https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ratelimit/v3/
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, Final
-
-from envoy.service.ratelimit.v3.rls_pb2 import RateLimitRequest, RateLimitResponse
-from google.protobuf.message import DecodeError
+from typing import Final
 
 from headgate.ir.policy.remote_rate_limit import LimitDescriptor, RemoteRateLimit
 from headgate.policy.environment import Environment
-from headgate.policy.header_values import APPEND, REPLACE_OR_ADD, usable_edit, value_edit
+from headgate.policy.header_values import APPEND
 from headgate.policy.remote import GrpcPolicyService
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.envoy.limits import LimitAnswer, LimitQuestion, domain_field, read_limit_answer
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError, Uint
+from headgate_engine.link.consult import ConsultStep
 from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.plan.step import Step
 from headgate_engine.shared.counters import Counter
@@ -39,8 +37,7 @@ OK, OVER_LIMIT = 1, 2
 DECISIONS: Final = "gw_limit_decisions_total"
 # The service let a request pass, limited it, or gave no answer: the failure mode decided.
 PASSED, LIMITED, UNANSWERED = "passed", "limited", "failed"
-# RateLimitDescriptor.RateLimitOverride: units of time (envoy.type.v3.RateLimitUnit).
-UNITS: Final = {"second": 1, "minute": 2, "hour": 3, "day": 4, "month": 5, "year": 6}
+LIMIT, REMAINING, RESET = b"x-ratelimit-limit", b"x-ratelimit-remaining", b"x-ratelimit-reset"
 MOST_HITS: Final = 2**63 - 1
 
 
@@ -48,20 +45,9 @@ class LimitedUse:
     """What is counted by one descriptor."""
 
     def __init__(self, descriptor: LimitDescriptor, env: Environment, phase: str, later: str) -> None:
-        self._entries = [(key, env.program(text, phase)) for key, text in descriptor.entries]
-        self._limit = None if descriptor.limit is None else env.program(descriptor.limit, phase)
+        limit = None if descriptor.limit is None else env.program(descriptor.limit, phase)
+        self.question = LimitQuestion([(key, env.program(text, phase)) for key, text in descriptor.entries], limit)
         self.cost = None if descriptor.cost is None else env.program(descriptor.cost, later)
-
-    def write(self, ctx: RequestContext, found: Any) -> bool:
-        """Write the descriptor. Return False if an expression has no value that can be sent."""
-        try:
-            for key, program in self._entries:
-                found.entries.add(key=key, value=_shown(program.evaluate(ctx)))
-            if self._limit is not None:
-                _override(self._limit.evaluate(ctx), found.limit)
-        except (EvaluationError, ValueError):
-            return False
-        return True
 
 
 class RemoteLimiter:
@@ -70,11 +56,12 @@ class RemoteLimiter:
     def __init__(
         self, policy: RemoteRateLimit, service: GrpcPolicyService, uses: Sequence[LimitedUse], env: Environment
     ) -> None:
-        self._domain = policy.domain
+        self._domain = domain_field(policy.domain)
         self._service = service
         self._timeout_s = policy.timeout_ms / 1000
         self._failed = None if policy.fail_open else FAILED
         self._uses = tuple(uses)
+        self._costs = tuple(use.cost for use in uses)
         self._decisions = {
             decision: Counter(env.segment, series_key(DECISIONS, {"limit": "remote", "decision": decision}))
             for decision in (PASSED, LIMITED, UNANSWERED)
@@ -82,38 +69,52 @@ class RemoteLimiter:
 
     def __call__(self, ctx: RequestContext) -> Awaitable[Reply | None] | None:
         """Count a request. None: nothing is counted."""
-        question = self._question(ctx, self._uses, [use.cost for use in self._uses])
+        question = self.compose(ctx)
         return None if question is None else self._asked(ctx, question)
 
     def _question(
         self, ctx: RequestContext, uses: Iterable[LimitedUse], costs: Iterable[Program | int | None]
     ) -> bytes | None:
-        question = RateLimitRequest(domain=self._domain)
+        found = []
         for use, cost in zip(uses, costs, strict=True):
-            found = question.descriptors.add()
-            fits = use.write(ctx, found)
-            if fits and cost is not None:
-                hits = cost if isinstance(cost, int) else _hits(cost, ctx)
-                fits = hits is not None
-                if hits is not None:
-                    found.hits_addend.value = hits
-            if not fits:
-                del question.descriptors[-1]
-        return bytes(question.SerializeToString()) if question.descriptors else None
+            hits = cost if cost is None or isinstance(cost, int) else _hits(cost, ctx)
+            if hits is None and cost is not None:
+                continue
+            descriptor = use.question.encode(ctx, hits)
+            if descriptor is not None:
+                found.append(descriptor)
+        return self._domain + b"".join(found) if found else None
+
+    def compose(self, ctx: RequestContext) -> bytes | None:
+        """Return the message about a request; None: nothing is counted."""
+        return self._question(ctx, self._uses, self._costs)
 
     async def _asked(self, ctx: RequestContext, question: bytes) -> Reply | None:
         try:
-            answer = RateLimitResponse.FromString(
-                await self._service.unary(ctx, METHOD, question, timeout_s=self._timeout_s, limit=MAX_ANSWER)
-            )
-            if answer.overall_code not in (OK, OVER_LIMIT):
+            found = await self._service.unary(ctx, METHOD, question, timeout_s=self._timeout_s, limit=MAX_ANSWER)
+        except GrpcFailure as error:
+            return self._unanswered(ctx, error)
+        return self.conclude(ctx, found, None, None)
+
+    def _unanswered(self, ctx: RequestContext, error: Exception) -> Reply | None:
+        ctx.add_log_field("ratelimit.error", str(error))
+        logger.debug("rate limit service failed", extra={"service": self._service.name, "error": str(error)})
+        self._decisions[UNANSWERED].add()
+        return self._failed
+
+    def conclude(
+        self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, _note: None
+    ) -> Reply | None:
+        """Do what the service has answered to the request. Return the refusal, None if the request goes on."""
+        if message is None:
+            return self._unanswered(ctx, failure or GrpcFailure(2, "no answer"))
+        try:
+            answer = read_limit_answer(message)
+            if answer.code not in (OK, OVER_LIMIT):
                 raise GrpcFailure(2, "the service does not know")
-        except (GrpcFailure, DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
-            ctx.add_log_field("ratelimit.error", str(error))
-            logger.debug("rate limit service failed", extra={"service": self._service.name, "error": str(error)})
-            self._decisions[UNANSWERED].add()
-            return self._failed
-        self._decisions[LIMITED if answer.overall_code == OVER_LIMIT else PASSED].add()
+        except (GrpcFailure, ValueError) as error:
+            return self._unanswered(ctx, error)
+        self._decisions[LIMITED if answer.code == OVER_LIMIT else PASSED].add()
         return _applied(ctx, answer)
 
 
@@ -157,23 +158,36 @@ class LimitPolicy:
         self._requests = RemoteLimiter(policy, service, requests, env) if requests else None
         self._tokens = TokenLimiter(policy, service, tokens, env) if tokens else None
 
-    def __call__(self, ctx: RequestContext) -> Awaitable[Reply | None] | None:
+        self._service = service
+        self._timeout_s = policy.timeout_ms / 1000
+
+    def step(self) -> Step:
+        """Return the step that asks."""
+        question = None
+        if self._requests is not None:
+            question = self._service.question(METHOD, self, timeout_s=self._timeout_s, limit=MAX_ANSWER)
+        return AskingStep(NAME, self) if question is None else ConsultStep(NAME, self, question)
+
+    def _note_tokens(self, ctx: RequestContext) -> None:
         if self._tokens is not None:
             ctx.remote_limits = (*(ctx.remote_limits or ()), self._tokens)
+
+    def compose(self, ctx: RequestContext) -> tuple[bytes, None] | None:
+        """Return the message about a request; None: nothing is counted."""
+        self._note_tokens(ctx)
+        question = None if self._requests is None else self._requests.compose(ctx)
+        return None if question is None else (question, None)
+
+    def conclude(
+        self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, note: None
+    ) -> Reply | None:
+        """Do what the service has answered to the request. Return the refusal, None if the request goes on."""
+        assert self._requests is not None
+        return self._requests.conclude(ctx, message, failure, note)
+
+    def __call__(self, ctx: RequestContext) -> Awaitable[Reply | None] | None:
+        self._note_tokens(ctx)
         return None if self._requests is None else self._requests(ctx)
-
-
-def _shown(value: object) -> str:
-    """Return a value of a descriptor as text; ValueError for one that has none."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Uint):
-        return str(value.value)
-    if isinstance(value, str | int):
-        return str(value)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    raise ValueError("not a value of a descriptor")
 
 
 def _hits(cost: Program, ctx: RequestContext) -> int | None:
@@ -188,51 +202,29 @@ def _hits(cost: Program, ctx: RequestContext) -> int | None:
     return number
 
 
-def _override(value: object, limit: Any) -> None:
-    """Write a limit in place of the service's own; ValueError for what is none."""
-    unit, most = (value.get(key) for key in ("unit", "requestsPerUnit")) if isinstance(value, dict) else (None, None)
-    number = most.value if isinstance(most, Uint) else most
-    if not isinstance(unit, str) or unit.lower() not in UNITS:
-        raise ValueError("not a unit")
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**32:
-        raise ValueError("not a number of requests")
-    limit.requests_per_unit, limit.unit = number, UNITS[unit.lower()]
-
-
-def _applied(ctx: RequestContext, answer: Any) -> Reply | None:
+def _applied(ctx: RequestContext, answer: LimitAnswer) -> Reply | None:
     """Apply an answer to the request. Return the refusal, None if the request goes on."""
-    told = [edit for one in answer.response_headers_to_add if usable_edit(edit := value_edit(one, APPEND))]
-    names = {edit.name for edit in told}
-    numbers = [(name, value) for name, value in _tightest(answer.statuses) if name not in names]
-    if answer.overall_code == OVER_LIMIT:
-        fields = [(name.encode(), value.encode()) for name, value in numbers]
-        fields += [edit.encoded for edit in told]
-        body = bytes(answer.raw_body)
-        if body and "content-type" not in names:
+    told = answer.told
+    names = {name for name, _ in told}
+    numbers = [(name, value) for name, value in _tightest(answer) if name not in names]
+    if answer.code == OVER_LIMIT:
+        fields = [(name, b"%d" % value) for name, value in numbers] + told
+        if answer.body and b"content-type" not in names:
             fields.append(PLAIN)
-        return Reply(429, body, tuple(fields), REASON)
+        return Reply(429, answer.body, tuple(fields), REASON)
     for name, value in numbers:
-        ctx.add_response_header(name, value)
-    for edit in told:
-        ctx.edit_response_header(edit.action, *edit.encoded)
-    for one in answer.request_headers_to_add:
-        edit = value_edit(one, REPLACE_OR_ADD)
-        if usable_edit(edit):
-            ctx.request.set(edit.name, edit.value)
+        ctx.add_response_header(name.decode(), str(value))
+    for name, field in told:
+        ctx.edit_response_header(APPEND, name, field)
+    answer.edit_request(ctx.request)
     return None
 
 
-def _tightest(statuses: Iterable[Any]) -> list[tuple[str, str]]:
+def _tightest(answer: LimitAnswer) -> list[tuple[bytes, int]]:
     """Return the rate-limit headers of the descriptor with the least left."""
-    limited = [one for one in statuses if one.HasField("current_limit")]
-    if not limited:
+    if not answer.known:
         return []
-    one = min(limited, key=lambda status: int(status.limit_remaining))
-    return [
-        ("x-ratelimit-limit", str(one.current_limit.requests_per_unit)),
-        ("x-ratelimit-remaining", str(one.limit_remaining)),
-        ("x-ratelimit-reset", str(one.duration_until_reset.seconds)),
-    ]
+    return [(LIMIT, answer.limit), (REMAINING, answer.left), (RESET, answer.reset_s)]
 
 
 def compile_remote_rate_limit(entries: tuple[RemoteRateLimit, ...], env: Environment) -> Step:
@@ -240,7 +232,7 @@ def compile_remote_rate_limit(entries: tuple[RemoteRateLimit, ...], env: Environ
     steps: list[tuple[Program | None, Step]] = []
     for entry in entries:
         condition = None if entry.condition is None else env.program(entry.condition, "route")
-        steps.append((condition, AskingStep(NAME, LimitPolicy(entry, env))))
+        steps.append((condition, LimitPolicy(entry, env).step()))
     if len(steps) == 1 and steps[0][0] is None:
         return steps[0][1]
     return ConditionalStep(NAME, steps)

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 from tests.headgate.net.grpc_peers import SERVICE, Echo, serving
 
-from headgate_engine.link.grpc_call import GrpcCaller, GrpcFailure, unary_message
+from headgate_engine.link.grpc_call import GrpcCaller, GrpcFailure
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import CLIENTS, HTTP2
 from headgate_engine.link.worker import Worker
@@ -58,10 +58,10 @@ def test_messages_and_metadata() -> None:
     async def work() -> None:
         async with calling() as (echo, caller):
             sizes = (0, 1, 70_000, 3_000_000)
-            calls = (unary_message(caller.unary(UNARY, b"x" * size)) for size in sizes * 5)
+            calls = (caller.unary(UNARY, b"x" * size) for size in sizes * 5)
             assert [len(found) for found in await asyncio.gather(*calls)] == list(sizes) * 5
             assert len(echo.connections) == 1
-            await unary_message(caller.unary(UNARY, b"", [("x-name", "value")]))
+            await caller.unary(UNARY, b"", [("x-name", "value")])
             assert echo.metadata[-1]["x-name"] == "value"
 
     run(work())
@@ -76,14 +76,14 @@ def test_statuses() -> None:
                 return b""
 
             echo.react = abort
-            error = await failure(unary_message(caller.unary(UNARY, b"")))
+            error = await failure(caller.unary(UNARY, b""))
             assert (error.code, error.text, error.unsent) == (8, "100% of it ü", False)
-            error = await failure(unary_message(caller.unary(f"/{SERVICE}/Nothing", b"")))
+            error = await failure(caller.unary(f"/{SERVICE}/Nothing", b""))
             assert error.code == 12
             echo.react = echo.same
-            error = await failure(unary_message(caller.unary(UNARY, b"x" * 101, limit=100)))
+            error = await failure(caller.unary(UNARY, b"x" * 101, limit=100))
             assert (error.code, error.text) == (8, "the message has more than 100 bytes")
-            assert await unary_message(caller.unary(UNARY, b"x" * 100, limit=100)) == b"x" * 100
+            assert await caller.unary(UNARY, b"x" * 100, limit=100) == b"x" * 100
 
     run(work())
 
@@ -97,11 +97,11 @@ def test_time_outs_and_cancelled_tasks_end_the_call_at_the_server() -> None:
                 return b""
 
             echo.react = forever
-            error = await failure(unary_message(caller.unary(UNARY, b"", timeout_s=0.05)))
+            error = await failure(caller.unary(UNARY, b"", timeout_s=0.05))
             assert (error.code, error.text) == (4, "no answer in time")
             await echo.cancelled.wait()
             echo.cancelled.clear()
-            task = asyncio.get_running_loop().create_task(unary_message(caller.unary(UNARY, b"", timeout_s=50)))
+            task = asyncio.get_running_loop().create_task(caller.unary(UNARY, b"", timeout_s=50))
             await echo.begun(2)
             task.cancel()
             await echo.cancelled.wait()
@@ -120,11 +120,11 @@ def test_no_server_and_others() -> None:
         server = await asyncio.start_server(speak_http, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         caller = caller_of(port)
-        error = await failure(unary_message(caller.unary(UNARY, b"")))
+        error = await failure(caller.unary(UNARY, b""))
         assert error.code == 14
         server.close()
         await server.wait_closed()
-        error = await failure(unary_message(caller_of(port).unary(UNARY, b"")))
+        error = await failure(caller_of(port).unary(UNARY, b""))
         assert (error.code, error.unsent) == (14, True)
 
     run(work())
@@ -135,11 +135,11 @@ def test_wrong_arguments() -> None:
         caller = caller_of(1)
         for wrong in ((None, b""), ("/a", None), ("/a", "text")):
             with pytest.raises(TypeError):
-                caller.unary(*wrong)  # type: ignore[arg-type]
+                await caller.unary(*wrong)  # type: ignore[arg-type]
         for options in ({"timeout_s": -1.0}, {"limit": -1}):
             with pytest.raises(ValueError, match="negative"):
-                caller.unary("/a", b"", **options)
+                await caller.unary("/a", b"", **options)
         with pytest.raises(ValueError, match="target"):
-            caller.unary("no slash", b"")
+            await caller.unary("no slash", b"")
 
     run(work())

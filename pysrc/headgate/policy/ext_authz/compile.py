@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.policy.environment import Environment
@@ -15,9 +15,14 @@ from headgate.policy.ext_authz.http import HttpAuthorizer
 from headgate.policy.ext_authz.seen import SeenRequest
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.program import Program
+from headgate_engine.link.consult import ConsultStep
+from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.plan.step import Step
 from headgate_engine.steps.asking import AskingStep
 from headgate_engine.steps.conditional import ConditionalStep
+
+if TYPE_CHECKING:
+    from headgate.policy.ext_authz.grpc import GrpcAuthorizer
 
 logger = logging.getLogger("headgate.ext_authz")
 
@@ -35,8 +40,8 @@ class Authorizer(Protocol):
 class AuthorizationCheck:
     """Asks one service, or takes what it has decided before."""
 
-    def __init__(self, policy: ExtAuthz, env: Environment, phase: str) -> None:
-        self._authorizer = _authorizer(policy, env, phase)
+    def __init__(self, policy: ExtAuthz, authorizer: Authorizer, env: Environment, phase: str) -> None:
+        self._authorizer = authorizer
         self._name = policy.service.name
         self._seen = SeenRequest(policy.sent, policy.body)
         self._failed = None if policy.failure_status is None else refusal(policy.failure_status)
@@ -47,33 +52,76 @@ class AuthorizationCheck:
             self._cache = DecisionCache(keys, env.program(cache.ttl, phase), cache.max_entries)
 
     def __call__(self, ctx: RequestContext) -> Reply | Awaitable[Reply | None] | None:
+        """Say what is known of a request, or ask."""
+        found = self.known(ctx)
+        return self._ask(ctx, found.key) if isinstance(found, Unknown) else found
+
+    def known(self, ctx: RequestContext) -> Reply | Unknown | None:
+        """Return what is known of a request without asking: a refusal, or None where it goes on."""
         if self._seen.too_long(ctx):
             return TOO_LARGE
         if self._cache is None:
-            return self._ask(ctx, None)
+            return UNKNOWN
         key = self._cache.key(ctx)
-        known = None if key is None else self._cache.get(key)
-        return self._ask(ctx, key) if known is None else known.apply(ctx)
+        if key is None:
+            return UNKNOWN
+        known = self._cache.get(key)
+        return Unknown(key) if known is None else known.apply(ctx)
 
     async def _ask(self, ctx: RequestContext, key: Key | None) -> Reply | None:
         try:
             decision = await self._authorizer.decide(ctx)
         except ServiceFailure as error:
-            ctx.add_log_field("extauthz.error", str(error))
-            logger.debug("authorization service failed", extra={"service": self._name, "error": str(error)})
-            return self._failed
+            return self.undecided(ctx, error)
+        return self.decided(ctx, key, decision)
+
+    def undecided(self, ctx: RequestContext, error: ServiceFailure) -> Reply | None:
+        """The service has failed. Return the refusal, None if the request goes on all the same."""
+        ctx.add_log_field("extauthz.error", str(error))
+        logger.debug("authorization service failed", extra={"service": self._name, "error": str(error)})
+        return self._failed
+
+    def decided(self, ctx: RequestContext, key: Key | None, decision: AuthzDecision) -> Reply | None:
+        """Apply a decision, and keep it. Return the refusal, None if the request goes on."""
         reply = decision.apply(ctx)
         if key is not None and self._cache is not None:
             self._cache.put(key, ctx, decision)
         return reply
 
 
-def _authorizer(policy: ExtAuthz, env: Environment, phase: str) -> Authorizer:
-    if policy.http is not None:
-        return HttpAuthorizer(policy, env, phase)
-    from headgate.policy.ext_authz.grpc import GrpcAuthorizer  # protobuf: 4 MB
+class Unknown:
+    """Nothing is known of a request. `key`: that of the decision; None: it has none."""
 
-    return GrpcAuthorizer(policy, env, phase)
+    __slots__ = ("key",)
+
+    def __init__(self, key: Key | None) -> None:
+        self.key = key
+
+
+UNKNOWN: Final = Unknown(None)
+
+
+class MessageCheck(AuthorizationCheck):
+    """The same by a unary gRPC call that the engine makes."""
+
+    def __init__(self, policy: ExtAuthz, authorizer: GrpcAuthorizer, env: Environment, phase: str) -> None:
+        super().__init__(policy, authorizer, env, phase)
+        self._grpc = authorizer
+
+    def compose(self, ctx: RequestContext) -> tuple[bytes, Key | None] | Reply | None:
+        """Return the message that asks about a request and the key of the decision, or what is known without it."""
+        found = self.known(ctx)
+        return (self._grpc.question(ctx), found.key) if isinstance(found, Unknown) else found
+
+    def conclude(
+        self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, key: Key | None
+    ) -> Reply | None:
+        """Do what the service has decided. Return the refusal, None if the request goes on."""
+        try:
+            decision = self._grpc.decision(message, failure)
+        except ServiceFailure as error:
+            return self.undecided(ctx, error)
+        return self.decided(ctx, key, decision)
 
 
 def compile_ext_authz(entries: tuple[ExtAuthz, ...], env: Environment, phase: str) -> Step:
@@ -81,8 +129,19 @@ def compile_ext_authz(entries: tuple[ExtAuthz, ...], env: Environment, phase: st
     steps: list[tuple[Program | None, Step]] = []
     for entry in entries:
         condition = None if entry.condition is None else env.program(entry.condition, phase)
-        body_bytes = -1 if entry.body is None else entry.body.max_bytes
-        steps.append((condition, AskingStep(NAME, AuthorizationCheck(entry, env, phase), body_bytes)))
+        steps.append((condition, _step(entry, env, phase)))
     if len(steps) == 1 and steps[0][0] is None:
         return steps[0][1]
     return ConditionalStep(NAME, steps)
+
+
+def _step(policy: ExtAuthz, env: Environment, phase: str) -> Step:
+    body_bytes = -1 if policy.body is None else policy.body.max_bytes
+    if policy.http is not None:
+        return AskingStep(NAME, AuthorizationCheck(policy, HttpAuthorizer(policy, env, phase), env, phase), body_bytes)
+    from headgate.policy.ext_authz.grpc import GrpcAuthorizer  # protobuf: 4 MB
+
+    authorizer = GrpcAuthorizer(policy, env, phase)
+    check = MessageCheck(policy, authorizer, env, phase)
+    question = authorizer.asked(check)
+    return AskingStep(NAME, check, body_bytes) if question is None else ConsultStep(NAME, check, question, body_bytes)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, unquote_plus
 
 from headgate.document.lazy_dataclass import dataclass
 from headgate.policy.header_values import ADD_IF_ABSENT, APPEND, REPLACE_IF_PRESENT, FieldEdit
 from headgate_engine.context.request import Reply, RequestContext
+
+if TYPE_CHECKING:
+    from headgate_engine.envoy.check import Allowance
 
 logger = logging.getLogger("headgate.ext_authz")
 
@@ -21,7 +24,7 @@ VARIABLE: Final = "extauthz"
 
 @dataclass(slots=True)
 class AuthzDecision:
-    """`reply` refuses the request; None lets it go on.
+    """`reply` refuses the request; None lets it go on. `allowance`: how it goes on, where the engine has read that.
 
     `edits` and `removed` change the request, `query_set` and `query_removed` its query, `answered` the response to the
     client. `metadata` becomes the variable `extauthz`.
@@ -34,9 +37,13 @@ class AuthzDecision:
     query_removed: tuple[str, ...] = ()
     answered: tuple[FieldEdit, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    allowance: Allowance | None = None
 
     def apply(self, ctx: RequestContext) -> Reply | None:
         """Change the request. Return the reply that ends it, None if it goes on."""
+        if self.allowance is not None:
+            self.allowance.apply(ctx)
+            return None
         if self.metadata:
             found: dict[str, Any] = {} if ctx.dynamic is None else ctx.dynamic
             found[VARIABLE] = {**found.get(VARIABLE, {}), **self.metadata}

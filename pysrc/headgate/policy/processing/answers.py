@@ -5,38 +5,56 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.policy.processing.direction import Direction
-from headgate.policy.processing.edits import edit_request, edit_response, edit_trailers
-from headgate.policy.processing.messages import BODY_MODES, CONTINUE_AND_REPLACE, MODES_OF_NUMBERS, SEND, SKIP
+from headgate.policy.processing.messages import (
+    BODY_MODES,
+    CONTINUE_AND_REPLACE,
+    MODES_OF_NUMBERS,
+    SEND,
+    SKIP,
+    DecodeError,
+    ProcessingResponse,
+)
+from headgate_engine.envoy.processing import BODIES, HEADS, NOTHING, OF_RESPONSES, ProcessorAnswer
 from headgate_engine.link.processed import KEPT, PASSES, UNKNOWN_LENGTH
 
 if TYPE_CHECKING:
     from headgate.policy.processing.session import ProcessingSession
 
 VARIABLE: Final = "extproc"
+# What becomes of a body (ProcessorAnswer.mutation).
+ANOTHER_BODY: Final = 1
+STREAMED_BODY: Final = 3
 # Answers one after the other that bring the request no further.
 MOST_IDLE: Final = 1000
 MOST_METADATA: Final = 64 * 1024
 
 
-def take_answer(session: ProcessingSession, answer: Any) -> None:
-    """Do what a ProcessingResponse says."""
-    if answer.HasField("dynamic_metadata") and not keep_metadata(session, answer.dynamic_metadata):
-        return
-    kind = answer.WhichOneof("response")
-    if kind == "immediate_response":
-        session.answer_now(answer.immediate_response)
-        return
-    if kind is None:
+def take_answer(session: ProcessingSession, answer: ProcessorAnswer, message: bytes) -> None:
+    """Do what a ProcessingResponse says. `message`: the whole of it."""
+    mode = None
+    if answer.more:
+        try:
+            told = ProcessingResponse.FromString(message)
+        except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
+            session.fail(f"the message is no ProcessingResponse: {error}"[:200])
+            return
+        if told.HasField("dynamic_metadata") and not keep_metadata(session, told.dynamic_metadata):
+            return
+        if told.WhichOneof("response") == "immediate_response":
+            session.answer_now(told.immediate_response)
+            return
+        mode = told.mode_override if told.HasField("mode_override") else None
+    part = answer.part
+    if part == NOTHING:
         count_idle(session)
         return
-    side = session.response if kind.startswith("response_") else session.request
-    part = getattr(answer, kind)
-    if kind.endswith("_headers"):
-        head_answered(session, side, part.response, answer)
-    elif kind.endswith("_body"):
-        body_answered(session, side, part.response)
+    side = session.response if part in OF_RESPONSES else session.request
+    if part in HEADS:
+        head_answered(session, side, answer, mode)
+    elif part in BODIES:
+        body_answered(session, side, answer)
     else:
-        trailers_answered(session, side, part.header_mutation)
+        trailers_answered(session, side, answer)
 
 
 def count_idle(session: ProcessingSession) -> None:
@@ -62,17 +80,17 @@ def keep_metadata(session: ProcessingSession, found: Any) -> bool:
     return True
 
 
-def head_answered(session: ProcessingSession, side: Direction, common: Any, answer: Any) -> None:
+def head_answered(session: ProcessingSession, side: Direction, answer: ProcessorAnswer, mode: Any) -> None:
     """Change the head, and go on to the body."""
     if not side.awaits_head:
         unexpected(session, side, "the headers")
         return
     side.awaits_head = False
-    edit_head(session, side, common.header_mutation)
-    if answer.HasField("mode_override") and not override(session, side, answer.mode_override):
+    edit_head(session, side, answer)
+    if mode is not None and not override(session, side, mode):
         return
-    if common.status == CONTINUE_AND_REPLACE:
-        replace(session, side, common)
+    if answer.status == CONTINUE_AND_REPLACE:
+        replace(session, side, answer)
         return
     if not side.response:
         if side.streams:
@@ -82,14 +100,14 @@ def head_answered(session: ProcessingSession, side: Direction, common: Any, answ
     session.head_done(side)
 
 
-def edit_head(session: ProcessingSession, side: Direction, mutation: Any) -> None:
-    """Apply a HeaderMutation to the head of the request or the response."""
-    if not mutation.set_headers and not mutation.remove_headers:
+def edit_head(session: ProcessingSession, side: Direction, answer: ProcessorAnswer) -> None:
+    """Apply changes to the head of the request or the response."""
+    if not answer.edits_head:
         return
     if side.head is not None:
-        edit_response(side.head, mutation, session.stream.set_status)
+        answer.edit_response(side.head)
     elif session.ctx is not None:
-        edit_request(session.ctx.request, mutation)
+        answer.edit_request(session.ctx.request)
 
 
 def override(session: ProcessingSession, side: Direction, mode: Any) -> bool:
@@ -123,9 +141,9 @@ def change_mode(session: ProcessingSession, side: Direction) -> None:
         session.stream.set_mode(False, PASSES, 0, side.parts.trailers)
 
 
-def replace(session: ProcessingSession, side: Direction, common: Any) -> None:
+def replace(session: ProcessingSession, side: Direction, answer: ProcessorAnswer) -> None:
     """The processor has given another body; it sees no more of this direction."""
-    body = common.body_mutation.body if common.body_mutation.WhichOneof("mutation") == "body" else b""
+    body = answer.body if answer.mutation == ANOTHER_BODY else b""
     side.streams, side.done = False, True
     if side.response:
         if side.content:
@@ -140,23 +158,21 @@ def replace(session: ProcessingSession, side: Direction, common: Any) -> None:
         session.go_on()
 
 
-def body_answered(session: ProcessingSession, side: Direction, common: Any) -> None:
+def body_answered(session: ProcessingSession, side: Direction, answer: ProcessorAnswer) -> None:
     """Change a body, or send a piece of one on."""
-    mutation = common.body_mutation
-    kind = mutation.WhichOneof("mutation")
     if side.streams and not side.done and not side.awaits_head:
-        if kind != "streamed_response":
+        if answer.mutation != STREAMED_BODY:
             session.fail(f"an answer to the body of the {side.name} is not streamed")
             return
-        streamed(session, side, mutation.streamed_response)
+        streamed(session, side, answer)
         return
-    if not side.awaits_body or kind == "streamed_response":
+    if not side.awaits_body or answer.mutation == STREAMED_BODY:
         unexpected(session, side, "the body")
         return
     side.awaits_body = False
-    edit_head(session, side, common.header_mutation)
-    changed = kind is not None
-    body = mutation.body if kind == "body" else b"" if kind == "clear_body" else side.body
+    edit_head(session, side, answer)
+    changed = answer.mutation != 0
+    body = answer.body if changed else side.body
     side.body = b""
     if side.cut:
         pass_rest(session, side, body, changed=changed)
@@ -167,14 +183,14 @@ def body_answered(session: ProcessingSession, side: Direction, common: Any) -> N
         finish(session, side, body)
 
 
-def streamed(session: ProcessingSession, side: Direction, piece: Any) -> None:
+def streamed(session: ProcessingSession, side: Direction, piece: ProcessorAnswer) -> None:
     """Send a piece of a body on that takes the place of the one that was sent."""
     if piece.body:
         session.idle = 0
         session.stream.send(side.response, piece.body)
-    elif not piece.end_of_stream:
+    elif not piece.last:
         count_idle(session)
-    if piece.end_of_stream and not session.over:
+    if piece.last and not session.over:
         early = not side.ended
         end_stream(session, side)
         if early and side.response:
@@ -191,14 +207,14 @@ def end_stream(session: ProcessingSession, side: Direction) -> None:
     session.close_if_done()
 
 
-def trailers_answered(session: ProcessingSession, side: Direction, mutation: Any) -> None:
+def trailers_answered(session: ProcessingSession, side: Direction, answer: ProcessorAnswer) -> None:
     """Change the trailers, and send them on."""
     if not side.awaits_trailers or side.awaits_head or side.awaits_body:
         unexpected(session, side, "the trailers")
         return
     side.awaits_trailers = False
     assert side.trailers is not None
-    edit_trailers(side.trailers, mutation)
+    answer.edit_trailers(side.trailers)
     if side.streams:
         end_stream(session, side)
     elif side.parts.body == "none":

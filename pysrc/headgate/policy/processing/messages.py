@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
 from typing import Any, Final
 
-from envoy.config.core.v3.base_pb2 import HeaderMap
-from envoy.service.ext_proc.v3.external_processor_pb2 import (
-    HttpBody,
-    HttpHeaders,
-    HttpTrailers,
-    ProcessingRequest,
-    ProcessingResponse,
-)
+from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingRequest, ProcessingResponse
 from google.protobuf.message import DecodeError
 
 from headgate.dialect.protobuf import fill_struct
-from headgate.ir.policy.ext_proc import BodyMode
+from headgate.ir.policy.ext_proc import BodyMode, ProcessingOptions
 from headgate.policy.header_values import APPEND, REPLACE_OR_ADD, field_edits, usable_edit
-from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.program import Program
@@ -36,80 +27,30 @@ BODY_MODES: Final[dict[BodyMode, int]] = {"none": 0, "buffered": 2, "bufferedPar
 MODES_OF_NUMBERS: Final = {number: name for name, number in BODY_MODES.items()}
 SEND, SKIP = 1, 2
 CONTINUE_AND_REPLACE: Final = 1
-# Lengths below it take one byte (https://protobuf.dev/programming-guides/encoding/#varints).
-ONE_BYTE: Final = 128
 Named = list[tuple[str, Program]]
 
-__all__ = ["DecodeError", "ProcessingRequest", "ProcessingResponse"]
+__all__ = ["DecodeError", "ProcessingResponse"]
 
 
-def request_head(head: MessageHead, scheme: str, *, last: bool) -> Any:
-    """Return the message with the head of a request. `last`: it has no body."""
-    pseudo = (
-        (":method", head.method), (":path", head.target), (":authority", head.authority), (":scheme", scheme),
-    )  # fmt: skip
-    return ProcessingRequest(
-        request_headers=HttpHeaders(headers=_fields(pseudo, head.items()), end_of_stream=last)
-    )
+def introduction(options: ProcessingOptions) -> bytes:
+    """Return the field of a stream's first message that says how bodies are sent."""
+    message = ProcessingRequest()
+    message.protocol_config.request_body_mode = BODY_MODES[options.request.body]
+    message.protocol_config.response_body_mode = BODY_MODES[options.response.body]
+    return bytes(message.SerializeToString())
 
 
-def response_head(head: MessageHead, *, last: bool) -> Any:
-    """Return the message with the head of a response."""
-    pseudo = ((":status", str(head.status)),)
-    return ProcessingRequest(
-        response_headers=HttpHeaders(headers=_fields(pseudo, head.items()), end_of_stream=last)
-    )
-
-
-def body_part(data: bytes, *, response: bool, last: bool) -> Any:
-    """Return the message with a piece of a body, or all of it. `last`: nothing follows, no trailers either."""
-    body = HttpBody(body=data, end_of_stream=last)
-    return ProcessingRequest(response_body=body) if response else ProcessingRequest(request_body=body)
-
-
-def trailer_part(trailers: MessageHead, *, response: bool) -> Any:
-    """Return the message with trailers."""
-    found = HttpTrailers(trailers=_fields((), trailers.items()))
-    return ProcessingRequest(response_trailers=found) if response else ProcessingRequest(request_trailers=found)
-
-
-def _fields(pseudo: Iterable[tuple[str, str]], fields: Iterable[tuple[str, str]]) -> Any:
-    # Written out and parsed: to add field by field takes ten times as long.
-    return HeaderMap.FromString(b"".join([_field(name, value) for name, value in (*pseudo, *fields)]))
-
-
-def _field(name: str, value: str) -> bytes:
-    """Return an encoded `headers` entry of a HeaderMap: `key` and `raw_value`."""
-    key, raw = name.lower().encode(), value.encode("utf-8", "surrogateescape")
-    size = len(key) + len(raw) + 4
-    if size < ONE_BYTE:
-        return b"\x0a%c\x0a%c%b\x1a%c%b" % (size, len(key), key, len(raw), raw)
-    inner = b"\x0a%b%b\x1a%b%b" % (_varint(len(key)), key, _varint(len(raw)), raw)
-    return b"\x0a%b%b" % (_varint(len(inner)), inner)
-
-
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number >= ONE_BYTE:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
-
-
-def add_attributes(message: Any, ctx: RequestContext, programs: Named) -> None:
-    """Add what expressions say of the request. Those without a value are left out."""
-    found = _values(ctx, programs)
+def described(ctx: RequestContext, attributes: Named, metadata: list[tuple[str, Named]]) -> bytes:
+    """Return what expressions say of the request, as fields of a message. Those without a value are left out."""
+    message = ProcessingRequest()
+    found = _values(ctx, attributes)
     if found:
         fill_struct(message.attributes[ATTRIBUTES], found)
-
-
-def add_metadata(message: Any, ctx: RequestContext, programs: list[tuple[str, Named]]) -> None:
-    """Add the metadata context, by namespace."""
-    for namespace, named in programs:
+    for namespace, named in metadata:
         found = _values(ctx, named)
         if found:
             fill_struct(message.metadata_context.filter_metadata[namespace], found)
+    return bytes(message.SerializeToString())
 
 
 def _values(ctx: RequestContext, programs: Named) -> dict[str, Any]:

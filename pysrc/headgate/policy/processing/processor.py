@@ -10,7 +10,7 @@ from headgate.dialect.protobuf import struct_values
 from headgate.ir.policy.ext_proc import Pairs, ProcessingOptions
 from headgate.ir.remote_service import RemoteService
 from headgate.policy.environment import Environment
-from headgate.policy.processing.messages import BODY_MODES, METHOD, Named, add_attributes, add_metadata
+from headgate.policy.processing.messages import METHOD, Named, described, introduction
 from headgate.policy.remote_stream import GrpcStreamService, ServiceStream, StreamUser
 from headgate_engine.context.request import RequestContext
 
@@ -29,6 +29,8 @@ class ExternalProcessor:
         self.options = options
         self.timeout_s = timeout_ms / 1000
         self.most_body = env.max_body
+        # Goes into the first message of a stream: how bodies are sent.
+        self.introduction = introduction(options)
         self._service = GrpcStreamService(service, env, "ExtProc")
         self._metadata: list[tuple[str, Named]] = []
         self._of_request: Named = []
@@ -56,18 +58,12 @@ class ExternalProcessor:
         """Return a call that has not been opened."""
         return self._service.call(ctx, user, METHOD, MAX_MESSAGE)
 
-    def introduce(self, message: Any) -> None:
-        """Say in the first message of a stream how bodies are sent."""
-        message.protocol_config.request_body_mode = BODY_MODES[self.options.request.body]
-        message.protocol_config.response_body_mode = BODY_MODES[self.options.response.body]
-
-    def describe(self, message: Any, ctx: RequestContext, *, response: bool) -> None:
-        """Add attributes and metadata to the first message of a direction."""
+    def describe(self, ctx: RequestContext, *, response: bool) -> bytes:
+        """Return attributes and metadata for the first message of a direction, as encoded fields of it."""
         programs = self._of_response if response else self._of_request
-        if programs:
-            add_attributes(message, ctx, programs)
-        if self._metadata:
-            add_metadata(message, ctx, self._metadata)
+        if not programs and not self._metadata:
+            return b""
+        return described(ctx, programs, self._metadata)
 
     def keep_metadata(self, ctx: RequestContext, found: Any, variable: str) -> None:
         """Keep what the processor says, for expressions."""

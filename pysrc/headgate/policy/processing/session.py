@@ -16,17 +16,12 @@ from headgate.policy.processing.direction import Direction
 from headgate.policy.processing.messages import (
     PLAIN,
     REASON,
-    DecodeError,
-    ProcessingResponse,
-    body_part,
     reply_of,
-    request_head,
-    response_head,
-    trailer_part,
 )
 from headgate.policy.processing.processor import ExternalProcessor
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.envoy.processing import body_part, read_answer, request_head, response_head, trailer_part
 from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.link.processed import (
     FEEDS,
@@ -71,9 +66,8 @@ class ProcessingSession:
         side.ended = not side.content
         if side.parts.headers:
             assert self.ctx is not None
-            message = request_head(self.ctx.request, "https" if self.ctx.secure else "http", last=side.ended)
             side.awaits_head = True
-            self._send(side, message)
+            self._send(request_head(self.ctx.request, self.ctx.secure, side.ended, self._more(side)))
         if side.content and side.parts.body != "none" and not self._over:
             self.read_body(side)
         elif side.content and side.parts.trailers:
@@ -141,7 +135,7 @@ class ProcessingSession:
             return
         if side.parts.headers:
             side.awaits_head = True
-            self._send(side, response_head(head, last=not content))
+            self._send(response_head(head, not content, self._more(side)))
         if content and not self._over:
             self.read_body(side)
         if not side.parts.headers and not self._over:
@@ -155,7 +149,7 @@ class ProcessingSession:
             side.fed = True
             if not response and not self._reached:
                 self._unsent.append(data)
-            self._send(side, body_part(data, response=response, last=False))
+            self._send(body_part(data, response, False, self._more(side)))
             if side.awaits_head or self._call.grpc.congested:
                 self._rearm()
 
@@ -180,7 +174,7 @@ class ProcessingSession:
             if trailers is not None:
                 self.send_trailers(side)
             else:
-                self._send(side, body_part(b"", response=response, last=True))
+                self._send(body_part(b"", response, True, self._more(side)))
         elif side.awaits_head:
             return
         elif side.parts.body == "none":
@@ -203,21 +197,21 @@ class ProcessingSession:
         self._rearm()
 
     # -- sending -------------------------------------------------------------------------------------------------------
-    def _send(self, side: Direction, message: Any) -> None:
-        assert self.ctx is not None
+    def _more(self, side: Direction) -> bytes:
+        """Return further fields of the next message: those of the first one of the stream and of a direction."""
+        if side.begun or self.ctx is None:
+            return b""
+        side.begun = True
+        found = self.processor.describe(self.ctx, response=side.response)
+        return found if self._opened else self.processor.introduction + found
+
+    def _send(self, message: bytes) -> None:
+        self._call.grpc.send(message)
         if not self._opened:
-            self.processor.introduce(message)
-        if not side.begun:
-            side.begun = True
-            self.processor.describe(message, self.ctx, response=side.response)
-        if not self._opened:
-            # Sent with the call.
+            # What has been sent goes with the call.
             self._opened = True
-            self._call.grpc.send(message.SerializeToString())
             self.stream.set_stream(self._call.grpc)
             self._call.open()
-        else:
-            self._call.grpc.send(message.SerializeToString())
 
     def _send_gathered(self, side: Direction) -> None:
         """Send a body that was gathered, or the beginning of one that is too long."""
@@ -226,14 +220,14 @@ class ProcessingSession:
         side.fed = side.awaits_body = True
         side.body = self.stream.gathered(side.response, self.processor.most_body if side.cut else -1)
         last = not side.cut and side.trailers is None
-        self._send(side, body_part(side.body, response=side.response, last=last))
+        self._send(body_part(side.body, side.response, last, self._more(side)))
         self._rearm()
 
     def send_trailers(self, side: Direction) -> None:
         """Send the trailers, which go on once they are answered."""
         assert side.trailers is not None
         side.awaits_trailers = True
-        self._send(side, trailer_part(side.trailers, response=side.response))
+        self._send(trailer_part(side.trailers, side.response, self._more(side)))
 
     # -- StreamUser ----------------------------------------------------------------------------------------------------
     def message(self, data: bytes) -> None:
@@ -242,12 +236,12 @@ class ProcessingSession:
         if self._over or self.ctx is None:
             return
         try:
-            answer = ProcessingResponse.FromString(data)
-        except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
+            answer = read_answer(data)
+        except ValueError as error:
             self.fail(f"the message is no ProcessingResponse: {error}"[:200])
             return
         try:
-            take_answer(self, answer)
+            take_answer(self, answer, data)
         except Exception as error:  # task boundary: this request fails
             logger.exception("a processor's message failed")
             self.fail(f"internal error: {type(error).__name__}")

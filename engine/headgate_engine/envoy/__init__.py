@@ -1,0 +1,1 @@
+"""Messages of Envoy's protocols that are written and read for every request."""

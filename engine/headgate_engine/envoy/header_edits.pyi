@@ -1,0 +1,2 @@
+class HeaderEdits:
+    """What a service wants done to fields."""

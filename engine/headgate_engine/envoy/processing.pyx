@@ -1,0 +1,244 @@
+"""The messages to and from an external processor; see processing.pyi."""
+
+from headgate_engine.context.headers cimport SPAN_DROPPED, HeaderSpan, MessageHead
+from headgate_engine.envoy.header_edits cimport OF_REQUEST, OF_RESPONSE, OF_TRAILERS, HeaderEdits, apply_edits, bad
+from headgate_engine.envoy.wire_format cimport WIRE_BYTES, WIRE_VARINT, WireCursor, WireField, cursor_of, next_field
+from headgate_engine.log.protobuf cimport close_message, open_message, put_bytes
+from headgate_engine.wire.buffer cimport ByteBuffer, put
+
+from libc.stdint cimport uint8_t
+
+NOTHING, ITSELF = ANSWERS_NOTHING, ANSWERS_ITSELF
+HEADS = frozenset((REQUEST_HEAD, RESPONSE_HEAD))
+BODIES = frozenset((REQUEST_BODY, RESPONSE_BODY))
+OF_RESPONSES = frozenset((RESPONSE_HEAD, RESPONSE_BODY, RESPONSE_TRAILERS))
+
+cdef enum:
+    # Tags of ProcessingRequest.
+    TO_REQUEST_HEAD = 0x12
+    TO_RESPONSE_HEAD = 0x1A
+    TO_REQUEST_BODY = 0x22
+    TO_RESPONSE_BODY = 0x2A
+    TO_REQUEST_TRAILERS = 0x32
+    TO_RESPONSE_TRAILERS = 0x3A
+    # Of HttpHeaders and HttpTrailers: their HeaderMap, whose only field has the same tag; of HttpBody.
+    FIRST = 0x0A
+    HEAD_ENDS = 0x18
+    BODY_ENDS = 0x10
+    # Of HeaderValue.
+    KEY = 0x0A
+    RAW_VALUE = 0x1A
+    PREFIX = 5                # of a message of gRPC: a flag and its length
+    STATUS_LENGTH = 3
+    TEXT_FIELDS = 4           # pseudo-header fields of a request
+
+
+cdef ByteBuffer begun():
+    cdef ByteBuffer out = ByteBuffer()
+    put(out, "\0\0\0\0\0", PREFIX)
+    return out
+
+
+cdef bytes finished(ByteBuffer out, bytes more):
+    """The message with its prefix. `more`: further fields."""
+    cdef Py_ssize_t n
+    put(out, more, len(more))
+    n = out.length - PREFIX
+    out.data[1], out.data[2], out.data[3], out.data[4] = <char>(n >> 24), <char>(n >> 16), <char>(n >> 8), <char>n
+    return out.data[:out.length]
+
+
+cdef int put_field(ByteBuffer out, const char* name, Py_ssize_t name_size, const char* value, Py_ssize_t size) except -1:
+    """Writes an entry of a HeaderMap, its name in lower case."""
+    cdef Py_ssize_t at = 0, i
+    cdef Py_ssize_t content = name_size + size + 4
+    cdef char* written
+    if name_size < 128 and content < 128:
+        out.append_byte(FIRST)
+        out.append_byte(<char>content)
+    else:
+        at = open_message(out, FIRST)
+    put_bytes(out, KEY, name, name_size)
+    written = out.data + out.length - name_size
+    for i in range(name_size):
+        if 65 <= <uint8_t>written[i] <= 90:
+            written[i] = written[i] + 32
+    put_bytes(out, RAW_VALUE, value, size)
+    return close_message(out, at) if at else 0
+
+
+cdef int put_fields(ByteBuffer out, MessageHead head) except -1:
+    cdef HeaderSpan* span
+    cdef int i
+    for i in range(head.count):
+        span = head.spans + i
+        if not span.flags & SPAN_DROPPED:
+            put_field(out, head.data + span.name_off, span.name_len, head.data + span.value_off, span.value_len)
+    return 0
+
+
+def request_head(MessageHead head not None, bint secure, bint last, bytes more not None=b""):
+    cdef ByteBuffer out = begun()
+    cdef Py_ssize_t message = open_message(out, TO_REQUEST_HEAD)
+    cdef Py_ssize_t fields = open_message(out, FIRST)
+    put_field(out, ":method", 7, head.data + head.method_off, head.method_len)
+    put_field(out, ":path", 5, head.data + head.target_off, head.target_len)
+    put_field(out, ":authority", 10, head.data + head.authority_off, head.authority_len)
+    put_field(out, ":scheme", 7, "https" if secure else "http", 5 if secure else 4)
+    put_fields(out, head)
+    close_message(out, fields)
+    if last:
+        put(out, "\x18\x01", 2)
+    close_message(out, message)
+    return finished(out, more)
+
+
+def response_head(MessageHead head not None, bint last, bytes more not None=b""):
+    cdef ByteBuffer out = begun()
+    cdef bytes status = b"%d" % head.status
+    cdef Py_ssize_t message = open_message(out, TO_RESPONSE_HEAD)
+    cdef Py_ssize_t fields = open_message(out, FIRST)
+    put_field(out, ":status", 7, status, len(status))
+    put_fields(out, head)
+    close_message(out, fields)
+    if last:
+        put(out, "\x18\x01", 2)
+    close_message(out, message)
+    return finished(out, more)
+
+
+def body_part(bytes data not None, bint response, bint last, bytes more not None=b""):
+    cdef ByteBuffer out = begun()
+    cdef Py_ssize_t message
+    out.reserve(len(data) + len(more) + 32)
+    message = open_message(out, TO_RESPONSE_BODY if response else TO_REQUEST_BODY)
+    if data:
+        put_bytes(out, FIRST, data, len(data))
+    if last:
+        put(out, "\x10\x01", 2)
+    close_message(out, message)
+    return finished(out, more)
+
+
+def trailer_part(MessageHead trailers not None, bint response, bytes more not None=b""):
+    cdef ByteBuffer out = begun()
+    cdef Py_ssize_t message = open_message(out, TO_RESPONSE_TRAILERS if response else TO_REQUEST_TRAILERS)
+    cdef Py_ssize_t fields = open_message(out, FIRST)
+    put_fields(out, trailers)
+    close_message(out, fields)
+    close_message(out, message)
+    return finished(out, more)
+
+
+# -- answers -------------------------------------------------------------------------------------------------------------
+def read_answer(bytes message not None):
+    cdef ProcessorAnswer found = ProcessorAnswer.__new__(ProcessorAnswer)
+    found.body = b""
+    found.read(message, len(message))
+    return found
+
+
+cdef class ProcessorAnswer:
+    def __init__(self, *args, **kwargs):
+        raise TypeError("read_answer() makes answers")
+
+    @property
+    def edits_head(self):
+        return self.wanted is not None and bool(self.wanted.edits or self.wanted.removed)
+
+    def edit_request(self, MessageHead head not None):
+        if self.wanted is not None:
+            apply_edits(self.wanted, head, OF_REQUEST)
+
+    def edit_response(self, MessageHead head not None):
+        if self.wanted is not None:
+            apply_edits(self.wanted, head, OF_RESPONSE)
+
+    def edit_trailers(self, MessageHead head not None):
+        if self.wanted is not None:
+            apply_edits(self.wanted, head, OF_TRAILERS)
+
+    cdef int read(self, const char* p, Py_ssize_t n) except -1:
+        cdef WireCursor cursor = cursor_of(p, n), inner
+        cdef WireField field, part
+        cdef int found
+        while True:
+            found = next_field(&cursor, &field)
+            if found <= 0:
+                return bad("the message") if found < 0 else 0
+            if field.kind != WIRE_BYTES or field.number > 10:
+                continue
+            if field.number >= ANSWERS_ITSELF:
+                # Part of it is read elsewhere.
+                self.more = True
+                if field.number == ANSWERS_ITSELF:
+                    self.begin(ANSWERS_ITSELF)
+                continue
+            self.begin(<int>field.number)
+            inner = cursor_of(field.data, field.size)
+            while True:
+                found = next_field(&inner, &part)
+                if found <= 0:
+                    break
+                if part.number == 1 and part.kind == WIRE_BYTES:
+                    if self.part >= REQUEST_TRAILERS:
+                        self.read_edits(part.data, part.size)
+                    else:
+                        self.read_common(part.data, part.size)
+            if found < 0:
+                bad("the message")
+
+    cdef int begin(self, int part) except -1:
+        """The last one of several parts counts; one that comes twice is put together."""
+        if self.part != part:
+            self.part, self.wanted = part, None
+            self.status = self.mutation = 0
+            self.body, self.last = b"", False
+        return 0
+
+    cdef int read_edits(self, const char* p, Py_ssize_t n) except -1:
+        if self.wanted is None:
+            self.wanted = HeaderEdits.__new__(HeaderEdits)
+        return self.wanted.read_mutation(p, n)
+
+    cdef int read_common(self, const char* p, Py_ssize_t n) except -1:
+        cdef WireCursor cursor = cursor_of(p, n)
+        cdef WireField field
+        cdef int found
+        while True:
+            found = next_field(&cursor, &field)
+            if found <= 0:
+                return bad("a response") if found < 0 else 0
+            if field.number == 1 and field.kind == WIRE_VARINT:
+                self.status = <int>field.value
+            elif field.kind == WIRE_BYTES and field.number == 2:
+                self.read_edits(field.data, field.size)
+            elif field.kind == WIRE_BYTES and field.number == 3:
+                self.read_body(field.data, field.size)
+
+    cdef int read_body(self, const char* p, Py_ssize_t n) except -1:
+        cdef WireCursor cursor = cursor_of(p, n), inner
+        cdef WireField field, part
+        cdef int found
+        while True:
+            found = next_field(&cursor, &field)
+            if found <= 0:
+                return bad("a body") if found < 0 else 0
+            if field.number == 1 and field.kind == WIRE_BYTES:
+                self.mutation, self.body, self.last = 1, field.data[:field.size], False
+            elif field.number == 2 and field.kind == WIRE_VARINT:
+                self.mutation, self.body, self.last = 2, b"", False
+            elif field.number == 3 and field.kind == WIRE_BYTES:
+                if self.mutation != 3:
+                    self.mutation, self.body, self.last = 3, b"", False
+                inner = cursor_of(field.data, field.size)
+                while True:
+                    found = next_field(&inner, &part)
+                    if found <= 0:
+                        break
+                    if part.number == 1 and part.kind == WIRE_BYTES:
+                        self.body = part.data[:part.size]
+                    elif part.number == 2 and part.kind == WIRE_VARINT:
+                        self.last = part.value != 0
+                if found < 0:
+                    bad("a body")

@@ -1,0 +1,1 @@
+# Everything here is C: drivers and the readers of messages call it.
