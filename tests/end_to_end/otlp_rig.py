@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import grpc
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 PATIENCE = 60
@@ -97,6 +98,38 @@ def records_of(message: bytes) -> list[Record]:
     return found
 
 
+class Point(NamedTuple):
+    """A point of data. `value`: a number, or the whole HistogramDataPoint or ExponentialHistogramDataPoint."""
+
+    name: str
+    unit: str
+    kind: str
+    attributes: dict[str, Any]
+    value: Any
+    start: int
+    time: int
+    cumulative: bool
+    resource: dict[str, Any]
+
+
+def points_of(message: bytes) -> list[Point]:
+    found = []
+    for group in ExportMetricsServiceRequest.FromString(message).resource_metrics:
+        resource = attributes_of(group.resource.attributes)
+        for one in (one for scoped in group.scope_metrics for one in scoped.metrics):
+            kind = one.WhichOneof("data")
+            data = getattr(one, kind)
+            for point in data.data_points:
+                value = point if "histogram" in kind else getattr(point, point.WhichOneof("value"))
+                found.append(
+                    Point(
+                        one.name, one.unit, kind, attributes_of(point.attributes), value, point.start_time_unix_nano,
+                        point.time_unix_nano, getattr(data, "aggregation_temporality", 0) == 2, resource,
+                    )
+                )  # fmt: skip
+    return found
+
+
 class Collector:
     """What collectors have in common. `fields`: metadata or headers of each export."""
 
@@ -106,23 +139,30 @@ class Collector:
         self.exports: list[bytes] = []
         self.spans: list[Span] = []
         self.records: list[Record] = []
+        self.points: list[Point] = []
         self.fields: list[dict[str, str]] = []
         self._changed = threading.Condition()
         self.port = 0
 
-    def took(self, traces: bool, message: bytes, fields: dict[str, str]) -> None:
+    def took(self, signal: str, message: bytes, fields: dict[str, str]) -> None:
         with self._changed:
             self.exports.append(message)
             self.fields.append(fields)
-            if traces:
+            if signal == "traces":
                 self.spans += spans_of(message)
+            elif signal == "metrics":
+                self.points += points_of(message)
             else:
                 self.records += records_of(message)
             self._changed.notify_all()
 
     def wait(self, ready: Callable[[], bool]) -> None:
         with self._changed:
-            assert self._changed.wait_for(ready, PATIENCE), (self.spans, self.records)
+            assert self._changed.wait_for(ready, PATIENCE), (self.spans, self.records, len(self.points))
+
+    def last(self, name: str, **labels: str) -> Point | None:
+        """The newest point of this name with these attributes."""
+        return next((one for one in reversed(self.points) if one.name == name and labels.items() <= one.attributes.items()), None)
 
     def trace(self, count: int, trace: str | None = None) -> list[Span]:
         """The spans of a trace, once there are so many; None: of all."""
@@ -143,9 +183,9 @@ class GrpcCollector(Collector):
         self.pause_s = 0.0
         self.answer = b""
         self.server = grpc.server(ThreadPoolExecutor(16))
-        for name, traces in (("trace.v1.Trace", True), ("logs.v1.Logs", False)):
+        for name, signal in (("trace.v1.Trace", "traces"), ("logs.v1.Logs", "logs"), ("metrics.v1.Metrics", "metrics")):
             handler = grpc.unary_unary_rpc_method_handler(
-                lambda text, context, traces=traces: self._take(traces, text, context)
+                lambda text, context, signal=signal: self._take(signal, text, context)
             )
             service = grpc.method_handlers_generic_handler(
                 f"opentelemetry.proto.collector.{name}Service", {"Export": handler}
@@ -154,11 +194,11 @@ class GrpcCollector(Collector):
         self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
         self.server.start()
 
-    def _take(self, traces: bool, text: bytes, context: Any) -> bytes:
+    def _take(self, signal: str, text: bytes, context: Any) -> bytes:
         time.sleep(self.pause_s)
         if self.fail:
             context.abort(self.fail.pop(0), "not now")
-        self.took(traces, text, {name: str(value) for name, value in context.invocation_metadata()})
+        self.took(signal, text, {name: str(value) for name, value in context.invocation_metadata()})
         return self.answer
 
     def stop(self) -> None:
@@ -185,7 +225,7 @@ class HttpCollector(Collector):
                 collector.paths.append(self.path)
                 if status == 200:
                     fields = {name.lower(): value for name, value in self.headers.items()}
-                    collector.took(self.path.endswith("traces"), message, fields)
+                    collector.took(self.path.rpartition("/")[2], message, fields)
                 self.send_response(status)
                 self.send_header("content-type", "application/x-protobuf")
                 if status != 200:

@@ -38,8 +38,9 @@ NEEDED = {
     "headgate.dialect": {"llm", "llm.catalog", "mcp", "mcp.jsonrpc", "mcp.methods", "mcp.versions", "protobuf_wire"},
     "headgate.expr": {"faults"},
     "headgate.pipeline": {
-        "agents", "callers", "channels", "claim_counts", "cloud", "compile", "exporters", "guard_patterns", "http2_limits", "keys", "modules",
-        "phases", "pools", "prices", "proxies", "replies", "route_rules", "route_tables", "running", "shared_state", "slices", "steps", "tcp",
+        "agents", "callers", "channels", "claim_counts", "cloud", "compile", "exporters", "guard_patterns", "http2_limits", "keys",
+        "log_formats", "modules", "phases", "pools", "prices", "proxies", "replies", "route_rules", "route_tables", "running", "shared_state",
+        "slices", "steps", "tcp",
     },
     "headgate.policy": {"claims", "environment", "refusals", "retry"},
     "headgate.trace": {"offer"},

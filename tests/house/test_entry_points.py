@@ -13,7 +13,9 @@ from headgate_engine.context.request import Reply
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.log.fields import LogFields
-from headgate_engine.log.meter import BindMeter, ModelMeter, label_value, route_labels
+from headgate_engine.log.labels import label_value, route_labels
+from headgate_engine.log.meter import BindMeter
+from headgate_engine.log.model_meter import ModelMeter
 from headgate_engine.log.records import RecordFormat, RecordSink
 from headgate_engine.log.text import json_value
 from headgate_engine.shared.claims import SlotClaims

@@ -5,11 +5,11 @@ from contextvars import ContextVar
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.link.contract import ResponseSink
 from headgate_engine.link.pool import Pool
-from headgate_engine.link.spanned import NestedCalls
+from headgate_engine.link.spanned import NestedCalls, TargetCall
 from headgate_engine.shared.histogram import Histogram
 
 CALLER: ContextVar[object | None]
-SPANS: ContextVar[NestedCalls | None]
+SPANS: ContextVar[NestedCalls | TargetCall | None]
 IDEMPOTENT: frozenset[str]
 
 class CallError(OSError):

@@ -14,9 +14,9 @@ from headgate_engine.link.backend cimport TAKEN, Backend, RoutedRequest
 from headgate_engine.link.core cimport RequestCore
 from headgate_engine.link.worker cimport Worker
 
-from headgate_engine.log.meter cimport place_labels
+from headgate_engine.log.labels cimport place_labels
 
-from headgate_engine.log.meter import route_labels
+from headgate_engine.log.labels import route_labels
 
 # token of RFC 9110 section 5.6.2
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", re.ASCII)

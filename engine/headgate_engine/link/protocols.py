@@ -24,7 +24,7 @@ from headgate_engine.link.tcp_server import TcpConnection
 from headgate_engine.link.tcp_upstream import TcpUpstream
 from headgate_engine.link.upstream import Http1Upstream
 from headgate_engine.link.worker import Worker
-from headgate_engine.log.meter import label
+from headgate_engine.log.labels import label
 from headgate_engine.plan.plans import BindSlot
 from headgate_engine.shared.counters import Counter
 from headgate_engine.tls.context import TlsContext

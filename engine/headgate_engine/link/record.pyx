@@ -30,7 +30,8 @@ cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except
     if bind.otlp_log is not None and not bind.untraced:
         (<OtlpLogPlan>bind.otlp_log).put(ctx, wall_ns())
     if ctx.trace_context is not None and ctx.trace_context.sampled:
-        (<RequestSpans>ctx.trace_context).finish(ctx)
+        if (<RequestSpans>ctx.trace_context).finish(ctx) and not bind.untraced:
+            worker.meters.exemplify(ctx, bind)
     if bind.records is not None and worker.records is not None:
         (<RecordSink>worker.records).put(ctx, <RecordFormat>bind.records)
     return 0

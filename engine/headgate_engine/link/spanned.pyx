@@ -63,8 +63,35 @@ cdef object calls_of(RequestContext ctx):
 
 
 # -- calls of steps and handlers -----------------------------------------------------------------------------------------
+cdef str parent_field(RequestSpans spans, str span_id):
+    """The `traceparent` that makes a span the parent of what is called."""
+    return f"00-{spans.trace_id[:TRACE_ID].decode('ascii')}-{span_id}-01"
+
+
+cdef list with_parent(headers, str parent):
+    found = [(name, value) for name, value in headers if name.lower() != "traceparent"]
+    found.append(("traceparent", parent))
+    return found
+
+
 cdef class NestedCalls:
     cdef RequestSpans spans
+    cdef readonly str withdrawn
+
+    def target_call(self):
+        cdef RequestSpans spans = self.spans
+        cdef TargetCall found = TargetCall.__new__(TargetCall)
+        cdef char[SPAN_ID] own
+        if spans.calling and spans.own:
+            # The calls of targets have spans: the request's own would say the same again.
+            self.withdrawn = parent_field(spans, spans.parent_of_calls)
+            spans.calling = False
+        random_hex(own)
+        found.spans = spans
+        found.span_id = own[:SPAN_ID].decode("ascii")
+        found.parent = spans.parent_of_calls
+        found.started_ns = monotonic_ns()
+        return found
 
     def begin(self, str subtype not None, str where not None, str method not None, str target not None):
         cdef NestedCall found = NestedCall.__new__(NestedCall)
@@ -84,10 +111,7 @@ cdef class NestedCall:
     cdef int64_t started_ns
 
     def fields(self, headers):
-        cdef RequestSpans spans = self.spans
-        found = [(name, value) for name, value in headers if name.lower() != "traceparent"]
-        found.append(("traceparent", f"00-{spans.trace_id[:TRACE_ID].decode('ascii')}-{self.span_id}-01"))
-        return found
+        return with_parent(headers, parent_field(self.spans, self.span_id))
 
     def end(self, int status, str failure=None, *, bint grpc=False):
         cdef RequestSpans spans = self.spans
@@ -114,6 +138,57 @@ cdef class NestedCall:
         if failure is not None:
             told.append(("error.type", code if grpc else str(status) if status else "_OTHER"))
         spans.nested(name, (self.span_id, self.parent), (self.started_ns, monotonic_ns()), told, failure)
+
+
+cdef class TargetCall:
+    cdef RequestSpans spans             # None: it has ended
+    cdef str span_id, parent, where
+    cdef int64_t started_ns
+
+    @property
+    def traceparent(self):
+        return None if self.spans is None else parent_field(self.spans, self.span_id)
+
+    def begin(self, str subtype not None, str where not None, str method not None, str target not None):
+        cdef NestedCall found
+        if subtype == "Mcp":
+            self.where = where
+            return CarriedCall(self)
+        found = new_calls(self.spans).begin(subtype, where, method, target)
+        found.parent = self.span_id
+        return found
+
+    def finish(self, str name not None, attributes, str failure=None):
+        cdef RequestSpans spans = self.spans
+        self.spans = None
+        if spans is None:
+            return
+        told = [("gw.outbound.kind", "Primary"), ("gw.outbound.subtype", "Mcp"), *attributes]
+        if self.where is None:
+            told.append(("network.transport", "pipe"))
+        else:
+            host, _, port = self.where.rpartition(":")
+            told.append(("network.transport", "tcp"))
+            told.append(("server.address", host.strip("[]") or self.where))
+            if host and port.isdigit():
+                told.append(("server.port", int(port)))
+        spans.nested(name, (self.span_id, self.parent), (self.started_ns, monotonic_ns()), told, failure)
+
+
+cdef class CarriedCall:
+    """An HTTP call under a TargetCall, which has the span of both."""
+
+    cdef TargetCall call
+
+    def __init__(self, TargetCall call not None):
+        self.call = call
+
+    def fields(self, headers):
+        parent = self.call.traceparent
+        return list(headers) if parent is None else with_parent(headers, parent)
+
+    def end(self, int status, str failure=None, *, bint grpc=False):
+        self.call = None
 
 
 # -- the way -------------------------------------------------------------------------------------------------------------

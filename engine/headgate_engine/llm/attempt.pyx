@@ -67,7 +67,6 @@ cdef class LlmCall:
         attempt.model = self.model
         attempt.streaming = self.streaming
         attempt.outcome = "failed"
-        attempt.started_ns = monotonic_ns()
         self.attempt = attempt
         self.translation_state = None
         self.translated = self.adapted = self.final_document = None

@@ -1,5 +1,6 @@
 """Requests for models, as a backend; see backend.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport H_CONTENT_ENCODING, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.link.backend cimport FORWARD, REPLY, RUN_STEPS, TAKEN, Backend, RoutedRequest
@@ -198,6 +199,8 @@ cdef class LlmBackend(Backend):
         if ctx.trace is not None:
             ctx.trace.llm_chosen(call.attempt)
             ctx.trace.backend_chosen(request.backend, "subBackend")
+        if call.attempt is not None:
+            call.attempt.started_ns = monotonic_ns()
         return FORWARD
 
     cdef int _fan_out(self, RoutedRequest request, LlmCall call) except -1:

@@ -1,12 +1,11 @@
 # Request metrics. The plan of a request's route caches their series, so that a few comparisons of pointers find them
 # without making a Python object. They are freed with the plan.
 
-from headgate_engine.context.request cimport RequestContext, TokenUsage
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.log.model_meter cimport ModelMeters
 from headgate_engine.plan.plans cimport BindPlan, ListenerPlan, MeteredPlan
 from headgate_engine.shared.counters cimport Counter
-from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.shared.histogram cimport Histogram, RequestSeries
-from headgate_engine.shared.money cimport Money
 from headgate_engine.shared.segment cimport Segment
 
 from libc.stdint cimport int64_t, uint32_t
@@ -36,33 +35,21 @@ cdef class ProcessingMeter:
     cdef Histogram request, response
     cdef bint lost(self)         # there was no room: counted with others
 
-cdef class ModelMeter:
-    # Metrics of attempts by provider, model and route. Series are made at their first value.
-    cdef Segment segment
-    cdef str labels
-    cdef list tokens           # Histogram by TOKEN_TYPES; None: nothing counted yet
-    cdef Histogram duration, first_token, per_token
-    cdef Money cost
-    cpdef count_tokens(self, TokenUsage usage)
-    cpdef count_cost(self, int64_t picos)
-    cpdef count_stream(self, int64_t first_ns, int64_t per_token)
-
 cdef class RequestMeters:
     cdef Segment segment
     cdef dict labelled         # label text -> RequestSeries, for configured labels
     cdef dict processing       # label text -> ProcessingMeter, for configured labels
     cdef dict refused          # label text -> Counter of retries that the budget did not allow
     cdef dict calls            # subtype -> Histogram of calls to backends
-    cdef dict models           # label values of an attempt -> ModelMeter
-    cdef dict dropped          # label values of a parameter that was not carried -> Counter
-    cdef int64_t generation    # of the configuration that `models` belongs to
-    # The last ModelMeter and its key: most requests have the same one as the request before.
-    cdef ModelMeter last
-    cdef str last_place, last_provider, last_model, last_answered, last_format
+    cdef dict streams          # label text -> Histogram of how long streams last
+    cdef ModelMeters models
+    cdef int64_t generation    # of the configuration that cached labels belong to
     # called_ns: when its last call to a backend began, 0 if that is counted already. sent_ns: when the first part of its
     # response was on its way, 0 if that was at its end.
     cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
-    # Counts a call to a backend that ends now, or ended with the head of its response.
+    # Makes the trace of a request that was counted an exemplar of its durations.
+    cdef int exemplify(self, RequestContext ctx, BindPlan bind) except -1
+    # Counts a call to a backend, unless it never began (0), that ends now, or ended with the head of its response.
     cdef int count_call(self, RequestContext ctx, int64_t called_ns, int64_t now_ns) except -1
     # Counts a retry that the budget did not allow.
     cdef int count_refused_retry(self, RequestContext ctx, BindPlan bind) except -1
@@ -70,13 +57,10 @@ cdef class RequestMeters:
     cdef int _count_processing(
         self, PlanMeter meter, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1
     cdef ProcessingMeter _processing_meter(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
-    cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1
-    cdef int _count_dropped(self, RequestContext ctx, BindPlan bind, LlmAttempt attempt) except -1
-    cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt)
+    cdef int _forget(self, int64_t generation) except -1
+    cdef str _place(self, RequestContext ctx, BindPlan bind)
+    cdef int _count_stream(self, RequestContext ctx, BindPlan bind, int kind) except -1
     cdef PlanMeter _find(self, RequestContext ctx, BindPlan bind)
     cdef PlanMeter _make(self, MeteredPlan plan, RequestContext ctx, BindPlan bind, int method)
     cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind)
     cdef BindMeter bind_meter(self, BindPlan bind, ListenerPlan listener)
-
-# Returns the labels of port, gateway, listener and route. Equal labels are mostly the same object.
-cdef str place_labels(RequestContext ctx, BindPlan bind)

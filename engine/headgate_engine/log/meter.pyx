@@ -4,18 +4,19 @@ from cpython.list cimport PyList_GET_ITEM
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp
 
-from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport RequestContext, TokenUsage
-from headgate_engine.expr.program cimport Program
-from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall, per_token_ns
-from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, MeteredPlan, RoutePlan
+from headgate_engine.context.headers cimport HEAD_CONNECT, MessageHead
+from headgate_engine.context.media cimport media_type_is
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.trace_context cimport TraceContext
+from headgate_engine.llm.attempt cimport LlmCall
+from headgate_engine.log.labels cimport added_labels, place_labels, plan_of
+from headgate_engine.log.model_meter cimport ModelMeters
+from headgate_engine.plan.plans cimport BackendPlan, BindPlan, ListenerPlan, MeteredPlan
 from headgate_engine.shared.counters cimport Counter
 from headgate_engine.shared.histogram cimport Histogram, RequestSeries
-from headgate_engine.shared.money cimport Money
 from headgate_engine.shared.segment cimport Segment
 
-from headgate_engine.expr.values import EvaluationError
-from headgate_engine.log.fields import shown
+from headgate_engine.log.labels import label
 
 # Methods with a label value of their own. All others, which clients can invent, are `other`.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other")
@@ -25,18 +26,13 @@ HANDSHAKE_SECONDS = (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924
 PROCESSING_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25)
 REQUEST_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 80)
 CALL_SECONDS = REQUEST_SECONDS
-TOKENS = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864)
-MODEL_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-PER_TOKEN_SECONDS = (0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5)
-FIRST_TOKEN_SECONDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+# How long streams last that have no end of their own.
+STREAM_SECONDS = (1, 5, 15, 60, 300, 900, 3600, 7200, 14400, 28800, 86400, 604800)
 # What a call to a backend is for, by the protocol of the backend. Others are `Http`.
 SUBTYPES = {"llm": "Llm", "mcp": "Mcp"}
-TOKEN_TYPES = ("input", "output", "input_cache_read", "input_cache_write")
-# Longest value of a label, in characters.
-MAX_LABEL = 256
-# Most combinations of route, provider and models that a worker counts. Further ones have the models `other`.
-MAX_MODELS = 1024
-
+# Kinds of streams that last as long as their client wants them, by number.
+STREAM_KINDS = ("", "upgrade", "tunnel", "events")
+cdef tuple _stream_kinds = STREAM_KINDS
 
 cdef enum:
     # Combinations that a plan caches. There are more if a backend invents statuses.
@@ -80,53 +76,6 @@ cdef class ProcessingMeter:
         return self.request.held.other or self.response.held.other
 
 
-cdef class ModelMeter:
-    """The series of one provider, model and route. labels: those of the series."""
-
-    def __init__(self, Segment segment not None, str labels not None):
-        self.segment = segment
-        self.labels = labels
-        self.tokens = [None] * 4
-        self.duration = Histogram(
-            segment, b"gw_gen_ai_server_request_duration\0" + labels.encode("utf-8", "replace"), MODEL_SECONDS)
-
-    cpdef count_tokens(self, TokenUsage usage):
-        """Count input and output tokens if they are known, and cached tokens if there are any."""
-        cdef int64_t[4] counts = [usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens]
-        cdef int kind
-        for kind in range(4):
-            if counts[kind] < 0 or (kind >= 2 and counts[kind] == 0):
-                continue
-            found = self.tokens[kind]
-            if found is None:
-                labels = label("gen_ai_token_type", TOKEN_TYPES[kind]) + "," + self.labels
-                found = self.tokens[kind] = Histogram(
-                    self.segment, b"gw_gen_ai_client_token_usage\0" + labels.encode("utf-8", "replace"), TOKENS, 1)
-            (<Histogram>found).observe_scaled(counts[kind])
-
-    cpdef count_cost(self, int64_t picos):
-        """Add a cost in picodollars (1e-12 USD)."""
-        if self.cost is None:
-            self.cost = Money(
-                self.segment, b"gw_gen_ai_client_cost_usd_total\0" + self.labels.encode("utf-8", "replace"))
-        self.cost.pay(picos)
-
-    cpdef count_stream(self, int64_t first_ns, int64_t per_token):
-        """Count a stream's first event and its time per token. Both in ns, -1 if unknown."""
-        if self.first_token is None or self.per_token is None:
-            raw = self.labels.encode("utf-8", "replace")
-        if self.first_token is None:
-            self.first_token = Histogram(
-                self.segment, b"gw_gen_ai_server_time_to_first_token\0" + raw, FIRST_TOKEN_SECONDS)
-        self.first_token.observe_scaled(first_ns)
-        if per_token < 0:
-            return
-        if self.per_token is None:
-            self.per_token = Histogram(
-                self.segment, b"gw_gen_ai_server_time_per_output_token\0" + raw, PER_TOKEN_SECONDS)
-        self.per_token.observe_scaled(per_token)
-
-
 cdef int method_index(MessageHead head) noexcept:
     cdef int i
     cdef bytes name
@@ -138,57 +87,29 @@ cdef int method_index(MessageHead head) noexcept:
     return 9
 
 
-def label(name, value):
-    """Return `name="value"`, escaped (https://prometheus.io/docs/instrumenting/exposition_formats/)."""
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'{name}="{text}"'
+cdef int stream_kind(RequestContext ctx) noexcept:
+    """Which of STREAM_KINDS an answer is, 0 for none. A model's answer is none: its time is what the client waits for."""
+    cdef MessageHead head = ctx.head
+    if ctx.status == 101:
+        return 1
+    if ctx.status < 200 or ctx.status >= 300:
+        return 0
+    if head.flags & HEAD_CONNECT:
+        return 2
+    if ctx.response is None or ctx.llm is not None or not media_type_is(ctx.response, b"text/event-stream", 17):
+        return 0
+    if head.method_len == 3 and memcmp(head.data + head.method_off, b"GET", 3) == 0 or ctx.protocol == "mcp" and listens(ctx):
+        return 3
+    return 0
 
 
-def label_value(Program program not None, RequestContext ctx not None):
-    """Return the value of a configured label, `unknown` if the expression fails or has no value."""
-    try:
-        text = shown(program.evaluate(ctx))
-    except EvaluationError:
-        return "unknown"
-    return "unknown" if text is None else str(text)[:MAX_LABEL]
-
-
-cdef MeteredPlan plan_of(RequestContext ctx, BindPlan bind):
-    """Return the innermost plan that a request has reached."""
-    if ctx.route is not None:
-        return <MeteredPlan>ctx.route
-    return bind if ctx.listener is None else <MeteredPlan>ctx.listener
-
-
-cdef str place_labels(RequestContext ctx, BindPlan bind):
-    cdef MeteredPlan plan = plan_of(ctx, bind)
-    cdef ListenerPlan listener = <ListenerPlan>ctx.listener
-    cdef RoutePlan route = <RoutePlan>ctx.route
-    token = None if listener is None else listener.token
-    if plan.labels is None or plan.labels_bind is not bind.token or plan.labels_listener is not token:
-        plan.labels = ",".join((
-            label("bind", bind.key),
-            label("gateway", "unknown" if listener is None else f"{listener.gateway_namespace}/{listener.gateway}"),
-            label("listener", "unknown" if listener is None else listener.name),
-            label("route", "unknown" if route is None else f"{route.namespace}/{route.name}"),
-            label("route_rule", "unknown" if route is None or not route.rule_name else route.rule_name),
-        ))
-        plan.labels_bind, plan.labels_listener = bind.token, token
-    return plan.labels
-
-
-def route_labels(RequestContext ctx not None, BindPlan bind not None):
-    """Return the labels of a request's port, gateway, listener and route, and the configured ones."""
-    return place_labels(ctx, bind) + _added(ctx, bind)
-
-
-cdef str _added(RequestContext ctx, BindPlan bind):
-    """Return the configured labels, each after a comma."""
-    cdef str found = ""
-    if bind.metric_labels is not None:
-        for name, program in bind.metric_labels:
-            found += "," + label(name, label_value(<Program>program, ctx))
-    return found
+cdef bint listens(RequestContext ctx) noexcept:
+    """Whether an MCP request has subscribed to notifications (revision 2026-07-28)."""
+    if ctx.log_fields is not None:
+        for key, value in ctx.log_fields:
+            if key == "mcp.method.name":
+                return value == "subscriptions/listen"
+    return False
 
 
 cdef class RequestMeters:
@@ -197,9 +118,9 @@ cdef class RequestMeters:
         self.labelled = {}
         self.processing = {}
         self.refused = {}
-        self.models = {}
+        self.streams = {}
         self.calls = {}
-        self.dropped = {}
+        self.models = ModelMeters(segment)
         self.generation = -1
 
     cdef int count(self, RequestContext ctx, BindPlan bind, int64_t called_ns, int64_t sent_ns) except -1:
@@ -207,16 +128,23 @@ cdef class RequestMeters:
         cdef RequestSeries series
         cdef BindMeter port
         cdef bint inner
+        cdef int stream
         if self.segment is None:
             return 0
         meter = self._find(ctx, bind)
         # A request that was handed on within the gateway is counted where its client sent it.
         inner = ctx.hops > 0 or bind.untraced
+        stream = stream_kind(ctx)
         if not inner:
             series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
-            series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
+            if stream:
+                series.count_stream(<int64_t>ctx.response_bytes)
+                self._count_stream(ctx, bind, stream)
+            else:
+                series.count(ctx.finished_ns - ctx.started_ns, <int64_t>ctx.response_bytes)
         if ctx.upstream_started_ns:
-            self._count_processing(meter, ctx, bind, called_ns, sent_ns)
+            # Without a time of its own, what comes first of a stream counts as on its way with the head.
+            self._count_processing(meter, ctx, bind, called_ns, ctx.head_received_ns if stream and not sent_ns else sent_ns)
         port = meter.port
         if ctx.request_bytes and not inner:
             port.received.bump(<int64_t>ctx.request_bytes)
@@ -224,8 +152,50 @@ cdef class RequestMeters:
             port.sent.bump(<int64_t>ctx.response_bytes)
         if ctx.attempts > 1:
             self._retries(meter, ctx, bind)
+        if ctx.llm is not None and (<LlmCall>ctx.llm).attempts is not None:
+            if bind.generation != self.generation:
+                self._forget(bind.generation)
+            self.models.count(<LlmCall>ctx.llm, self._place(ctx, bind))
+        return 0
+
+    cdef int exemplify(self, RequestContext ctx, BindPlan bind) except -1:
+        cdef TraceContext trace = ctx.trace_context
+        cdef RequestSeries series
+        cdef PlanMeter meter
+        if self.segment is None:
+            return 0
+        if ctx.hops == 0 and not stream_kind(ctx):
+            meter = self._find(ctx, bind)
+            series = meter.series if bind.metric_labels is None else self._labelled(meter, ctx, bind)
+            series.exemplify(ctx.finished_ns - ctx.started_ns, trace.trace_id, trace.span_id)
         if ctx.llm is not None:
-            self._count_attempts(ctx, bind)
+            self.models.exemplify(<LlmCall>ctx.llm, self._place(ctx, bind), trace)
+        return 0
+
+    cdef int _forget(self, int64_t generation) except -1:
+        """Names of earlier configurations must not accumulate."""
+        self.models.forget()
+        self.labelled = {}
+        self.processing = {}
+        self.streams = {}
+        self.generation = generation
+        return 0
+
+    cdef str _place(self, RequestContext ctx, BindPlan bind):
+        cdef str place = place_labels(ctx, bind)
+        return place if bind.metric_labels is None else place + added_labels(ctx, bind)
+
+    cdef int _count_stream(self, RequestContext ctx, BindPlan bind, int kind) except -1:
+        """Count how long a stream has lasted. A series without room is not cached."""
+        cdef str text = label("kind", _stream_kinds[kind]) + "," + self._place(ctx, bind)
+        cdef Histogram found = <Histogram>self.streams.get(text)
+        if found is None:
+            found = Histogram(self.segment, b"gw_stream_duration_seconds\0" + text.encode("utf-8", "replace"), STREAM_SECONDS)
+            if not found.held.other:
+                while len(self.streams) >= MAX_LABELLED:
+                    del self.streams[next(iter(self.streams))]
+                self.streams[text] = found
+        found.observe_scaled(ctx.finished_ns - ctx.started_ns)
         return 0
 
     cdef int _count_processing(
@@ -234,7 +204,7 @@ cdef class RequestMeters:
         if processing is None:
             processing = self._processing_meter(meter, ctx, bind)
         processing.request.observe_scaled(ctx.upstream_started_ns - ctx.started_ns)
-        if called_ns:
+        if called_ns and (ctx.head_received_ns or not stream_kind(ctx)):
             meter.calls.observe_scaled((ctx.head_received_ns or ctx.finished_ns) - called_ns)
         if ctx.head_received_ns and ctx.status:
             processing.response.observe_scaled((sent_ns or ctx.finished_ns) - ctx.head_received_ns)
@@ -246,7 +216,7 @@ cdef class RequestMeters:
         cdef ProcessingMeter found
         cdef str text = label("backend", "unknown" if backend is None else backend.name) + "," + place_labels(ctx, bind)
         if bind.metric_labels is not None:
-            text += _added(ctx, bind)
+            text += added_labels(ctx, bind)
             found = <ProcessingMeter>self.processing.get(text)
             if found is not None:
                 return found
@@ -270,10 +240,12 @@ cdef class RequestMeters:
         return found
 
     cdef int count_call(self, RequestContext ctx, int64_t called_ns, int64_t now_ns) except -1:
-        if self.segment is None:
+        if self.segment is None or called_ns == 0:
             return 0
         if ctx.head_received_ns >= called_ns:
             now_ns = ctx.head_received_ns
+        elif stream_kind(ctx):
+            return 0                       # a tunnel without a head: its time is no time of a call
         self.calls_of(ctx.protocol).observe_scaled(now_ns - called_ns)
         return 0
 
@@ -282,7 +254,7 @@ cdef class RequestMeters:
         cdef str text
         if self.segment is None:
             return 0
-        text = place_labels(ctx, bind) + _added(ctx, bind)
+        text = place_labels(ctx, bind) + added_labels(ctx, bind)
         found = <Counter>self.refused.get(text)
         if found is None:
             found = Counter(self.segment, b"gw_retries_refused_total\0" + text.encode("utf-8", "replace"))
@@ -342,7 +314,7 @@ cdef class RequestMeters:
 
     cdef RequestSeries _labelled(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
         """Return the series of a request with configured labels. A series without room is not cached."""
-        cdef str text = meter.labels + _added(ctx, bind)
+        cdef str text = meter.labels + added_labels(ctx, bind)
         cdef RequestSeries series = <RequestSeries>self.labelled.get(text)
         if series is None:
             series = RequestSeries(self.segment, text, REQUEST_SECONDS)
@@ -367,89 +339,11 @@ cdef class RequestMeters:
     def _retries(self, PlanMeter meter, RequestContext ctx, BindPlan bind):
         cdef Counter retries = meter.retries
         if retries is None:
-            labels = self._labels(ctx, bind, method_index(ctx.head)) + _added(ctx, bind)
+            labels = self._labels(ctx, bind, method_index(ctx.head)) + added_labels(ctx, bind)
             retries = Counter(self.segment, b"gw_retries_total\0" + labels.encode("utf-8", "replace"))
             if bind.metric_labels is None and not retries.held.other:
                 meter.retries = retries
         retries.bump(ctx.attempts - 1)
-
-    cdef int _count_attempts(self, RequestContext ctx, BindPlan bind) except -1:
-        cdef LlmCall call = <LlmCall>ctx.llm
-        cdef LlmAttempt attempt
-        cdef ModelMeter meter
-        cdef int64_t per_token
-        if call.attempts is None:
-            return 0
-        if bind.generation != self.generation:
-            # Names of earlier configurations must not accumulate.
-            self.models = {}
-            self.dropped = {}
-            self.labelled = {}
-            self.processing = {}
-            self.last = None
-            self.generation = bind.generation
-        for attempt in call.attempts:
-            meter = self._model_meter(ctx, bind, call, attempt)
-            meter.duration.observe_scaled(attempt.ended_ns - attempt.started_ns)
-            if attempt.usage_source == "provider":
-                meter.count_tokens(attempt.usage)
-            if attempt.dropped is not None:
-                self._count_dropped(ctx, bind, attempt)
-            if attempt.cost is not None:
-                meter.count_cost(attempt.cost.total)
-            if attempt.streaming and attempt.first_event_ns:
-                per_token = per_token_ns(attempt)
-                meter.count_stream(attempt.first_event_ns - attempt.started_ns,
-                                   per_token if attempt.usage_source == "provider" else -1)
-        return 0
-
-    cdef int _count_dropped(self, RequestContext ctx, BindPlan bind, LlmAttempt attempt) except -1:
-        """Count the parameters that an attempt could not tell its provider."""
-        cdef Counter counter
-        place = place_labels(ctx, bind) if bind.metric_labels is None else route_labels(ctx, bind)
-        for name in attempt.dropped:
-            key = (place, attempt.provider, attempt.client_format, attempt.upstream_format, name)
-            counter = <Counter>self.dropped.get(key)
-            if counter is None:
-                labels = ",".join((label("parameter", name), label("gen_ai_system", attempt.provider),
-                                   label("client_format", attempt.client_format),
-                                   label("upstream_format", attempt.upstream_format), place))
-                counter = Counter(
-                    self.segment, b"gw_gen_ai_unsupported_parameters_total\0" + labels.encode("utf-8", "replace"))
-                if len(self.dropped) < MAX_MODELS and not counter.held.other:
-                    self.dropped[key] = counter
-            counter.bump(1)
-        return 0
-
-    cdef ModelMeter _model_meter(self, RequestContext ctx, BindPlan bind, LlmCall call, LlmAttempt attempt):
-        cdef ModelMeter meter
-        cdef str answered
-        # Names that clients invent must not become series: a model that only a pattern allows counts if the provider
-        # accepted it.
-        cdef str model = attempt.model if call.known or 200 <= attempt.status < 300 or attempt.status == 101 else "unknown"
-        if len(model) > MAX_LABEL:
-            model = model[:MAX_LABEL]
-        place = place_labels(ctx, bind) if bind.metric_labels is None else route_labels(ctx, bind)
-        if (self.last is not None and self.last_place is place and self.last_provider == attempt.provider
-                and self.last_model == model and self.last_answered == attempt.response_model
-                and self.last_format == call.format):
-            return self.last
-        key = (place, attempt.provider, model, attempt.response_model, call.format)
-        meter = self.models.get(key)
-        if meter is None:
-            if len(self.models) >= MAX_MODELS:
-                model = answered = "other"
-            else:
-                answered = attempt.response_model
-            meter = ModelMeter(self.segment, ",".join((
-                label("gen_ai_operation_name", "embeddings" if call.format == "embeddings" else "chat"),
-                label("gen_ai_system", attempt.provider), label("gen_ai_request_model", model[:MAX_LABEL] or "unknown"),
-                label("gen_ai_response_model", (answered or "unknown")[:MAX_LABEL]), place)))
-            if len(self.models) < MAX_MODELS and not meter.duration.held.other:
-                self.models[key] = meter
-        self.last, self.last_place, self.last_provider, self.last_model = meter, place, attempt.provider, model
-        self.last_answered, self.last_format = attempt.response_model, call.format
-        return meter
 
     cdef BindMeter bind_meter(self, BindPlan bind, ListenerPlan listener):
         """Return the series of a port's connections. listener: the one that they belong to, None: not known."""

@@ -56,7 +56,7 @@ cdef class RequestSpans(TraceContext):
     cdef int begin_call(self, RequestContext ctx, bint own) except -1
     # It ends; detail: why it failed, None if it did not.
     cdef int end_call(self, RequestContext ctx, str detail, int64_t now_ns) except -1
-    # The request is over: its spans go to the exporter, unless the filter keeps them out.
+    # The request is over: its spans go to the exporter, unless the filter keeps them out. Returns whether they do.
     cdef int finish(self, RequestContext ctx) except -1
     cdef bint room(self) except -1
     cdef int _open(self, ByteBuffer out, const char* span_id, const char* parent, int kind, int64_t start_ns,

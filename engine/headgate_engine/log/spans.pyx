@@ -319,7 +319,8 @@ cdef class RequestSpans(TraceContext):
             raise
         finally:
             plan.fields.kept = plan.fields.usual
-        return sink.added(1 + self.child_count)
+        sink.added(1 + self.child_count)
+        return 1
 
     cdef int _request_span(self, ByteBuffer out, RequestContext ctx, TracePlan plan) except -1:
         cdef Py_ssize_t at = open_message(out, SPANS)

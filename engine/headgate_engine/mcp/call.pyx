@@ -17,7 +17,7 @@ from headgate_engine.link.backend cimport RoutedRequest
 from headgate_engine.link.client cimport ClientCall
 from headgate_engine.link.contract cimport ClientStream
 from headgate_engine.link.timers cimport Timer
-from headgate_engine.log.meter cimport place_labels
+from headgate_engine.log.labels cimport place_labels
 from headgate_engine.mcp.fields cimport add_mirrored, copy_fields, is_message
 from headgate_engine.mcp.sessions cimport SessionEntry
 from headgate_engine.mcp.settings cimport CallSettings, DirectTarget
@@ -30,7 +30,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.context.request import derived_context
 from headgate_engine.link.client import CallError, ClientResponse
-from headgate_engine.log.meter import route_labels
+from headgate_engine.log.labels import route_labels
 from headgate_engine.mcp.telemetry import response_in
 from headgate_engine.peek.rpc import RpcKind, NotAMessage
 from headgate_engine.sse.decode import SseError

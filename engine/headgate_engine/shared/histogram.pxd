@@ -6,6 +6,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from headgate_engine.shared.counters cimport HG_ADD, HG_ADD_UNSIGNED
+from headgate_engine.shared.exemplars cimport Exemplars
 from headgate_engine.shared.segment cimport Segment, SlotRef
 
 cdef enum:
@@ -21,7 +22,7 @@ cdef struct HistogramSlot:
     # time, which 1000 streams reach in four months.
     uint64_t total
     uint64_t total_high
-    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], for RequestSeries int64_t bytes, and where the segment
+    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], for RequestSeries int64_t bytes and streams, and where the segment
     # has native histograms int64_t native[NATIVE_BUCKETS]
 
 # The exponential bucket of a value in 1/scale units: 0 for what counts as zero. The last one has all that is larger.
@@ -39,25 +40,31 @@ cdef class Histogram:
     cdef int64_t* native       # NULL without exponential buckets
     cdef BucketBounds limits
     cdef int n_bounds
-    # value: in 1/scale units (ns for durations in seconds). A negative one (the clock was set back) counts as 0.
-    cdef inline void observe_scaled(self, int64_t value) noexcept nogil:
+    cdef Exemplars exemplars   # None: no request that is sampled was observed
+    # The bucket of a value in 1/scale units.
+    cdef inline int bucket_of(self, int64_t value) noexcept nogil:
         cdef int low = 0
         cdef int high = self.n_bounds
         cdef int middle
         cdef int64_t* limits = self.limits.values
-        if value < 0:
-            value = 0
         while low < high:
             middle = (low + high) >> 1
             if value <= limits[middle]:
                 high = middle
             else:
                 low = middle + 1
-        HG_ADD(&self.counts[low], 1)
+        return low
+    # value: in 1/scale units (ns for durations in seconds). A negative one (the clock was set back) counts as 0.
+    cdef inline void observe_scaled(self, int64_t value) noexcept nogil:
+        if value < 0:
+            value = 0
+        HG_ADD(&self.counts[self.bucket_of(value)], 1)
         if self.native != NULL:
             HG_ADD(&self.native[native_bucket(value, self.slot.scale)], 1)
         if HG_ADD_UNSIGNED(&self.slot.total, <uint64_t>value) > <uint64_t>-1 - <uint64_t>value:
             HG_ADD_UNSIGNED(&self.slot.total_high, 1)
+    # Makes a request that is sampled the exemplar of the bucket of an observed value. Ids: hexadecimal digits.
+    cdef int exemplify(self, int64_t value, const char* trace_id, const char* span_id) except -1
     cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1
 
 cdef class RequestSeries(Histogram):
@@ -66,3 +73,8 @@ cdef class RequestSeries(Histogram):
         self.observe_scaled(duration_ns)
         if response_bytes > 0:
             HG_ADD(self.counts + self.n_bounds + 1, response_bytes)
+    # A stream that lasts as long as its client wants it: a request, but no duration of one.
+    cdef inline void count_stream(self, int64_t response_bytes) noexcept nogil:
+        if response_bytes > 0:
+            HG_ADD(self.counts + self.n_bounds + 1, response_bytes)
+        HG_ADD(self.counts + self.n_bounds + 2, 1)

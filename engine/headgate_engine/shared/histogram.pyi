@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.segment import Segment
 
 MAX_BOUNDS: int
@@ -24,6 +25,8 @@ class Histogram:
 
         Raises ValueError if it is not finite.
         """
+    def mark(self, value: float, trace_id: str, span_id: str) -> None:
+        """Make an observed value, in units of the bounds, the exemplar of its bucket. Ids: 32 and 16 digits."""
     @property
     def count(self) -> int: ...
     @property
@@ -40,8 +43,9 @@ class RequestSeries(Histogram):
     """
 
     def __init__(self, segment: Segment, labels: str, bounds: Iterable[float]) -> None: ...
-    def add(self, duration_ns: int, response_bytes: int) -> None:
-        """Count a request. duration_ns: ns. response_bytes: bytes of its response."""
+    def add(self, duration_ns: int, response_bytes: int, *, stream: bool = ...) -> None:
+        """Count a request. duration_ns: ns. response_bytes: bytes of its response. stream: it lasts as long as its
+        client wants, and has no duration."""
 
 class NativeBuckets(NamedTuple):
     """Exponential buckets. zero_threshold: up to which value observations are in zero_count. counts: by the number of
@@ -55,13 +59,14 @@ class NativeBuckets(NamedTuple):
 class HistogramValue(NamedTuple):
     """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds.
 
-    native: None in a segment without native histograms.
+    native: None in a segment without native histograms. exemplars: by the number of their bucket, {} without any.
     """
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
     sum: float
     native: NativeBuckets | None = ...
+    exemplars: dict[int, FoundExemplar] = ...
 
 class Sample(NamedTuple):
     """One series. kind: counter, gauge or histogram. value: a number, HistogramValue, or Decimal for money."""

@@ -5,22 +5,26 @@ from libc.stdint cimport INT64_MAX, int64_t
 from libc.string cimport memset
 
 from headgate_engine.shared.counters cimport HG_GET, HG_GET_UNSIGNED
+from headgate_engine.shared.exemplars cimport exemplars_of
 from headgate_engine.shared.segment cimport (
-    SLOT_COUNTER, SLOT_HISTOGRAM, SLOT_MONEY, SLOT_REQUESTS, Segment, SlotRef,
+    SLOT_COUNTER, SLOT_EXEMPLARS, SLOT_HISTOGRAM, SLOT_MONEY, SLOT_REQUESTS, Segment, SlotRef,
 )
 
 import struct
 from math import isfinite as _finite
 from typing import NamedTuple
 
+from headgate_engine.shared.exemplars import PREFIX, found_in
 from headgate_engine.shared.money import slot_dollars
 
 MAX_BOUNDS = BOUNDS_LIMIT
 SECONDS = 1_000_000_000
 
 cdef enum:
-    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), the byte count of RequestSeries, and exponential buckets
-    ROOM = 560 + 8 * NATIVE_BUCKETS
+    # sizeof(HistogramSlot) + 8 * (2 * BOUNDS_LIMIT + 1), two counts of RequestSeries, and exponential buckets
+    ROOM = 568 + 8 * NATIVE_BUCKETS
+    # Bytes and streams.
+    REQUEST_COUNTS = 16
 
 # Prometheus names the number of buckets per power of two by its logarithm, and a bucket by the power of 2 ** (1 / 8) at
 # its upper end (https://prometheus.io/docs/specs/native_histograms/).
@@ -102,7 +106,7 @@ cdef class Histogram:
 
     cdef int _open(self, Segment segment, bytes key, int kind, tuple bounds, int64_t scale) except -1:
         cdef char[ROOM] room
-        cdef Py_ssize_t size = _empty(room, bounds, scale) + (sizeof(int64_t) if kind == SLOT_REQUESTS else 0)
+        cdef Py_ssize_t size = _empty(room, bounds, scale) + (REQUEST_COUNTS if kind == SLOT_REQUESTS else 0)
         cdef Py_ssize_t whole = size + (NATIVE_BUCKETS * sizeof(int64_t) if segment.header.native else 0)
         cdef SlotRef held = segment.series(key, kind, whole, <const char*>room)
         cdef HistogramSlot* slot = <HistogramSlot*>held.memory
@@ -119,6 +123,14 @@ cdef class Histogram:
         self.held = held
         return 0
 
+    cdef int exemplify(self, int64_t value, const char* trace_id, const char* span_id) except -1:
+        if self.exemplars is None:
+            if self.held is None:
+                return 0
+            self.exemplars = exemplars_of(self.held.segment, self.held, self.n_bounds + 1)
+        self.exemplars.keep(self.bucket_of(value), value, trace_id, span_id)
+        return 0
+
     def observe(self, double value):
         """Count a value in units of the bounds, rounded to 1/scale; a negative one counts as 0.
 
@@ -128,6 +140,13 @@ cdef class Histogram:
         if not isfinite(scaled) or scaled >= 9.2e18:
             raise ValueError("observation out of range")
         self.observe_scaled(<int64_t>floor(scaled + 0.5) if scaled > 0 else 0)
+
+    def mark(self, double value, str trace_id not None, str span_id not None):
+        """Make an observed value, in units of the bounds, the exemplar of its bucket. Ids: 32 and 16 hexadecimal digits."""
+        cdef bytes trace = trace_id.encode("ascii"), span = span_id.encode("ascii")
+        if len(trace) != 32 or len(span) != 16:
+            raise ValueError("an id has 32 or 16 digits")
+        self.exemplify(<int64_t>(value * <double>self.slot.scale), trace, span)
 
     @property
     def count(self):
@@ -149,9 +168,13 @@ cdef class RequestSeries(Histogram):
         self._open(segment, b"%s\0%s" % (REQUESTS, labels.encode("utf-8", "replace")), SLOT_REQUESTS,
                    _checked(bounds, SECONDS), SECONDS)
 
-    def add(self, int64_t duration_ns, int64_t response_bytes):
-        """Count a request. duration_ns: ns. response_bytes: bytes of its response."""
-        self.count(duration_ns, response_bytes)
+    def add(self, int64_t duration_ns, int64_t response_bytes, *, bint stream=False):
+        """Count a request. duration_ns: ns. response_bytes: bytes of its response. stream: it lasts as long as its client
+        wants, and has no duration."""
+        if stream:
+            self.count_stream(response_bytes)
+        else:
+            self.count(duration_ns, response_bytes)
 
 
 cdef Py_ssize_t _empty(char* room, tuple bounds, int64_t scale) except -1:
@@ -180,13 +203,14 @@ class NativeBuckets(NamedTuple):
 class HistogramValue(NamedTuple):
     """bounds without +Inf; counts per bucket (not cumulative), one more than bounds; sum in units of the bounds.
 
-    native: None in a segment without native histograms.
+    native: None in a segment without native histograms. exemplars: by the number of their bucket, {} without any.
     """
 
     bounds: tuple
     counts: tuple
     sum: float
     native: object = None
+    exemplars: dict = {}        # noqa: RUF012  nothing changes it
 
 
 class Sample(NamedTuple):
@@ -201,27 +225,29 @@ class Sample(NamedTuple):
 def snapshot(Segment segment not None):
     """Return every counter, gauge and histogram of the segment, sorted by family and labels."""
     found = []
-    for key, kind, value in segment.entries(series_only=True):
+    entries = segment.entries(series_only=True)
+    exemplars = {key[len(PREFIX):]: value for key, kind, value in entries if kind == SLOT_EXEMPLARS}
+    for key, kind, value in entries:
         family, _separator, rest = key.partition(b"\0")
         labels = rest.decode("utf-8", "replace")
         if kind == SLOT_REQUESTS:
-            found.extend(_requests(labels, value))
+            found.extend(_requests(labels, value, exemplars.get(key)))
         elif kind == SLOT_HISTOGRAM:
-            found.append(Sample(family.decode(), labels, "histogram", _value(value)))
+            found.append(Sample(family.decode(), labels, "histogram", _value(value, 0, exemplars.get(key))))
         elif kind == SLOT_MONEY:
             found.append(Sample(family.decode(), labels, "counter", slot_dollars(value)))
-        else:
+        elif kind != SLOT_EXEMPLARS:
             found.append(Sample(family.decode(), labels, "counter" if kind == SLOT_COUNTER else "gauge",
                                 struct.unpack("=q", value)[0]))
     found.sort(key=lambda sample: (sample.family, sample.labels))
     return found
 
 
-def _requests(labels, bytes raw):
+def _requests(labels, bytes raw, exemplars):
     """Return the samples of a RequestSeries."""
-    duration = _value(raw, 8)
-    sent = struct.unpack_from("=q", raw, _counted(raw))[0]
-    values = (sum(duration.counts), sent, duration)
+    duration = _value(raw, REQUEST_COUNTS, exemplars)
+    sent, streams = struct.unpack_from("=qq", raw, _counted(raw))
+    values = (sum(duration.counts) + streams, sent, duration)
     for family, kind, value in zip(REQUEST_FAMILIES, ("counter", "counter", "histogram"), values):
         yield Sample(family, labels, kind, value)
 
@@ -231,13 +257,15 @@ cdef Py_ssize_t _counted(bytes raw) except -1:
     return 32 + 8 * (2 * struct.unpack_from("=q", raw)[0] + 1)
 
 
-def _value(bytes raw, Py_ssize_t more=0):
-    """Return the value of a slot. more: bytes between the counts and the exponential buckets."""
+def _value(bytes raw, Py_ssize_t more, exemplars):
+    """Return the value of a slot. more: bytes between the counts and the exponential buckets. exemplars: their slot, None
+    without one."""
     n, scale, low, high = struct.unpack_from("=qqQQ", raw)
     bounds = struct.unpack_from(f"={n}d", raw, 32)
     counts = struct.unpack_from(f"={n + 1}q", raw, 32 + 8 * n)
     native = _native(raw, _counted(raw) + more, scale) if len(raw) > _counted(raw) + more else None
-    return HistogramValue(bounds, counts, ((high << 64) + low) / scale, native)
+    marked = {} if exemplars is None else found_in(exemplars, scale)
+    return HistogramValue(bounds, counts, ((high << 64) + low) / scale, native, marked)
 
 
 def _native(bytes raw, Py_ssize_t start, scale):

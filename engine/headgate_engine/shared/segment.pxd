@@ -26,6 +26,7 @@ cdef enum SlotKind:
     SLOT_MONEY = 7
     SLOT_REQUESTS = 8            # a histogram with a count of bytes: three families of one label combination
     SLOT_LOADS = 9
+    SLOT_EXEMPLARS = 10          # of one histogram, beside it
 
 cdef enum:
     STATE = 0
@@ -68,6 +69,10 @@ cdef class Segment:
     # As slot(), for a series; never raises SegmentFull. A series without room is counted in the series of its family
     # with all label values `other`, and if that has no room either, in memory that no snapshot shows.
     cdef SlotRef series(self, bytes key, int kind, Py_ssize_t size, const void* first)
+    # As series(), but only while a quarter of the series is free: None, where there is no room.
+    cdef SlotRef spare_series(self, bytes key, int kind, Py_ssize_t size)
+    # Returns the key of a slot in use.
+    cdef bytes key_of(self, SlotRef ref)
     cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key)
     cdef int _count(self, int area, uint32_t number) noexcept nogil
     cdef int _hold(self, int area, uint32_t number) noexcept nogil

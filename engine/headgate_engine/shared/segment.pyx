@@ -39,7 +39,7 @@ cdef extern from *:
 
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
-    VERSION = 4
+    VERSION = 5
     # Smallest useful size of an area in bytes.
     LEAST_AREA = 65536
     # Bytes of SERIES that are reserved for the series named `other`.
@@ -54,7 +54,7 @@ SERIES_LIMIT = 9000
 ANY_HOLDER = LAST_HOLDER
 KIND_NAMES = {SLOT_COUNTER: b"counter", SLOT_GAUGE: b"gauge", SLOT_HISTOGRAM: b"histogram", SLOT_BUCKET: b"bucket",
               SLOT_ENDPOINT: b"endpoint", SLOT_CLAIMS: b"claims", SLOT_MONEY: b"money", SLOT_REQUESTS: b"requests",
-              SLOT_LOADS: b"loads"}
+              SLOT_LOADS: b"loads", SLOT_EXEMPLARS: b"exemplars"}
 _VALUE = re.compile(rb'="(?:[^"\\]|\\.)*"')
 
 
@@ -327,6 +327,16 @@ cdef class Segment:
             found.memory = <char*>own
         found.other = True
         return found
+
+    cdef SlotRef spare_series(self, bytes key, int kind, Py_ssize_t size):
+        cdef AreaHeader* area = &self.header.areas[SERIES]
+        cdef SlotRequest request
+        request.kind, request.size, request.first, request.reserve = kind, size, NULL, False
+        return None if area.count > area.limit // 4 * 3 else self._requested(&request, SERIES, key)
+
+    cdef bytes key_of(self, SlotRef ref):
+        cdef SlotEntry* entry = entry_of(self.memory, &self.header.areas[ref.area], ref.number)
+        return (self.memory + entry.block + aligned(entry.value_len))[:entry.key_len]
 
     cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key):
         """Return the slot, None if there is no room for it."""

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from headgate.telemetry.families import BUCKETS
-from headgate_engine.lazy_pattern import lazy_pattern
+from headgate.telemetry.metrics import labels_of
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 Json = dict[str, Any]
 # Maximum number of rows in a table; the busiest rows come first.
 MAX_ROWS: Final = 500
-_LABEL: Final = lazy_pattern(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
-_ESCAPED: Final = lazy_pattern(r"\\(.)")
 CLIENT_ERROR, SERVER_ERROR = 400, 500
 # All labels of the overflow series have this value (shared.segment).
 OTHER: Final = "other"
-
-
-@lru_cache(maxsize=65536)
-def labels_of(text: str) -> Mapping[str, str]:
-    """Return the unescaped labels of a series' key. Keys are immutable, so the result is cached."""
-    return {name: _ESCAPED.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return "\n" if found[1] == "n" else found[1]
 
 
 def is_other(labels: Mapping[str, str]) -> bool:

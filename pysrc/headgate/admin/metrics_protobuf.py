@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
-from headgate.admin.meters import labels_of
 from headgate.dialect.protobuf_wire import double, message, number, packed, signed, varint, zigzag
 from headgate.telemetry.families import FAMILIES
-from headgate.telemetry.metrics import removed
+from headgate.telemetry.metrics import labels_of, removed
+from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.histogram import NATIVE_SCHEMA, HistogramValue, NativeBuckets, Sample
 
 CONTENT_TYPE: Final = (
@@ -55,11 +56,28 @@ def _value(sample: Sample, classic: bool) -> bytes:
     if not isinstance(value, HistogramValue):
         return double(1, float(value))
     total, buckets = 0, b""
-    for bound, count in zip(value.bounds, value.counts, strict=False) if classic or value.native is None else ():
+    classic = classic or value.native is None
+    for at, (bound, count) in enumerate(zip(value.bounds, value.counts, strict=False)) if classic else ():
         total += count
-        buckets += message(3, number(1, total) + double(2, bound))
-    native = _native(value.native) if value.native is not None else b""
+        buckets += message(3, number(1, total) + double(2, bound) + _exemplar(3, value.exemplars.get(at)))
+    last = value.exemplars.get(len(value.bounds))
+    if classic and last is not None:
+        buckets += message(3, number(1, sum(value.counts)) + double(2, math.inf) + _exemplar(3, last))
+    native = b""
+    if value.native is not None:
+        native = _native(value.native) + b"".join(_exemplar(16, one) for one in value.exemplars.values())
     return number(1, sum(value.counts)) + double(2, value.sum) + buckets + native
+
+
+def _exemplar(tag: int, found: FoundExemplar | None) -> bytes:
+    """Return the field of an exemplar, b"" for none: its labels, value and time (google.protobuf.Timestamp)."""
+    if found is None:
+        return b""
+    pairs = (("trace_id", found.trace_id), ("span_id", found.span_id))
+    labels = b"".join(message(1, message(1, name.encode()) + message(2, text.encode())) for name, text in pairs)
+    seconds = int(found.time_s)
+    time = number(1, seconds) + number(2, int((found.time_s - seconds) * 1e9))
+    return message(tag, labels + double(2, found.value) + message(3, time))
 
 
 def _native(buckets: NativeBuckets) -> bytes:

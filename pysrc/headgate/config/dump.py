@@ -32,7 +32,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
-from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress, ProcessSettings
+from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
@@ -347,7 +347,18 @@ def _forwarding(headers: ForwardingHeaders) -> Json:
     return {"xForwarded": headers.x_forwarded, "forwarded": headers.forwarded, "trustedHops": headers.trusted_hops}
 
 
-def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
+def _metrics(gateway: Gateway) -> Json:
+    process = gateway.process
+    found: Json = {"remove": list(process.metrics_remove)}
+    if process.metric_labels:
+        found["fields"] = {"add": dict(process.metric_labels)}
+    if gateway.frontend.metrics is not None:
+        found["otlp"] = otlp.dump_metrics(gateway.frontend.metrics)
+    return found
+
+
+def _process(gateway: Gateway, runtime: Runtime) -> Json:
+    process = gateway.process
     upstream = process.upstream
     alive = upstream.keepalives
     backend: Json = {
@@ -365,7 +376,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         backend["poolMaxSize"] = upstream.pool_max_idle
     found: Json = {
         "generation": runtime.generation,
-        "digest": digest,
+        "digest": gateway.digest,
         "ipv6Enabled": process.ipv6,
         "dns": _dns(process.dns),
         "terminationMaxDeadline": duration(process.max_termination_ms),
@@ -376,7 +387,7 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         "statsAddr": _address(process.stats),
         "readinessAddr": _address(process.readiness),
         "histograms": process.histograms,
-        "metrics": {"remove": list(process.metrics_remove)},
+        "metrics": _metrics(gateway),
         "logging": {"level": process.log_level, "format": process.log_format},
         "backend": backend,
         "mcp": {
@@ -394,8 +405,8 @@ def _process(process: ProcessSettings, runtime: Runtime, digest: str) -> Json:
         found["spiffe"] = {"endpoint": process.workload_api.text}
     if process.admin_origins:
         found["adminAllowedOrigins"] = list(process.admin_origins)
-    if process.metric_labels:
-        found["metrics"]["fields"] = {"add": dict(process.metric_labels)}
+    if process.standard_everywhere:
+        found["standardAttributes"] = {key.removeprefix("gw."): text for key, text in process.standard_attributes}
     if process.storage_mode != "file":
         found["storage"] = {"mode": process.storage_mode}
     if process.request_log is not None:
@@ -469,5 +480,5 @@ def _document(gateway: Gateway, runtime: Runtime) -> Json:
         "backends": [backends[key] for key in sorted(backends)],
         "models": [models[key] for key in sorted(models)],
         "version": dict(runtime.build),
-        "config": _process(gateway.process, runtime, gateway.digest),
+        "config": _process(gateway, runtime),
     }

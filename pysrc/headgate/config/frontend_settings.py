@@ -12,7 +12,7 @@ from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
-from headgate.ir.telemetry import Tracing
+from headgate.ir.telemetry import OtlpMetrics, Tracing
 
 # Variables that name a collector of traces; the first that is set holds.
 COLLECTORS: Final = ("OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -45,6 +45,7 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         connect="deny" if connect is None else connect.get("mode", "deny"),
         access_log=_access_log(context, record, process.get("logging")),
         tracing=_tracing(context, record.get("tracing"), process),
+        metrics=_metrics(context, process),
     )
 
 
@@ -59,6 +60,13 @@ def _tracing(context: Context, record: Record | None, process: Record) -> Tracin
     if record is None and process.get("tracing") is None and named is None:
         return None
     return policy.otlp.tracing(context, record, process, named)
+
+
+def _metrics(context: Context, process: Record) -> OtlpMetrics | None:
+    metrics = process.get("metrics")
+    if metrics is None or metrics.get("otlp") is None:
+        return None
+    return policy.otlp.otlp_metrics(context, metrics["otlp"], metrics, process.get("histograms") == "native")
 
 
 def _access_log(context: Context, record: Record, logging: Record | None) -> AccessLog:

@@ -59,6 +59,7 @@ class Models:
         self.inherited = NO_OPTIONS
         self.above: BodyEdits | None = None
         self._shared_guard: PromptGuard | None = None
+        self._of_name: dict[str, int] = {}
 
     def router(self, max_body_bytes: int, inherited: BackendOptions) -> LlmRouter:
         """Return the router with its models in the order in which they are tried.
@@ -67,6 +68,7 @@ class Models:
         """
         self.inherited = inherited
         self.providers.clear()
+        self._of_name.clear()
         policies = self.section.get("policies")
         shared = policies.get("guardrails") if policies is not None else None
         self._shared_guard = prompt_guard.parse(self.context, shared)
@@ -221,7 +223,7 @@ class Models:
         if guard is not edits.guard:
             edits = replace(edits, guard=guard)
         return LlmModel(
-            key=f"llm:model:{handle}" if handle else f"llm:model:{record['name']}:{index}",
+            key=f"llm:model:{handle}" if handle else self._key(record["name"]),
             pattern=record["name"],
             index=index,
             provider=provider,
@@ -235,6 +237,13 @@ class Models:
             tokenize=found.params.get("tokenize", False),
             account=found.account,
         )
+
+    def _key(self, name: str) -> str:
+        """Return the key of a model without an id. It counts models of the same name, so that it stays what it is when
+        another model is inserted above."""
+        number = self._of_name.get(name, 0)
+        self._of_name[name] = number + 1
+        return f"llm:model:{name}:{number}"
 
     def _rules(self, record: Record) -> Authorization:
         return authorization.parse(self.context, record, llm_edits.PHASE)

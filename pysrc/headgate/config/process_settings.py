@@ -12,7 +12,7 @@ from headgate.config import model_catalog
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.dns_settings import dns_settings, flag
-from headgate.config.policy.expression import check_map
+from headgate.config.policy.expression import check_map, checked
 from headgate.config.request_log import request_log
 from headgate.config.shape.process import SESSION_KEY
 from headgate.document import fields
@@ -47,6 +47,12 @@ MCP_FIELDS: Final = {
 }
 # https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE_Workload_Endpoint.md, section 4.
 WORKLOAD_API: Final = "SPIFFE_ENDPOINT_SOCKET"
+# Who has made a request, where `standardAttributes` does not say it.
+STANDARD_ATTRIBUTES: Final = {
+    "user": "coalesce(apiKey.user, apiKey.name, apiKey.owner, jwt.sub, jwt.email, basicAuth.username, "
+    'source.identity.namespace + "/" + source.identity.serviceAccount, source.subjectCn)',
+    "group": "coalesce(apiKey.group, jwt.groups[0])",
+}
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")
 
 _LEVEL = "|".join(LEVELS)
@@ -219,6 +225,20 @@ def _metric_labels(context: Context, metrics: Record | None) -> tuple[tuple[str,
     return labels
 
 
+def _standard_attributes(context: Context, process: Record, stored: bool) -> tuple[tuple[str, str], ...]:
+    """Return the expressions of `gw.user` and `gw.group`: the configured ones, else those of STANDARD_ATTRIBUTES.
+
+    `stored`: there is a request log, which has them in any case.
+    """
+    record = process.get("standardAttributes")
+    if record is None and not stored:
+        return ()
+    record = record or Record(process.node, f"{process.path}.standardAttributes", STANDARD_ATTRIBUTES)
+    found = ((name, record.get(name) or usual) for name, usual in STANDARD_ATTRIBUTES.items())
+    values = Record(record.node, record.path, dict(found))
+    return tuple((f"gw.{name}", checked(context, values, name, "log") or "null") for name in STANDARD_ATTRIBUTES)
+
+
 def _heartbeat_timeout_ms(context: Context, record: Record) -> int:
     found = record.get("workerHeartbeatTimeout")
     if found is None:
@@ -278,11 +298,14 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
     by_default = record.get("connectionTerminationDeadline", 5_000) if grace is None else grace
     log = logging if logging is not None else Record(record.node, "config.logging", {})
     log_reader = _SettingReader(context, log)
+    stored = request_log(context, record)
     return ProcessSettings(
         custom_functions=record.get("customFunctions", ""),
         sensitive_headers=tuple(dict.fromkeys(name.lower() for name in record.get("sensitiveHeaders") or ())),
         admin_origins=tuple(dict.fromkeys(record.get("adminAllowedOrigins") or ())),
         metric_labels=_metric_labels(context, metrics),
+        standard_attributes=_standard_attributes(context, record, stored is not None),
+        standard_everywhere=record.get("standardAttributes") is not None,
         admin=reader.setting("ADMIN_ADDR", "adminAddr", address, DEFAULT_ADMIN),
         stats=reader.setting("STATS_ADDR", "statsAddr", address, DEFAULT_STATS),
         readiness=reader.setting("READINESS_ADDR", "readinessAddr", address, DEFAULT_READINESS),
@@ -306,7 +329,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         histograms=record.get("histograms") or "classic",
         prices=model_catalog.parse(context, record),
         storage_mode=_storage_mode(reader, record),
-        request_log=request_log(context, record),
+        request_log=stored,
         workload_api=workload_api(context, record, report=True),
         shared_state=_shared_state(context, record),
     )

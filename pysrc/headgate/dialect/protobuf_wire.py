@@ -40,6 +40,11 @@ def double(tag: int, value: float) -> bytes:
     return varint(tag << 3 | 1) + struct.pack("<d", value)
 
 
+def fixed64(tag: int, value: int) -> bytes:
+    """Return a field of type fixed64 or sfixed64. Zero is encoded as well."""
+    return varint(tag << 3 | 1) + struct.pack("<q", value)
+
+
 def message(tag: int, body: bytes) -> bytes:
     """Return a length-delimited field: a message, a string or bytes."""
     return varint(tag << 3 | 2) + varint(len(body)) + body

@@ -7,7 +7,7 @@ from typing import Final, Literal
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policy.authorization import Authorization
-from headgate.ir.telemetry import OtlpLog, Tracing
+from headgate.ir.telemetry import OtlpLog, OtlpMetrics, Tracing
 
 # Of a model's response: pictures and sound in base64 take megabytes.
 MAX_MODEL_RESPONSE_BYTES: Final = 33_554_432
@@ -52,7 +52,7 @@ class Frontend:
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
     `request_ids`: whether requests get an id in `x-request-id`, or keep that of their client where it is usable.
-    `tracing`: which requests have spans; None: none.
+    `tracing`: which requests have spans; None: none. `metrics`: where metrics are sent; None: nowhere.
     `network_authorization` says who may connect; None: everybody. `proxy_protocol` holds for every port; None: for
     those alone that ask for it, with its defaults. `connect` says what becomes of CONNECT: it is refused, is routed
     like other requests, or opens a tunnel to another port of the gateway, beside which there are no requests.
@@ -79,6 +79,7 @@ class Frontend:
     connect: Literal["deny", "route", "tunnel"] = "deny"
     request_ids: Literal["off", "generate", "trust"] = "off"
     tracing: Tracing | None = None
+    metrics: OtlpMetrics | None = None
     access_log: AccessLog = AccessLog()
 
     @property

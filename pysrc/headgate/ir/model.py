@@ -142,10 +142,10 @@ class LlmModel:
     """A model of one provider. `pattern` is a name, a name with one `*` at its start or end, or `*`.
 
     `pinned_model` replaces the model that the client has named. `key` is the backend name (`llm:model:<id>` or
-    `llm:model:<name>:<index>`), `index` the position in the file. A request must fulfil all conditions of at least one
-    of `matches`, and the `rules`. `rest` tells how requests are treated whose path has no known suffix. With
-    `tokenize`, the tokens of a prompt are estimated and charged to token limits before the request is sent. `account`
-    is the name of its provider in the file, empty if it has none.
+    `llm:model:<name>:<number>`, which counts models of one name), `index` the position in the file. A request must
+    fulfil all conditions of at least one of `matches`, and the `rules`. `rest` tells how requests are treated whose
+    path has no known suffix. With `tokenize`, the tokens of a prompt are estimated and charged to token limits before
+    the request is sent. `account` is the name of its provider in the file, empty if it has none.
     """
 
     key: str

@@ -117,6 +117,8 @@ class ProcessSettings:
     A worker whose event loop stands still for `worker_heartbeat_timeout_ms` is replaced (0: never).
     MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
+    `standard_attributes` are (key, expression) pairs that say who has made a request. They are in the request log, and
+    with `standard_everywhere` in access-log lines, log records and spans as well.
     `admin_origins` are those whose pages may read what the admin and stats servers answer.
     `request_log` is where the request log is, None if there is none.
     `workload_api` is where the SPIFFE Workload API is, None if nothing says it.
@@ -148,6 +150,8 @@ class ProcessSettings:
     sensitive_headers: tuple[str, ...] = ()
     admin_origins: tuple[str, ...] = ()
     metric_labels: tuple[tuple[str, str], ...] = ()
+    standard_attributes: tuple[tuple[str, str], ...] = ()
+    standard_everywhere: bool = False
     prices: PriceCatalog | None = None
     storage_mode: StorageMode = "file"
     request_log: RequestLogStore | None = None

@@ -9,6 +9,8 @@ from headgate.ir.remote_service import RemoteService
 from headgate.ir.secret import SecretRef
 
 DEFAULT_TIMEOUT_MS: Final = 10_000
+# OTEL_METRIC_EXPORT_INTERVAL of the OpenTelemetry SDKs.
+DEFAULT_INTERVAL_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +53,19 @@ class OtlpLog:
     add: tuple[tuple[str, str], ...] = ()
     filter: str | None = None
     resource: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpMetrics:
+    """Metrics that are sent to a collector every `interval_ms`.
+
+    `native`: histograms have exponential buckets. `remove`: names of families that are left out. `started_ns`: when the
+    gateway began to count (time of day).
+    """
+
+    target: OtlpTarget
+    interval_ms: int = DEFAULT_INTERVAL_MS
+    native: bool = False
+    remove: tuple[str, ...] = ()
+    resource: tuple[tuple[str, str], ...] = ()
+    started_ns: int = 0

@@ -46,6 +46,7 @@ from headgate.pipeline.callers import grpc_of, steps_of_call
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.guard_patterns import compile_patterns
 from headgate.pipeline.http2_limits import http2_limits
+from headgate.pipeline.log_formats import line_format
 from headgate.pipeline.prices import price_list, tags_of
 from headgate.pipeline.replies import REPLIES, ReplyRow, reply_of
 from headgate.pipeline.route_rules import route_rules
@@ -73,8 +74,6 @@ from headgate_engine.link.endpoints import EndpointState as EndpointState
 from headgate_engine.link.inward import INWARD_BACKEND
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.worker import Worker
-from headgate_engine.log.access import AccessLogFormat
-from headgate_engine.log.fields import LogFields
 from headgate_engine.log.records import RecordFormat
 from headgate_engine.plan.plans import BackendPlan, BindPlan, Destination, ListenerPlan, RouteGroup, RoutePlan
 from headgate_engine.route.table import HostTable
@@ -165,12 +164,13 @@ class PlanCompiler:
         process = self._gateway.process
         self._running.logging = logging = Logging()
         self._environment.claims = claims = RouteClaims()
-        logging.access = self._access_log(process.log_format)
+        standard = process.standard_attributes
+        log, program = self._gateway.frontend.access_log, self._environment.program
+        logging.access = line_format(log, program, process.log_format, standard if process.standard_everywhere else ())
         if process.request_log is not None:
-            log = self._gateway.frontend.access_log
-            logging.records = RecordFormat(self._access_log("json", log.database_add), log.database_full)
+            stored = line_format(log, program, "json", standard, log.database_add)
+            logging.records = RecordFormat(stored, log.database_full)
         if process.metric_labels:
-            program = self._environment.program
             logging.labels = tuple((name, program(text, "log")) for name, text in process.metric_labels)
         logging.variables = claims.variables
         return logging
@@ -194,7 +194,8 @@ class PlanCompiler:
         plan.admission, plan.proxy_rules = gate(frontend, self._environment), proxy_rules(bind, frontend)
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
-        plan.tracing, plan.otlp_log = self._running.exporters.plans(frontend, self._environment)
+        standard = self._gateway.process.standard_attributes if self._gateway.process.standard_everywhere else ()
+        plan.tracing, plan.otlp_log = self._running.exporters.plans(frontend, self._environment, standard)
         listeners = []
         for listener in bind.listeners:
             compiled = yield from self.listener(listener, f"{bind.key}/{listener.key}")
@@ -203,16 +204,6 @@ class PlanCompiler:
         if len(listeners) == 1 and listeners[0][0].hostname is None:
             plan.sole_listener = listeners[0][1]
         return plan
-
-    def _access_log(self, form: str, more: tuple[tuple[str, str], ...] = ()) -> AccessLogFormat:
-        log, program = self._gateway.frontend.access_log, self._environment.program
-        fields = None
-        if log.add or more or log.filter is not None:
-            fields = LogFields(
-                None if log.filter is None else program(log.filter, "log"),
-                [(key, program(text, "log")) for key, text in (*log.add, *more)],
-            )
-        return AccessLogFormat(format=form, remove=log.remove, fields=fields)
 
     def listener(self, listener: Listener, key: str) -> Steps[ListenerPlan]:
         """Return the plan of one listener with its route table; `key` is its own among all ports."""

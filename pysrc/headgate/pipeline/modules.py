@@ -77,8 +77,9 @@ OF_TARGET: Final[dict[type, str]] = {
 }
 # Where certificates of listeners come from.
 OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgate.net.minting"}
-# Traces and log records for a collector.
+# Traces, log records and metrics for a collector.
 OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_call")
+OF_METRICS: Final = "headgate.policy.otlp.metrics"
 # Counters that replicas share, with the client of Redis.
 OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection")
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
@@ -112,6 +113,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
         found.update(OF_EXPORTS)
     if gateway.process.shared_state is not None and "local_rate_limits" in fields:
         found.update(OF_SHARED)
+    if gateway.frontend.metrics is not None:
+        found.update((*OF_EXPORTS, OF_METRICS))
     if gateway.frontend.network_authorization is not None:
         fields.add("authorization")
     found.update(module for name in fields for module in OF_POLICY[name])

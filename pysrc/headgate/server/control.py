@@ -122,6 +122,13 @@ class Gather:
 
 
 @dataclass(frozen=True, slots=True)
+class SendMetrics:
+    """Send the metrics in the memory file that comes with the packet to their collector. Answered by QueryResult."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Identify:
     """Use the X.509-SVID in the memory file that comes with the packet; it may hold None. Answered by QueryResult."""
 
@@ -156,7 +163,7 @@ class QueryResult:
 
 Message = (
     Prepare | Commit | Discard | Drain | SetLevels | WatchCommand | Unwatch | Query | Permit | SampleHeap | Gather
-    | Identify | Hello | Done | QueryResult
+    | Identify | SendMetrics | Hello | Done | QueryResult
 )
 
 

@@ -23,6 +23,7 @@ from headgate.pipeline.modules import needed_modules
 from headgate.server import heap, reports
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
+from headgate.server.metrics_push import MetricsPush
 from headgate.server.ready_descriptor import tell_ready
 from headgate.server.reload_meter import ReloadMeter
 from headgate.server.request_log import RequestLog
@@ -103,6 +104,7 @@ class Supervisor:
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
         running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
+        self._metrics = MetricsPush(running, self._living)
         self._watchdog = Watchdog(segment, self._workers, lambda: self.gateway, self._catch_up, running.pending)
 
     # -- life ----------------------------------------------------------------------------------------------------------
@@ -130,7 +132,10 @@ class Supervisor:
             extra={"generation": self.generation, "workers": len(self._workers), "ports": self._port_list()},
         )
         tell_ready()
-        tasks = [spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run())]
+        tasks = [
+            spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run()),
+            spawn("metrics", self._metrics.run()),
+        ]  # fmt: skip
         await self._stopped.wait()
         for task in tasks:
             task.cancel()

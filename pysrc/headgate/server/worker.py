@@ -39,6 +39,7 @@ from headgate.server.control import (
     Query,
     QueryResult,
     SampleHeap,
+    SendMetrics,
     SetLevels,
     Unwatch,
     WatchCommand,
@@ -187,6 +188,11 @@ class WorkerProcess:
                     from headgate.net.spiffe import IDENTITY
 
                     IDENTITY.take(load_one(descriptors[0]))
+                    self._say(QueryResult(message.number))
+                case SendMetrics():
+                    parts = load_one(descriptors[0])
+                    if self._running is not None:
+                        self._running.exporters.push_metrics(parts)
                     self._say(QueryResult(message.number))
                 case Drain():
                     spawn("drain", self._drain(message))

@@ -27,6 +27,7 @@ from headgate.server.control import (
     Query,
     QueryResult,
     SampleHeap,
+    SendMetrics,
     SetLevels,
     WatchCommand,
 )
@@ -268,6 +269,11 @@ class WorkerHandle:
         """Have the worker use the X.509-SVID in a memory file."""
         self._asked += 1
         await self._order(Identify(self._asked), self._asked, descriptor)
+
+    async def send_metrics(self, descriptor: int) -> None:
+        """Have the worker send the metrics in a memory file to their collector."""
+        self._asked += 1
+        await self._order(SendMetrics(self._asked), self._asked, descriptor)
 
     async def _order(self, message: control.Message, number: int, descriptor: int | None = None) -> None:
         self.send(message, None if descriptor is None else [descriptor])

@@ -12,6 +12,7 @@ BUCKETS: dict[str, tuple[float, ...]] = {
     "T": (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864),
     "D": (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92),
     "O": (0.001, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5),
+    "S": (1, 5, 15, 60, 300, 900, 3600, 7200, 14400, 28800, 86400, 604800),
     "R": (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
     "F": (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10),
 }
@@ -76,6 +77,10 @@ FAMILIES: tuple[Family, ...] = (
         "response_processing_seconds", "Time from a response's head until it is on its way.", "P", "backend", *PLACE,
         added=True,
     ),
+    _histogram(
+        "stream_duration_seconds", "Time of streams that end when their client or backend leaves.", "S", "kind", *PLACE,
+        added=True,
+    ),
     _counter("response_bytes", "Bytes of response bodies.", *REQUEST_LABELS, added=True),
     _gauge("requests_in_flight", "Requests that have begun and are not over, by worker.", "worker"),
     _counter("retries", "Upstream attempts beyond the first.", *REQUEST_LABELS, added=True),
@@ -119,7 +124,8 @@ FAMILIES: tuple[Family, ...] = (
         "gen_ai_client_cost_usd", "Cost of LLM calls by the cost catalog, in US dollars.", *MODEL_LABELS, added=True
     ),
     _histogram(
-        "gen_ai_server_request_duration", "Seconds of a call to an LLM provider.", "D", *MODEL_LABELS, added=True
+        "gen_ai_server_request_duration", "Seconds of a call to an LLM provider.", "D", "error_type", *MODEL_LABELS,
+        added=True,
     ),
     _histogram(
         "gen_ai_server_time_to_first_token", "Seconds to the first event of a stream.", "F", *MODEL_LABELS, added=True
@@ -144,8 +150,8 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("mcp_sessions", "MCP sessions by backend, and by worker that knows them.", "backend", "worker"),
     _counter("expression_failures", "Expressions that failed or had a value of a wrong type.", "phase"),
     _counter("request_log_records", "Records for the request log: written, or dropped.", "outcome"),
-    _counter("otlp_exported", "Spans and log records that a collector took, by signal.", "signal"),
-    _counter("otlp_dropped", "Spans and log records that no collector took, by signal.", "signal"),
+    _counter("otlp_exported", "Spans, log records and metrics that a collector took, by signal.", "signal"),
+    _counter("otlp_dropped", "Spans, log records and metrics that no collector took, by signal.", "signal"),
     _gauge("metric_series", "Series of metrics in use."),
     _gauge("metric_series_limit", "Most series; beyond it the values of labels are replaced by `other`."),
     _counter("metric_series_overflow", "Times a series found no room and was counted as `other`."),

@@ -7,19 +7,35 @@ are written, and in the end of the page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from headgate.telemetry.families import FAMILIES, Family
+from headgate_engine.lazy_pattern import lazy_pattern
+from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 CONTENT_TYPE = "text/plain;charset=utf-8"
+_LABEL: Final = lazy_pattern(r'([A-Za-z_][A-Za-z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = lazy_pattern(r"\\(.)")
 OPENMETRICS_TYPE = "application/openmetrics-text;version=1.0.0;charset=utf-8"
 
 
 def label_text(labels: dict[str, str]) -> str:
     """Return labels as `a="1",b="2"` with escaped values, the form used in the keys of series."""
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+@lru_cache(maxsize=65536)
+def labels_of(text: str) -> Mapping[str, str]:
+    """Return the unescaped labels of a series' key. Keys are immutable, so the result is cached."""
+    return {name: _ESCAPED.sub(_unescaped, value) for name, value in _LABEL.findall(text)}
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return "\n" if found[1] == "n" else found[1]
 
 
 def _escaped(value: str) -> str:
@@ -101,13 +117,25 @@ def _histogram_lines(name: str, labels: str, value: HistogramValue, form: PageFo
     lines = []
     total = sum(value.counts)
     reached = 0
-    for bound, count in zip(value.bounds, value.counts, strict=False) if form.classic or value.native is None else ():
+    marked = value.exemplars if form.open else {}
+    classic = form.classic or value.native is None
+    for at, (bound, count) in enumerate(zip(value.bounds, value.counts, strict=False)) if classic else ():
         reached += count
         text = _digits(bound)
         if form.open and "." not in text:
             text += ".0"
-        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {reached}')
-    lines.append(f'{name}_bucket{{{labels}{separator}le="+Inf"}} {total}')
+        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {reached}{_exemplar(marked.get(at))}')
+    # Without other buckets the last one has all observations, so any exemplar is one of it.
+    last = marked.get(len(value.bounds)) if classic else next(reversed(marked.values()), None)
+    lines.append(f'{name}_bucket{{{labels}{separator}le="+Inf"}} {total}{_exemplar(last)}')
     lines.append(f"{name}_sum{_braces(labels)} {_digits(value.sum)}")
     lines.append(f"{name}_count{_braces(labels)} {total}")
     return lines
+
+
+def _exemplar(found: FoundExemplar | None) -> str:
+    """Return an exemplar as it stands behind the value of a bucket in OpenMetrics."""
+    if found is None:
+        return ""
+    ids = f'trace_id="{found.trace_id}",span_id="{found.span_id}"'
+    return f" # {{{ids}}} {_digits(found.value)} {found.time_s:.3f}"

@@ -26,11 +26,14 @@ class Section(NamedTuple):
 SECTIONS: Final = (
     Section("Requests", (
         "gw_requests", "gw_request_d", "gw_request_p", "gw_response", "gw_retries", "gw_limit", "gw_shared",
+        "gw_stream",
     ), """\
 A request counts when its response has ended, whoever gave the answer; `reason` says who
 ([errors](errors.md#reasons)). Its duration goes from its head to the end of its response, the time of processing from
 its head to the first call upstream (with the body where a policy or the backend reads it first), and from the head of
-the backend's response until the first of it is on its way to the client."""),
+the backend's response until the first of it is on its way to the client. Streams that last as long as their client
+wants them have no duration of a request, only one of their own, by `kind`: `upgrade` (WebSocket and others), `tunnel`
+(CONNECT) and `events` (a GET that is answered with server-sent events, and subscriptions of MCP)."""),
     Section("Clients", ("gw_downstream", "gw_tls", "gw_proxy_protocol", "gw_spiffe", "gw_cert"), """\
 The listener of a connection is that of its port, where the port has one without a host name, else that of the server
 name in the TLS handshake; `unknown` on plain connections to several. `protocol` is `http`, `https`, `tcp` or `tls`.
@@ -46,7 +49,9 @@ and others). Endpoints are those of named backends with `health` or session affi
 addresses have series of connections, the busiest first."""),
     Section("Models", ("gw_gen_ai", "gw_cost"), """\
 Names follow OpenTelemetry's conventions for generative AI. Each call to a provider counts; tokens and times per token
-are those that the provider told."""),
+are those that the provider told. `error_type` is empty without an error, else the provider's status, or `failed` (no
+connection, or none that held), `timeout`, `broken` (in the middle of its answer) or `cancelled` (its client left); a
+model has 16 values, and `_OTHER` for further ones. Realtime sessions have no duration of a call."""),
     Section("MCP and guards", ("gw_mcp", "gw_guardrail"), ""),
     Section("The gateway itself", ("gw_",), """\
 Times are in seconds, timestamps in seconds since 1970. A worker that does not answer a scrape in time has no series
@@ -67,6 +72,10 @@ This page is made from the table of families. `config.metrics.remove` leaves fam
 `config.metrics.fields.add` follow. There are at most `gw_metric_series_limit` series: what a label made from requests
 would add beyond that is counted in one series per family whose label values are `other`, and
 `gw_metric_series_overflow_total` grows.
+
+OpenMetrics and protobuf carry *exemplars*: of the durations of requests and of calls to models, each bucket names the
+last sampled trace that it counted ([traces](telemetry.md)). Those of a series count as one more series; there are none
+once three quarters of `gw_metric_series_limit` are in use, and no worker keeps those of more than 1,024 series.
 """
 # Groups of labels that many families have, by the name that the tables use.
 GROUPS: Final = (

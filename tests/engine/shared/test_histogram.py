@@ -229,3 +229,26 @@ def test_requests_have_exponential_buckets_beside_their_bytes(native: Segment) -
 def test_a_segment_without_native_histograms_shows_none(segment: Segment) -> None:
     Histogram(segment, b"h\0", SECONDS).observe(1)
     assert value_of(segment).native is None
+
+
+def test_streams_are_requests_without_a_duration(segment: Segment) -> None:
+    series = RequestSeries(segment, 'a="1"', SECONDS)
+    series.add(1_000_000, 10)
+    series.add(0, 5, stream=True)
+    found = {sample.family: sample.value for sample in snapshot(segment)}
+    assert (found["gw_requests_total"], found["gw_response_bytes_total"]) == (2, 15)
+    duration = found["gw_request_duration_seconds"]
+    assert isinstance(duration, HistogramValue)
+    assert duration.counts == (1, 0, 0, 0)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_streams_and_native_buckets_do_not_meet(native: bool) -> None:
+    segment = Segment.create(native_histograms=native)
+    series = RequestSeries(segment, "", SECONDS)
+    for _ in range(7):
+        series.add(0, 1, stream=True)
+    [duration] = [sample.value for sample in snapshot(segment) if sample.family == "gw_request_duration_seconds"]
+    assert isinstance(duration, HistogramValue)
+    assert (duration.native is not None) == native
+    assert duration.native is None or (duration.native.zero_count, duration.native.counts) == (0, {})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows, labels_of, number
+from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows, number
 from headgate.telemetry.families import BUCKETS
-from headgate.telemetry.metrics import label_text
+from headgate.telemetry.metrics import label_text, labels_of
 from headgate_engine.shared.histogram import HistogramValue, Sample
 
 BOUNDS = BUCKETS["H"]

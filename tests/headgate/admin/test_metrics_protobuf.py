@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.headgate.admin.metrics_protobuf_rig import families
 
 from headgate.admin.metrics_protobuf import encode
+from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.histogram import NATIVE_SCHEMA, HistogramValue, NativeBuckets, Sample
 
 COUNTER, GAUGE, HISTOGRAM = 0, 1, 4
@@ -71,3 +74,27 @@ def test_native_histograms_are_read_back(counts: dict[int, int], classic: bool) 
 def test_histograms_without_native_buckets_always_have_the_others() -> None:
     samples = [Sample("gw_request_duration_seconds", "", "histogram", HistogramValue((0.1, 1.0), (2, 1, 1), 3.5))]
     assert len(families(encode(samples, classic=False))[0].metric[0].histogram.bucket) == 2
+
+
+MARKED = {0: FoundExemplar("1" * 32, "a" * 16, 0.05, 1700000000.25), 1: FoundExemplar("2" * 32, "b" * 16, 7.5, 1700000001.5)}
+
+
+def told(exemplar: Any) -> FoundExemplar:
+    labels = {one.name: one.value for one in exemplar.label}
+    return FoundExemplar(
+        labels["trace_id"], labels["span_id"], exemplar.value, exemplar.timestamp.seconds + exemplar.timestamp.nanos / 1e9
+    )
+
+
+def test_classic_buckets_have_exemplars() -> None:
+    value = HistogramValue((0.1,), (1, 1), 7.55, None, MARKED)
+    [family] = families(encode([Sample("gw_request_duration_seconds", "", "histogram", value)]))
+    first, last = family.metric[0].histogram.bucket
+    assert (told(first.exemplar), told(last.exemplar)) == (MARKED[0], MARKED[1])
+    assert (last.cumulative_count, last.upper_bound) == (2, float("inf"))
+
+
+def test_native_histograms_have_exemplars() -> None:
+    value = HistogramValue((0.1,), (1, 1), 7.55, NativeBuckets(2.0**-20, 0, {-34: 1, 24: 1}), MARKED)
+    [family] = families(encode([Sample("gw_request_duration_seconds", "", "histogram", value)], classic=False))
+    assert [told(one) for one in family.metric[0].histogram.exemplars] == list(MARKED.values())

@@ -7,6 +7,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from headgate.telemetry.families import FAMILIES
 from headgate.telemetry.metrics import PageForm, label_text, removed, render
+from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.histogram import HistogramValue, NativeBuckets, Sample
 
 
@@ -74,3 +75,17 @@ def test_native_histograms_alone_have_one_bucket_in_text() -> None:
     page = render([Sample("gw_request_duration_seconds", "", "histogram", value)], form=PageForm(classic=False))
     assert [line for line in page.splitlines() if "_bucket" in line] == ['gw_request_duration_seconds_bucket{le="+Inf"} 4']
     assert "gw_request_duration_seconds_count 4\n" in page
+
+
+@pytest.mark.parametrize("classic", [True, False])
+def test_exemplars_are_read_by_the_reference_parser(classic: bool) -> None:
+    marked = {0: FoundExemplar("1" * 32, "a" * 16, 0.05, 1700000000.25), 2: FoundExemplar("2" * 32, "b" * 16, 7.5, 1700000001.5)}
+    value = HistogramValue((0.1, 1.0), (1, 0, 1), 7.55, NativeBuckets(2.0**-20, 0, {}), marked)
+    sample = Sample("gw_request_duration_seconds", 'a="1"', "histogram", value)
+    [family] = text_string_to_metric_families(render([sample], form=PageForm(open=True, classic=classic)))
+    found = {one.labels["le"]: one.exemplar for one in family.samples if one.exemplar is not None}
+    assert set(found) == ({"0.1", "+Inf"} if classic else {"+Inf"})
+    last = found["+Inf"]
+    assert last is not None
+    assert (last.labels, last.value) == ({"trace_id": "2" * 32, "span_id": "b" * 16}, 7.5)
+    assert " # {" not in render([sample]), "Prometheus' own text has no place for them"

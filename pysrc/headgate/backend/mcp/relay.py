@@ -19,29 +19,49 @@ from headgate_engine.sse.encode import encode_event
 
 BACKEND_HEADER = "x-gw-relay-backend"
 IDENTITY_HEADER = "x-gw-relay-identity"
+ADDRESSED_HEADER = "x-gw-relay-addressed"
 # What policies of the route have set in `dynamic`.
 RESULTS = ("extauthz", "extproc", "mcpGuardrails")
 EVENT_END = b"\n\n"
 TELL_SECONDS = 5.0
+# Longest name of a tool, prompt or resource that the other worker is told.
+MAX_NAME = 256
 SOCKET = lazy_pattern(r"worker-(\d+)\.sock")
 
 
 class RelayedTelemetry:
-    """The telemetry of a relayed request: it does nothing, because the receiving worker counts and logs the request."""
+    """The telemetry of a relayed request. The worker that relays it counts and logs it, and is told in a header of the
+    answer what only the owner of the session knows: what the request is addressed to."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
 
     def addressed(self, target: str, name: str | None, kind: str | None) -> None:
-        """Do nothing."""
+        """Tell the other worker. A request that asks several targets names none of them."""
+        if self._context is not None:
+            found = json.dumps([target, None if name is None else name[:MAX_NAME], kind])
+            self._context.add_response_header(ADDRESSED_HEADER, found)
+            self._context = None
 
     def ended(self, status: int, answer: bytes) -> None:
-        """Do nothing."""
-
-
-RELAYED = RelayedTelemetry()
+        """Let go of the request."""
+        self._context = None
 
 
 def relayed(call: BackendCall) -> bool:
     """Return True if another worker relayed the request."""
-    return getattr(call, "telemetry", None) is RELAYED
+    return isinstance(getattr(call, "telemetry", None), RelayedTelemetry)
+
+
+def take_addressed(call: BackendCall, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Record what the owner of the session says that a request is addressed to; return the other fields."""
+    from headgate.backend.mcp.request_telemetry import addressed  # every worker loads this module, and few relay
+
+    for name, value in headers:
+        if name.lower() == ADDRESSED_HEADER:
+            target, subject, kind = json.loads(value)
+            addressed(call, target, subject, kind or "")
+    return [item for item in headers if item[0].lower() != ADDRESSED_HEADER]
 
 
 def identity_of(call: BackendCall) -> list[object]:
@@ -158,7 +178,7 @@ class Relay:
             call.add_log_field("mcp.error.message", f"the session's worker ended: {error}")
             raise McpFailure(503, "the session's worker ended before its server answered", INTERNAL_ERROR) from None
         try:
-            stream = call.stream(response.status, response.headers)
+            stream = call.stream(response.status, take_addressed(call, response.headers))
             tail = EVENT_END
             try:
                 async for chunk in response:
@@ -193,5 +213,5 @@ class RelayEnd:
             call.reply(404, [("content-type", "text/plain")], b"mcp: session not found", reason="MCP")
         else:
             self._relay.restore(call)
-            call.telemetry = RELAYED
+            call.telemetry = RelayedTelemetry(call.context)
             await handle(call)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -17,9 +19,9 @@ from headgate.document import fields
 from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.secret import SecretRef
-from headgate.ir.telemetry import DEFAULT_TIMEOUT_MS, OtlpLog, OtlpTarget, Tracing
+from headgate.ir.telemetry import DEFAULT_INTERVAL_MS, DEFAULT_TIMEOUT_MS, OtlpLog, OtlpMetrics, OtlpTarget, Tracing
 
-TRACES, LOGS = "/v1/traces", "/v1/logs"
+TRACES, LOGS, METRICS = "/v1/traces", "/v1/logs", "/v1/metrics"
 HEADERS: Final = ("OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")
 PROTOCOLS: Final = ("OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 # Attributes of the process by variables of its environment (https://opentelemetry.io/docs/specs/semconv/resource/).
@@ -27,6 +29,7 @@ OF_PROCESS: Final = (
     ("service.namespace", "NAMESPACE"), ("k8s.namespace.name", "NAMESPACE"), ("k8s.pod.name", "POD_NAME"),
     ("k8s.node.name", "NODE_NAME"), ("k8s.pod.ip", "INSTANCE_IP"),
 )  # fmt: skip
+LEAST_INTERVAL_MS: Final = 1_000
 # The phase of expressions that say which requests are sampled.
 SAMPLING: Final = "gateway"
 NAME: Final = "headgate"
@@ -112,6 +115,27 @@ def otlp_log(context: Context, record: Record) -> OtlpLog | None:
         target=target, remove=tuple(inner.get("remove") or ()), add=add, filter=chosen,
         resource=resource(context.environ),
     )  # fmt: skip
+
+
+def otlp_metrics(context: Context, record: Record, metrics: Record, native: bool) -> OtlpMetrics | None:
+    """Return where and how often metrics go to a collector. None after a report. `metrics`: `config.metrics`."""
+    target = _target(context, record, METRICS)
+    interval_ms = record.get("interval", DEFAULT_INTERVAL_MS)
+    if interval_ms < LEAST_INTERVAL_MS:
+        context.fault(Problem.VALUE, record, "interval", "metrics are sent at most once a second: 1s or more")
+        return None
+    if target is None:
+        return None
+    return OtlpMetrics(
+        target=target, interval_ms=interval_ms, native=native, remove=tuple(metrics.get("remove") or ()),
+        resource=resource(context.environ), started_ns=started_ns(),
+    )  # fmt: skip
+
+
+@cache
+def started_ns() -> int:
+    """Return when this process has first asked: the gateway has counted nothing before it reads its configuration."""
+    return time.time_ns()
 
 
 def _target(context: Context, record: Record, path: str) -> OtlpTarget | None:
@@ -231,6 +255,11 @@ def dump_log(value: OtlpLog) -> dict[str, Any]:
     found = _dump_target(value.target)
     found["fields"] = {"add": dict(value.add), "remove": list(value.remove)}
     return found if value.filter is None else {**found, "filter": value.filter}
+
+
+def dump_metrics(value: OtlpMetrics) -> dict[str, Any]:
+    """Return the form of the configuration dump."""
+    return {**_dump_target(value.target), "interval": f"{value.interval_ms / 1000:g}s"}
 
 
 def _dump_target(target: OtlpTarget) -> dict[str, Any]:

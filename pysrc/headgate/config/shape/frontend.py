@@ -5,24 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.access import RULES
+from headgate.config.shape.collector import LOG_KEYS, OTLP_LOG, TRACING
 from headgate.config.shape.external import EXT_AUTHZ
 from headgate.config.shape.listener import LEAST_VERSION, MOST_VERSION
-from headgate.config.shape.process import KEEPALIVE
 from headgate.config.shape.scalars import (
     BYTE_SIZE,
     CEL,
-    CEL_MAP,
     DURATION,
-    SAMPLING,
-    STRING,
     STRING_MAP,
     STRINGS,
-    TARGET_FIELDS,
-    TARGET_KEYS,
     UINT8,
     unsigned,
 )
-from headgate.config.shape.upstream import SIMPLE_POLICIES
+from headgate.config.shape.upstream import KEEPALIVE
 from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, later, maybe, optional, required
 
 FRONTEND_HTTP: Final = Object(
@@ -63,20 +58,6 @@ PROXY_PROTOCOL: Final = Object(
         "mode": optional(WordChoice("ProxyMode", ("strict", "optional"))),
     },
 )
-OTLP_PROTOCOL: Final = WordChoice("TelemetryProtocol", ("grpc", "http"))
-LOG_KEYS: Final = ListOf(STRING, most=32, unique=True)
-OTLP_LOG: Final = Object(
-    "OtlpLog",
-    {
-        **TARGET_FIELDS,
-        "policies": maybe(SIMPLE_POLICIES),
-        "filter": maybe(CEL),
-        "fields": maybe(Object("OtlpLogFields", {"remove": optional(LOG_KEYS), "add": optional(STRING_MAP)})),
-        "protocol": optional(OTLP_PROTOCOL),
-        "path": optional(STRING),
-    },
-    one_of=TARGET_KEYS,
-)
 ACCESS_LOG: Final = Object(
     "AccessLog",
     {
@@ -94,22 +75,6 @@ ACCESS_LOG: Final = Object(
             )
         ),
     },
-)
-TRACING: Final = Object(
-    "Tracing",
-    {
-        **TARGET_FIELDS,
-        "policies": maybe(SIMPLE_POLICIES),
-        "attributes": optional(CEL_MAP),
-        "resources": optional(CEL_MAP),
-        "remove": optional(STRINGS),
-        "randomSampling": maybe(SAMPLING),
-        "clientSampling": maybe(SAMPLING),
-        "filter": maybe(CEL),
-        "path": optional(STRING),
-        "protocol": optional(OTLP_PROTOCOL),
-    },
-    one_of=TARGET_KEYS,
 )
 CONNECT: Final = Object(
     "Connect", {"mode": required(WordChoice("ConnectMode", ("deny", "route", "tunnel")))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from headgate.config.shape.collector import OTLP_METRICS
 from headgate.config.shape.scalars import (
     BOOL,
     CEL,
@@ -23,6 +24,7 @@ from headgate.config.shape.scalars import (
     WORD_OR_INT,
     unsigned,
 )
+from headgate.config.shape.upstream import KEEPALIVE
 from headgate.config.shape.vocabulary import (
     ListOf,
     MapOf,
@@ -105,15 +107,6 @@ DATABASE: Final = Object(
     },
 )
 
-KEEPALIVE: Final = Object(
-    "Keepalive",
-    {
-        "enabled": optional(BOOL),
-        "time": optional(DURATION),
-        "interval": optional(DURATION),
-        "retries": optional(unsigned("KeepaliveRetries", 64, 1)),
-    },
-)
 BACKEND_DEFAULTS: Final = Object(
     "BackendDefaults",
     {
@@ -164,6 +157,7 @@ METRICS: Final = Object(
     {
         "remove": optional(STRINGS),
         "fields": maybe(Object("MetricFields", {"add": optional(STRING_MAP)})),
+        "otlp": maybe(OTLP_METRICS),
     },
 )
 HBONE: Final = Object(
@@ -257,9 +251,7 @@ PROCESS: Final = Object(
         "adminAddr": maybe(STRING),
         "statsAddr": maybe(STRING),
         "readinessAddr": maybe(STRING),
-        "standardAttributes": later(
-            maybe(Object("StandardAttributes", {"user": maybe(CEL), "group": maybe(CEL)})), {}
-        ),
+        "standardAttributes": maybe(Object("StandardAttributes", {"user": maybe(CEL), "group": maybe(CEL)})),
         "histograms": optional(WordChoice("Histograms", ("classic", "native", "both"))),
         "session": maybe(Object("Session", {"key": required(SESSION_KEY)})),
         "mcp": maybe(MCP),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.modifiers import HEADER_MODIFIER, TRANSFORMATION
-from headgate.config.shape.process import KEEPALIVE
 from headgate.config.shape.scalars import (
     BOOL,
     CEL,
@@ -26,6 +25,7 @@ from headgate.config.shape.scalars import (
     TARGET_REFERENCE,
     UINT32,
     nothing,
+    unsigned,
 )
 from headgate.config.shape.vocabulary import (
     Anything,
@@ -42,6 +42,15 @@ from headgate.config.shape.vocabulary import (
     required,
 )
 
+KEEPALIVE: Final = Object(
+    "Keepalive",
+    {
+        "enabled": optional(BOOL),
+        "time": optional(DURATION),
+        "interval": optional(DURATION),
+        "retries": optional(unsigned("KeepaliveRetries", 64, 1)),
+    },
+)
 LOCATION_KINDS: Final = ("header", "queryParameter", "cookie", "expression")
 LOCATION: Final = Object(
     "CredentialLocation",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from headgate.dialect import otlp
-from headgate.ir.telemetry import OtlpLog, Tracing
+from headgate.ir.telemetry import OtlpLog, OtlpMetrics, Tracing
 from headgate.policy.environment import Environment
 from headgate.policy.otlp.exporter import OtlpExporter
-from headgate.policy.otlp.transport import LOGS, TRACES, OtlpTransport
+from headgate.policy.otlp.transport import LOGS, METRICS, TRACES, OtlpTransport
 from headgate.telemetry.build_info import build_info
 from headgate_engine.context.request import make_context
 from headgate_engine.expr.values import EvaluationError
@@ -56,6 +56,12 @@ def compile_log(policy: OtlpLog, env: Environment, exporter: OtlpExporter) -> Ot
     exporter.transport = OtlpTransport(policy.target, LOGS, env)
     exporter.wrap = _wrapper({**dict(policy.resource)})
     return OtlpLogPlan(OtlpFields(policy.remove, _fields(env, policy.filter, policy.add)), exporter.sink)
+
+
+def compile_metrics(policy: OtlpMetrics, env: Environment, exporter: OtlpExporter) -> None:
+    """Have the exporter send metrics to the collector of the policy."""
+    exporter.transport = OtlpTransport(policy.target, METRICS, env)
+    exporter.wrap = _wrapper({**dict(policy.resource)})
 
 
 def _fields(

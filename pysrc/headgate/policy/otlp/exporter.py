@@ -66,7 +66,7 @@ class OtlpExporter:
         try:
             await self._wait(DELAY_S)
             while (batch := self.sink.take()) is not None:
-                await self._deliver(*batch)
+                await self.deliver(*batch)
                 if not self._full.is_set() and not self._closing and self.sink.count:
                     await self._wait(DELAY_S)
                 self._full.clear()
@@ -83,7 +83,8 @@ class OtlpExporter:
         except TimeoutError:
             pass
 
-    async def _deliver(self, content: bytes, count: int) -> None:
+    async def deliver(self, content: bytes, count: int) -> None:
+        """Send a batch until the collector has it or too much time has gone by."""
         assert self.transport is not None
         message = self.wrap(content)
         for attempt in range(ATTEMPTS):
@@ -119,10 +120,14 @@ class OtlpExporter:
             told: dict[str, Any] = {"lost": count, "failures": self._failures, "error": why}
             logger.warning("a collector did not take an export", extra=told)
 
-    async def aclose(self) -> None:
-        """Send what waits, for a limited time, and count the rest as dropped."""
+    def close(self) -> None:
+        """End pauses: from now on each batch is sent once."""
         self._closing = True
         self._full.set()
+
+    async def aclose(self) -> None:
+        """Send what waits, for a limited time, and count the rest as dropped."""
+        self.close()
         self.sink.wake = None
         task = self._task
         if task is None and self.transport is not None:

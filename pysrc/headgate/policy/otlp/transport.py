@@ -30,6 +30,7 @@ class Signal(NamedTuple):
 
 TRACES: Final = Signal("traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export")
 LOGS: Final = Signal("logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export")
+METRICS: Final = Signal("metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export")
 
 
 class ExportFailure(Exception):

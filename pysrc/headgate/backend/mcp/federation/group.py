@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import Fields, StreamClosed
+from headgate.backend.mcp.federation.target_span import begin_span
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, NotAMessage, RpcKind, RpcMessage, parse
@@ -161,10 +162,16 @@ class LinkGroup:
             elif close_stream is not None:
                 await close_stream(text.pause_s)
 
+        span = begin_span(fields)
         try:
-            return Outcome(await self.links[target].ask(message, fields, on_message))
+            outcome = Outcome(await self.links[target].ask(span.carried(message), fields, on_message))
         except TargetFailure as error:
-            return Outcome(failure=error)
+            outcome = Outcome(failure=error)
+        except BaseException as error:
+            span.end(target, message, str(error) or type(error).__name__)
+            raise
+        span.end(target, message, None if outcome.failure is None else str(outcome.failure), outcome.text)
+        return outcome
 
     async def ask_all(
         self, targets: list[str], message: RpcMessage, fields: Fields, emit: Emit
