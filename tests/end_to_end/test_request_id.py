@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import SAMPLE, Raw, config, messages
 from tests.end_to_end.provider_stand_in import StandIn, whole
 
 pytestmark = pytest.mark.warm
@@ -96,3 +97,20 @@ def test_error_bodies_have_it_where_the_format_has_a_place(gateway: Any) -> None
     answer = httpx.post(running.url + "/v1/chat/completions", json=body, headers={"x-request-id": "mine"})
     assert answer.headers["x-request-id"] == "mine"
     assert "request_id" not in answer.text
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_of_mcp_have_it_as_data(gateway: Any, workers: int) -> None:
+    text = "frontendPolicies: {http: {requestId: trust}}\n" + config({"t": SAMPLE, "b": SAMPLE})
+    raw = Raw(gateway(text, workers))
+    for number in range(4 * workers):      # connections of their own: the owner of the session and others
+        fields = {**raw.http.headers, "x-request-id": f"mine-{number}"}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "z_none", "arguments": {}}}
+        answer = httpx.post(f"{raw.running.url}/mcp", json=call, headers=fields, timeout=60)
+        assert messages(answer)[-1]["error"]["data"]["requestId"] == answer.headers["x-request-id"] == f"mine-{number}"
+    assert "data" not in raw.ask("tools/call", name="t_nope", arguments={})["error"], "a target's own error stays as it is"
+
+
+def test_errors_of_mcp_say_nothing_without_ids(gateway: Any) -> None:
+    raw = Raw(gateway(config({"t": SAMPLE, "b": SAMPLE})), **{"x-request-id": "mine"})
+    assert "data" not in raw.ask("tools/call", name="z_none", arguments={})["error"]

@@ -116,6 +116,11 @@ class RequestContext:
     def body_state(self) -> int:
         """BodyState: 0 the body was not read, 1 request_body is whole, 2 it is the first body_limit bytes."""
     @property
+    def own_request_id(self) -> str | None:
+        """The id that the gateway has given the request, or taken over; None without ids."""
+    @own_request_id.setter
+    def own_request_id(self, value: str | None) -> None: ...
+    @property
     def response_head(self) -> MessageHead | None: ...
     @property
     def added_response_headers(self) -> list[tuple[bytes, bytes]]: ...

@@ -129,6 +129,14 @@ cdef class RequestContext:
         self.replace_body(body)
 
     @property
+    def own_request_id(self):
+        return None if self.request_id is None else self.request_id.decode("latin-1")
+
+    @own_request_id.setter
+    def own_request_id(self, str value):
+        self.request_id = None if value is None else value.encode("latin-1")
+
+    @property
     def response_head(self):
         return self.response
 

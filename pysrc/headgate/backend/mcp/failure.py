@@ -32,6 +32,16 @@ class McpFailure(Exception):
         self.code = code
         self.data = data
         self.raw_id: bytes | None = None
+        self.of_target = False
+
+    def identified(self, context: Any) -> McpFailure:
+        """Add the request's id (`frontendPolicies.http.requestId`) to the data of an error of the gateway; return this
+        failure. A target's error stays as it is."""
+        own = None if context is None else context.own_request_id
+        if own is not None and self.code is not None and not self.of_target:
+            if self.data is None or isinstance(self.data, dict):
+                self.data = {"requestId": own, **(self.data or {})}
+        return self
 
     def about(self, raw_id: bytes | None) -> McpFailure:
         """Set the id of the request, for a request that could not be parsed completely; return this failure."""
@@ -102,7 +112,9 @@ def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
     code, said = error.get("code"), error.get("message")
     code = code if isinstance(code, int) and not isinstance(code, bool) else INTERNAL_ERROR
     said = said if isinstance(said, str) and said else "the target gave an error without a message"
-    return McpFailure(200, f"{target}: {said}", code, error.get("data"))
+    found = McpFailure(200, f"{target}: {said}", code, error.get("data"))
+    found.of_target = True
+    return found
 
 
 def busy(message: str) -> McpFailure:

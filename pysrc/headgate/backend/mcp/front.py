@@ -114,7 +114,7 @@ class Front:
             else:
                 call.reply(405, [("allow", "GET, POST, DELETE")], reason="MCP")
         except McpFailure as failure:
-            status, headers, body = failure.answer(raw_id or failure.raw_id)
+            status, headers, body = failure.identified(call.context).answer(raw_id or failure.raw_id)
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 

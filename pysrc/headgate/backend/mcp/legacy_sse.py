@@ -162,7 +162,7 @@ class SseSession:
         try:
             text = await self._respond(message, call)
         except McpFailure as failure:
-            text = failure.in_stream(message.raw_id)
+            text = failure.identified(call.context).in_stream(message.raw_id)
         await self.outbox.emit(text)
 
     async def _respond(self, message: RpcMessage, call: BackendCall) -> bytes:
@@ -240,7 +240,7 @@ class LegacySse:
             else:
                 call.reply(405, [("allow", "GET, POST")], reason="MCP")
         except McpFailure as failure:
-            status, headers, body = failure.answer(None)
+            status, headers, body = failure.identified(call.context).answer(None)
             call.add_log_field("mcp.error.message", failure.message)
             call.reply(status, headers, body, reason="MCP")
 

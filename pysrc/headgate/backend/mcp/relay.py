@@ -74,11 +74,11 @@ def identity_of(call: BackendCall) -> list[object]:
 
     context: Any = call.context
     if context is None:
-        return [None, None, None, call.authority, call.secure, None, None, None]
+        return [None, None, None, call.authority, call.secure, None, None, None, None]
     texts = [None if one is None else one.decode("latin-1") for one in (context.jwt_token, context.api_key_text)]
     results = {name: value for name, value in (context.dynamic or {}).items() if name in RESULTS}
     seen = portable([origin_of(context), context.metadata, results or None])
-    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts, seen]
+    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts, seen, context.own_request_id]
 
 
 def broken_off(body: bytes, lasting: bool = False) -> bytes | None:
@@ -143,6 +143,7 @@ class Relay:
             context.jwt, context.api_key, context.basic_user, authority, context.secure, *more = json.loads(content)
             token, key = (None if one is None else str(one).encode("latin-1") for one in more[:2])
             context.jwt_token, context.api_key_text = token, key
+            context.own_request_id = more[3]
             if more[2] is not None:
                 from headgate.expr.portable import restored
 

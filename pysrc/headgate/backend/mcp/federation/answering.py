@@ -141,7 +141,7 @@ async def answered(
             if not answering.begun:
                 raise
             call.add_log_field("mcp.error.message", failure.message)
-            return failure.in_stream(message.raw_id)
+            return failure.identified(call.context).in_stream(message.raw_id)
 
     await answering.until(guarded())
 
