@@ -1,0 +1,90 @@
+"""What was read of a cluster at one moment: plain objects by kind, namespace and name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+Json = dict[str, Any]
+
+CORE: Final = ""
+DISCOVERY: Final = "discovery.k8s.io"
+GATEWAY_API: Final = "gateway.networking.k8s.io"
+
+
+class GroupKind(NamedTuple):
+    """A kind without its version: one version of each is read."""
+
+    group: str
+    kind: str
+
+
+class ObjectKey(NamedTuple):
+    """An object of a known kind; the namespace of one that has none is empty."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+SERVICE: Final = GroupKind(CORE, "Service")
+SECRET: Final = GroupKind(CORE, "Secret")
+NAMESPACE: Final = GroupKind(CORE, "Namespace")
+ENDPOINT_SLICE: Final = GroupKind(DISCOVERY, "EndpointSlice")
+GATEWAY_CLASS: Final = GroupKind(GATEWAY_API, "GatewayClass")
+GATEWAY: Final = GroupKind(GATEWAY_API, "Gateway")
+HTTP_ROUTE: Final = GroupKind(GATEWAY_API, "HTTPRoute")
+REFERENCE_GRANT: Final = GroupKind(GATEWAY_API, "ReferenceGrant")
+
+
+def kind_of(document: Mapping[str, Any]) -> GroupKind:
+    group, slash, _ = document["apiVersion"].rpartition("/")
+    return GroupKind(group if slash else CORE, document["kind"])
+
+
+def key_of(document: Mapping[str, Any]) -> ObjectKey:
+    metadata = document["metadata"]
+    return ObjectKey(metadata.get("namespace", ""), metadata["name"])
+
+
+def seniority(document: Mapping[str, Any]) -> tuple[str, ObjectKey]:
+    """Return what objects are sorted by where only one of them can be right: the oldest first, then by name.
+
+    Times of the API are texts of one form (RFC 3339 in UTC, whole seconds), which sort as times do.
+    """
+    return document["metadata"].get("creationTimestamp") or "", key_of(document)
+
+
+def generation(document: Mapping[str, Any]) -> int:
+    return int(document["metadata"].get("generation", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Objects are never changed: a newer snapshot has others in their place."""
+
+    kinds: Mapping[GroupKind, Mapping[ObjectKey, Json]]
+
+    @classmethod
+    def of(cls, documents: Iterable[Json]) -> Snapshot:
+        """Return the snapshot of objects in any order; of two with one key the last counts."""
+        kinds: dict[GroupKind, dict[ObjectKey, Json]] = {}
+        for one in documents:
+            kinds.setdefault(kind_of(one), {})[key_of(one)] = one
+        return cls(kinds)
+
+    def find(self, kind: GroupKind, namespace: str, name: str) -> Json | None:
+        return self.kinds.get(kind, {}).get(ObjectKey(namespace, name))
+
+    def oldest_first(self, kind: GroupKind) -> list[Json]:
+        """Return the objects of a kind by age, then by namespace and name: the same order whatever was read first."""
+        return sorted(self.kinds.get(kind, {}).values(), key=seniority)
+
+    def labels_of_namespace(self, name: str) -> Mapping[str, str]:
+        found = self.find(NAMESPACE, "", name)
+        # The API server sets this one; a namespace that has not been read yet is known by it.
+        known = {"kubernetes.io/metadata.name": name}
+        return known if found is None else {**known, **(found["metadata"].get("labels") or {})}

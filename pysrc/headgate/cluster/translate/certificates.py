@@ -1,0 +1,51 @@
+"""Certificates of listeners, from Secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from headgate.cluster.snapshot import GATEWAY, SECRET, GroupKind, ObjectKey, Snapshot
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.grants import permitted
+
+INVALID: Final = "InvalidCertificateRef"
+
+
+def server_pair(snapshot: Snapshot, namespace: str, reference: Json) -> Json | Unmet:
+    """Return `cert` and `key` of the file's `tls` for a reference of a Gateway's listener, or why there are none."""
+    target = GroupKind(reference.get("group", ""), reference.get("kind", "Secret"))
+    if target != SECRET:
+        return Unmet(INVALID, f"{target.kind} {reference['name']}: a certificate is a Secret")
+    key = ObjectKey(reference.get("namespace") or namespace, reference["name"])
+    if not permitted(snapshot, GATEWAY, namespace, SECRET, key):
+        return Unmet("RefNotPermitted", f"Secret {key}: no ReferenceGrant lets Gateways of {namespace} refer to it")
+    secret = snapshot.find(SECRET, *key)
+    if secret is None:
+        return Unmet(INVALID, f"Secret {key} not found")
+    try:
+        chain, private = _entry(secret, "tls.crt"), _entry(secret, "tls.key")
+        leaf = x509.load_pem_x509_certificates(chain)[0]
+        if load_pem_private_key(private, None).public_key() != leaf.public_key():
+            return Unmet(INVALID, f"Secret {key}: tls.key is not the key of tls.crt")
+    except KeyError as error:
+        return Unmet(INVALID, f"Secret {key} has no {error.args[0]}")
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        # The library's words may quote what stands there.
+        return Unmet(INVALID, f"Secret {key}: tls.crt and tls.key must be a certificate and its unencrypted key in PEM")
+    return {"cert": chain.decode(), "key": private.decode()}
+
+
+def _entry(secret: dict[str, Any], name: str) -> bytes:
+    """Return an entry of a Secret; raises KeyError without it and ValueError if it is no base64."""
+    text = (secret.get("data") or {})[name]
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError(name) from None

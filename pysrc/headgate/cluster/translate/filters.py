@@ -1,0 +1,128 @@
+"""Filters of rules and backends as policies of the file.
+
+https://gateway-api.sigs.k8s.io/reference/spec/#httproutefilter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.backends import target
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.fragments import Json
+
+_SCHEME_PORTS: Final = {"http": 80, "https": 443}
+_FOUND: Final = 302
+# One of these answers or changes where the request goes: together they have no meaning.
+_EXCLUSIVE: Final = {"RequestRedirect", "URLRewrite"}
+
+
+class FilterReader:
+    """Reads the filters of one rule at one listener. `invalid`: the rule cannot be in force; `unresolved`: references
+    that lead nowhere; `used`: the Services of mirrors."""
+
+    def __init__(self, snapshot: Snapshot, route: Json, port: int) -> None:
+        self._snapshot = snapshot
+        self._route = route
+        self._port = port
+        self.invalid: list[Unmet] = []
+        self.unresolved: list[Unmet] = []
+        self.used: list[ObjectKey] = []
+
+    def read(self, filters: Sequence[Json]) -> dict[str, Any]:
+        """Return the policies that the filters are."""
+        kinds = [one["type"] for one in filters]
+        if set(kinds) >= _EXCLUSIVE:
+            self.invalid.append(Unmet("IncompatibleFilters", "RequestRedirect and URLRewrite in one rule"))
+        readers: dict[str, Callable[[Json], tuple[str, Any] | None]] = {
+            "RequestHeaderModifier": lambda one: ("requestHeaderModifier", _headers(one["requestHeaderModifier"])),
+            "ResponseHeaderModifier": lambda one: ("responseHeaderModifier", _headers(one["responseHeaderModifier"])),
+            "RequestRedirect": lambda one: ("requestRedirect", self._redirect(one["requestRedirect"])),
+            "URLRewrite": lambda one: ("urlRewrite", _rewrite(one["urlRewrite"])),
+            "RequestMirror": lambda one: self._mirror(one["requestMirror"]),
+            "CORS": lambda one: ("cors", _cors(one["cors"])),
+        }
+        found: dict[str, Any] = {}
+        for one in filters:
+            reader = readers.get(one["type"])
+            if reader is None:
+                self.invalid.append(Unmet("UnsupportedValue", f"filter {one['type']} is not supported"))
+                continue
+            policy = reader(one)
+            if policy is None:
+                continue
+            if policy[0] in found:
+                self.invalid.append(Unmet("UnsupportedValue", f"more than one filter {one['type']} in one rule"))
+            found[policy[0]] = policy[1]
+        return found
+
+    def _redirect(self, value: Json) -> Json:
+        scheme, hostname = value.get("scheme"), value.get("hostname")
+        port = value.get("port") or (_SCHEME_PORTS.get(scheme) if scheme else self._port)
+        found: Json = {"status": value.get("statusCode", _FOUND)}
+        if scheme:
+            found["scheme"] = scheme
+        if hostname:
+            found["authority"] = {"full": f"{hostname}:{port}"} if port else {"host": hostname}
+        elif port:
+            found["authority"] = {"port": port}
+        if path := value.get("path"):
+            found["path"] = _path(path)
+        return found
+
+    def _mirror(self, value: Json) -> tuple[str, Any] | None:
+        reached = target(self._snapshot, self._route, value["backendRef"])
+        if isinstance(reached, Unmet):
+            self.unresolved.append(reached)
+            return None
+        self.used.append(reached.service)
+        return "requestMirror", {"backend": reached.form, "percentage": _share(value)}
+
+
+def _share(value: Json) -> float:
+    """Return the part of the requests that is mirrored, 0..1."""
+    if fraction := value.get("fraction"):
+        return float(min(Fraction(fraction["numerator"], fraction.get("denominator", 100)), Fraction(1)))
+    return float(Fraction(value["percent"], 100)) if value.get("percent") is not None else 1.0
+
+
+def _headers(value: Json) -> Json:
+    """Return a header modifier. Of two entries for one name, in any case, the first counts."""
+    found: Json = {}
+    for action in ("set", "add"):
+        names: dict[str, tuple[str, str]] = {}
+        for one in value.get(action) or ():
+            names.setdefault(one["name"].lower(), (one["name"], one["value"]))
+        if names:
+            found[action] = dict(names.values())
+    if value.get("remove"):
+        found["remove"] = list(value["remove"])
+    return found
+
+
+def _rewrite(value: Json) -> Json:
+    found: Json = {}
+    if hostname := value.get("hostname"):
+        found["authority"] = {"full": hostname}
+    if path := value.get("path"):
+        found["path"] = _path(path)
+    return found
+
+
+def _path(value: Json) -> Json:
+    if value["type"] == "ReplaceFullPath":
+        return {"full": value["replaceFullPath"]}
+    # An empty prefix takes the matched one away.
+    return {"prefix": value["replacePrefixMatch"] or "/"}
+
+
+def _cors(value: Json) -> Json:
+    lists = ("allowOrigins", "allowMethods", "allowHeaders", "exposeHeaders")
+    found: Json = {name: list(value[name]) for name in lists if value.get(name)}
+    if value.get("allowCredentials") is not None:
+        found["allowCredentials"] = value["allowCredentials"]
+    found["maxAge"] = f"{value.get('maxAge', 5)}s"
+    return found

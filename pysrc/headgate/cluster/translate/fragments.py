@@ -1,0 +1,37 @@
+"""Fragments of the file's model: what a change of one object moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment:
+    """A part of the file, such as a listener without its routes.
+
+    `key`: its name among all of a gateway, `<kind>/...`. `parent`: the key of what it stands in, "" at the top.
+    `place`: the list that it stands in there. `order`: where in the list; of equal ones the keys decide.
+    """
+
+    key: str
+    place: str
+    value: Json
+    parent: str = ""
+    order: tuple[Any, ...] = field(default=())
+
+
+def assembled(fragments: Iterable[Fragment]) -> Json:
+    """Return the file that the fragments make together, the same for any order of them.
+
+    Raises KeyError if the parent of one is missing.
+    """
+    known = sorted(fragments, key=lambda one: (one.place, one.order, one.key))
+    values: dict[str, Json] = {"": {}}
+    values.update((one.key, dict(one.value)) for one in known)
+    for one in known:
+        values[one.parent].setdefault(one.place, []).append(values[one.key])
+    return values[""]

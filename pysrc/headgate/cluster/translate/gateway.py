@@ -1,0 +1,169 @@
+"""A Gateway with all that belongs to it: fragments of the file's model, and statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from headgate.cluster.snapshot import (
+    GATEWAY,
+    GATEWAY_CLASS,
+    ObjectKey,
+    Snapshot,
+    generation,
+    key_of,
+    kind_of,
+)
+from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
+from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.http_routes import RouteResult, http_route
+from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
+from headgate.cluster.translate.parents import attachments, gateway_named
+from headgate.cluster.translate.services import discovered
+
+CONTROLLER: Final = "headgate.dev/headgate"
+_ACCEPTED: Final = "Successfully accepted Route"
+
+
+class Acknowledged(NamedTuple):
+    """What data planes have said. `generation`: of the Gateway, in the newest state that all of them have taken.
+
+    `rejection`: why one of them could not take what came after it; "" if none has.
+    """
+
+    generation: int = -1
+    rejection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTranslation:
+    """`parents`: by route the entries of its status that are about this Gateway."""
+
+    fragments: tuple[Fragment, ...]
+    status: ObjectStatus
+    parents: dict[tuple[str, ObjectKey], list[Json]]
+
+
+def is_own(snapshot: Snapshot, gateway: Json) -> bool:
+    """Tell whether the class of a Gateway names this controller."""
+    found = snapshot.find(GATEWAY_CLASS, "", gateway["spec"]["gatewayClassName"])
+    return found is not None and found["spec"]["controllerName"] == CONTROLLER
+
+
+def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledged: Acknowledged) -> GatewayTranslation:
+    """Return what a Gateway comes to. `routes`: those that name it, the oldest first."""
+    key, known = key_of(gateway), listeners(snapshot, gateway)
+    fragments = list(_listeners(key, known))
+    places = {one.name: f"listener/{key}.{one.name}" for one in known}
+    used: list[ObjectKey] = []
+    parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+    for route in routes:
+        entries: list[Json] = []
+        counted: set[str] = set()
+        # A listener that two parentRefs name has the route once.
+        found: dict[str, Fragment] = {}
+        for reference in route["spec"].get("parentRefs") or ():
+            if gateway_named(route, reference) != key:
+                continue
+            attached = attachments(snapshot, route, reference, gateway, known)
+            result = http_route(snapshot, route, [] if isinstance(attached, Unmet) else attached, places)
+            if not isinstance(attached, Unmet):
+                counted |= {one.listener.name for one in attached}
+            found.update((one.key, one) for one in result.fragments)
+            used += result.used
+            entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
+        for one in known:
+            one.attached += one.name in counted
+        fragments += found.values()
+        if entries:
+            parents[kind_of(route).kind, key_of(route)] = entries
+    fragments += discovered(snapshot, used)
+    return GatewayTranslation(tuple(fragments), _status(gateway, known, acknowledged), parents)
+
+
+def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]:
+    """Return a bind for each port that is opened, and the listeners there."""
+    for port in dict.fromkeys(one.port for one in known if one.served):
+        yield Fragment(key=f"bind/{port}/{key}", place="binds", value={"port": port}, order=(port,))
+    for index, one in enumerate(known):
+        if one.served:
+            yield Fragment(
+                key=f"listener/{key}.{one.name}",
+                place="listeners",
+                value=fragment_value(one, key.namespace),
+                parent=f"bind/{one.port}/{key}",
+                order=(index,),
+            )
+
+
+def _parent(route: Json, reference: Json, refused: Unmet | None, result: RouteResult) -> Json:
+    """Return the entry of a route's status for one parentRef. Rules that are left out do not take the others away."""
+    dropped = [one for refusals in result.invalid.values() for one in refusals]
+    conditions = [holds("Accepted", "Accepted", _ACCEPTED)]
+    if refused is not None:
+        conditions = [fails("Accepted", refused)]
+    elif dropped and len(result.invalid) == len(route["spec"]["rules"]):
+        conditions = [judged("Accepted", dropped, _ACCEPTED)]
+    elif dropped:
+        reason, message = judged("", dropped, "")[2:]
+        rules = ", ".join(map(str, sorted(result.invalid)))
+        # The beginning is fixed: https://gateway-api.sigs.k8s.io/geps/gep-1364/.
+        conditions.append(Condition("PartiallyInvalid", True, reason, f"Dropped Rule(s) {rules}: {message}"))
+    conditions.append(judged("ResolvedRefs", result.unresolved, "All references resolved"))
+    return {
+        "parentRef": dict(reference),
+        "controllerName": CONTROLLER,
+        "conditions": [one.printed(generation(route)) for one in conditions],
+    }
+
+
+def _status(gateway: Json, known: list[ListenerState], acknowledged: Acknowledged) -> ObjectStatus:
+    about = generation(gateway)
+    accepted = _accepted(gateway, known)
+    programmed = _programmed(gateway, accepted, acknowledged)
+    content = {
+        "conditions": [one.printed(about) for one in (accepted, programmed)],
+        "listeners": [_listener_status(one, about, programmed) for one in known],
+    }
+    return ObjectStatus(GATEWAY, key_of(gateway), content)
+
+
+def _accepted(gateway: Json, known: list[ListenerState]) -> Condition:
+    for address in gateway["spec"].get("addresses") or ():
+        if address.get("type", "IPAddress") not in ("IPAddress", "Hostname"):
+            return fails(
+                "Accepted", Unmet("UnsupportedAddress", f"addresses of type {address['type']} are not supported")
+            )
+    bad = [one.name for one in known if not one.served]
+    if not bad:
+        return holds("Accepted", "Accepted", "Successfully accepted Gateway")
+    message = f"listeners with faults: {', '.join(bad)}"
+    return Condition("Accepted", len(bad) < len(known), "ListenersNotValid", message)
+
+
+def _programmed(gateway: Json, accepted: Condition, acknowledged: Acknowledged) -> Condition:
+    """A Gateway is programmed when data planes have taken this generation, not when it was sent to them."""
+    if not accepted.holds:
+        return fails("Programmed", Unmet("Invalid", accepted.message))
+    about = generation(gateway)
+    if any(one.get("type") == "Hostname" for one in gateway["spec"].get("addresses") or ()):
+        return fails("Programmed", Unmet("AddressNotUsable", "an address must be an IP address"))
+    if acknowledged.rejection:
+        return fails("Programmed", Unmet("Invalid", f"rejected by a data plane: {acknowledged.rejection}"))
+    if acknowledged.generation < about:
+        return fails("Programmed", Unmet("Pending", f"no data plane has acknowledged generation {about} yet"))
+    return holds("Programmed", "Programmed", "Successfully programmed Gateway")
+
+
+def _listener_status(listener: ListenerState, about: int, programmed: Condition) -> dict[str, Any]:
+    conditions = listener.conditions()
+    if listener.served:
+        message = "Listener programmed" if programmed.holds else programmed.message
+        conditions.append(programmed._replace(message=message))
+    return {
+        "name": listener.name,
+        "attachedRoutes": listener.attached,
+        "supportedKinds": [{"group": one.group, "kind": one.kind} for one in listener.supported],
+        "conditions": [one.printed(about) for one in conditions],
+    }

@@ -1,0 +1,94 @@
+"""Services and their endpoints as the file's static discovery has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from headgate.cluster.snapshot import ENDPOINT_SLICE, SERVICE, ObjectKey, Snapshot
+from headgate.cluster.translate.fragments import Fragment, Json
+
+DOMAIN: Final = "cluster.local"
+# https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetesioservice-name
+_OWNER: Final = "kubernetes.io/service-name"
+
+
+def host(key: ObjectKey) -> str:
+    """Return the name that a Service has in the cluster's DNS."""
+    return f"{key.name}.{key.namespace}.svc.{DOMAIN}"
+
+
+def has_port(service: Json, port: int) -> bool:
+    return any(one["port"] == port for one in service["spec"].get("ports") or ())
+
+
+def discovered(snapshot: Snapshot, used: Iterable[ObjectKey]) -> list[Fragment]:
+    """Return the Services that routes use and what serves them. A workload of several Services is there once."""
+    found: list[Fragment] = []
+    workloads: dict[str, Json] = {}
+    slices = _slices(snapshot)
+    for key in sorted(set(used)):
+        service = snapshot.find(SERVICE, *key)
+        if service is not None:
+            found.append(
+                Fragment(key=f"service/{key.namespace}/{host(key)}", place="services", value=_service(key, service))
+            )
+            for one in slices.get(key, ()):
+                _endpoints(key, service, one, workloads)
+    found += [
+        Fragment(key=f"workload/{uid}", place="workloads", value=value) for uid, value in sorted(workloads.items())
+    ]
+    return found
+
+
+def _slices(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
+    """Return the EndpointSlices of each Service, by their names."""
+    found: dict[ObjectKey, list[Json]] = {}
+    for key, one in sorted(snapshot.kinds.get(ENDPOINT_SLICE, {}).items()):
+        owner = (one["metadata"].get("labels") or {}).get(_OWNER)
+        if owner and one.get("addressType") in ("IPv4", "IPv6"):
+            found.setdefault(ObjectKey(key.namespace, owner), []).append(one)
+    return found
+
+
+def _service(key: ObjectKey, service: Json) -> Json:
+    ports = [one for one in service["spec"].get("ports") or () if one.get("protocol", "TCP") == "TCP"]
+    found: dict[str, Any] = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "hostname": host(key),
+        # Where each endpoint listens is said by the endpoint.
+        "ports": {str(one["port"]): one["port"] for one in ports},
+    }
+    if protocols := {str(one["port"]): one["appProtocol"] for one in ports if one.get("appProtocol")}:
+        found["appProtocols"] = protocols
+    return found
+
+
+def _endpoints(key: ObjectKey, service: Json, endpoint_slice: Json, workloads: dict[str, Json]) -> None:
+    """Add the endpoints of one slice that are ready."""
+    named = {one.get("name") or "": one["port"] for one in endpoint_slice.get("ports") or () if one.get("port")}
+    ports = {
+        str(one["port"]): named[one.get("name") or ""]
+        for one in service["spec"].get("ports") or ()
+        if (one.get("name") or "") in named and one.get("protocol", "TCP") == "TCP"
+    }
+    for endpoint in endpoint_slice.get("endpoints") or ():
+        # Unset means ready (https://kubernetes.io/docs/concepts/services-networking/endpoint-slices/#conditions).
+        if (endpoint.get("conditions") or {}).get("ready") is False or not ports:
+            continue
+        target = endpoint.get("targetRef") or {}
+        address = endpoint["addresses"][0]
+        pod = target.get("kind") == "Pod"
+        name = target["name"] if pod else address
+        uid = f"pod/{key.namespace}/{name}" if pod else f"address/{key.namespace}/{address}"
+        workload = workloads.setdefault(
+            uid, {"uid": uid, "name": name, "namespace": key.namespace, "workloadIps": [], "services": {}}
+        )
+        if address not in workload["workloadIps"]:
+            workload["workloadIps"].append(address)
+        workload["services"].setdefault(f"{key.namespace}/{host(key)}", {}).update(ports)
+        if endpoint.get("zone"):
+            workload["locality"] = {"zone": endpoint["zone"]}
+        if endpoint.get("nodeName"):
+            workload["node"] = endpoint["nodeName"]

@@ -1,0 +1,108 @@
+"""What the controller's translator makes of manifests, served by a gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+from manifests import Json, endpoints, gateway_class, http_route, listener, service, to
+from manifests import gateway as gateway_manifest
+from tests.end_to_end.running import Gateway
+
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.everything import everything
+from headgate.cluster.translate.fragments import assembled
+from headgate.document.write import write
+
+pytestmark = pytest.mark.warm
+
+# Stands for the port that a gateway is given.
+PORT = 64_999
+
+
+def configuration(*documents: Json) -> str:
+    world = everything(Snapshot.of([gateway_class(), *documents]), {})
+    text = write(assembled(world.gateways[ObjectKey("edge", "main")]))
+    return text.replace(f"port: {PORT}", "port: {port}")
+
+
+def redirect(**fields: object) -> Json:
+    return {"filters": [{"type": "RequestRedirect", "requestRedirect": fields}]}
+
+
+def path(value: str, kind: str = "PathPrefix") -> Json:
+    return {"matches": [{"path": {"type": kind, "value": value}}]}
+
+
+@pytest.fixture
+def served(gateway: Callable[..., Gateway], echo: int) -> Callable[..., Callable[..., httpx.Response]]:
+    def start(*documents: Json) -> Callable[..., httpx.Response]:
+        known = [service(), endpoints("shop/cart-1", "cart", ["127.0.0.1"], echo), gateway_manifest(listener(port=PORT))]
+        running = gateway(configuration(*known, *documents))
+
+        def ask(target: str, host: str = "cart.test", **headers: str) -> httpx.Response:
+            return httpx.get(f"http://127.0.0.1:{running.port}{target}", headers={"host": host, **headers})
+
+        return ask
+
+    return start
+
+
+def test_a_route_leads_to_the_endpoints_of_its_service(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    edit = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "x-added", "value": "1"}]}}
+    ask = served(http_route("shop/cart", {**path("/cart"), "filters": [edit], "backendRefs": [to()]}, hostnames=("cart.test",)))
+    answer = ask("/cart/1")
+    assert answer.status_code == 200
+    assert answer.json()["path"] == "/cart/1"
+    assert ["x-added", "1"] in answer.json()["headers"]
+    assert ask("/other").status_code == 404
+    assert ask("/cart", host="pay.test").status_code == 404
+
+
+def test_what_leads_nowhere_is_500(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    ask = served(
+        http_route(
+            "shop/cart", {**path("/gone"), "backendRefs": [to("gone")]}, {**path("/far"), "backendRefs": [to(namespace="store")]},
+            {**path("/empty"), "backendRefs": []}, {**path("/none"), "backendRefs": [to(weight=0)]},
+        ),
+        service("store/cart"),
+    )  # fmt: skip
+    assert {target: ask(target).status_code for target in ("/gone", "/far", "/empty", "/none", "/x")} == {
+        "/gone": 500, "/far": 500, "/empty": 500, "/none": 500, "/x": 404,
+    }  # fmt: skip
+
+
+def test_a_service_without_endpoints_is_503(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    ask = served(http_route("shop/cart", {"backendRefs": [to("idle")]}), service("shop/idle"))
+    assert ask("/").status_code == 503
+
+
+def test_of_routes_that_match_alike_the_older_one_serves(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    def named(name: str, created: str, *more: Json) -> Json:
+        edit = {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"set": [{"name": "x-route", "value": name}]}}
+        return http_route(f"shop/{name}", {**path("/a"), "filters": [edit], "backendRefs": [to()]}, *more, creationTimestamp=created)
+
+    exact = {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"set": [{"name": "x-route", "value": "exact"}]}}
+    rule = {**path("/a/b", "Exact"), "filters": [exact], "backendRefs": [to()]}
+    ask = served(named("a", "2026-01-02T00:00:00Z", rule), named("c", "2026-01-01T00:00:00Z"), named("b", "2026-01-01T00:00:00Z"))
+    assert ask("/a").headers["x-route"] == "b"
+    assert ask("/a/b").headers["x-route"] == "exact"
+
+
+def test_redirects_name_the_port_of_the_listener_unless_another_is_said(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    ask = served(
+        http_route(
+            "shop/cart",
+            {**path("/plain"), **redirect(path={"type": "ReplaceFullPath", "replaceFullPath": "/x"})},
+            {**path("/tls"), **redirect(scheme="https", statusCode=301)},
+            {**path("/host"), **redirect(hostname="pay.test", port=8443, path={"type": "ReplacePrefixMatch", "replacePrefixMatch": "/y"})},
+        )
+    )
+    port = ask("/").request.url.port
+    found = {target: ask(target) for target in ("/plain", "/tls/a?b=1", "/host/a")}
+    assert {target: (answer.status_code, answer.headers["location"]) for target, answer in found.items()} == {
+        "/plain": (302, f"http://cart.test:{port}/x"),
+        "/tls/a?b=1": (301, "https://cart.test/tls/a?b=1"),
+        "/host/a": (302, "http://pay.test:8443/y/a"),
+    }

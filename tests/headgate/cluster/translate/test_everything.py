@@ -1,0 +1,106 @@
+"""All Gateways of this controller, and what the loader of the file makes of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import yaml
+from certificates_rig import secret
+from manifests import FROM_SHOP, Json, endpoints, gateway, gateway_class, grant, http_route, listener, made, service, to
+
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.everything import World, everything, main
+from headgate.cluster.translate.fragments import assembled
+from headgate.config.load import TextSource, load
+
+TLS = {"tls": {"certificateRefs": [{"name": "tls"}]}}
+FILTERS = [
+    {"type": "RequestHeaderModifier", "requestHeaderModifier": {"add": [{"name": "a", "value": "b"}]}},
+    {"type": "URLRewrite", "urlRewrite": {"hostname": "x.test", "path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/v2"}}},
+    {"type": "RequestMirror", "requestMirror": {"backendRef": to("pay"), "percent": 10}},
+    {"type": "CORS", "cors": {"allowOrigins": ["*"]}},
+]
+CLUSTER = [
+    gateway_class(), gateway_class("theirs", "other.test/x"), secret(),
+    gateway(listener(), listener("tls", 443, "HTTPS", hostname="*.shop.test", **TLS)),
+    gateway(listener("in", 8080), name="edge/inner"),
+    made("Gateway", "edge/theirs", {"gatewayClassName": "theirs", "listeners": [listener()]}),
+    http_route("shop/cart", {"matches": [{"path": {"value": "/cart"}}], "filters": FILTERS, "backendRefs": [to(), to("pay", weight=2)],
+                             "timeouts": {"request": "3s"}, "retry": {"attempts": 1, "codes": [503]}}, hostnames=("cart.shop.test",)),
+    http_route("shop/broken", {"backendRefs": [to("gone")]}, {"backendRefs": [to("far", namespace="store")]}, {}),
+    http_route("shop/both", parent={"name": "inner", "namespace": "edge"}),
+    http_route("shop/theirs", parent={"name": "theirs", "namespace": "edge"}),
+    http_route("shop/moved", {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "path": {"type": "ReplaceFullPath", "replaceFullPath": "/x"}}}]}),
+    service(), service("shop/pay"), service("store/far"),
+    grant("store/g", FROM_SHOP, {"group": "", "kind": "Service"}),
+    endpoints("shop/cart-1", "cart", ["10.0.0.1", "10.0.0.2"]), endpoints("shop/pay-1", "pay", ["10.0.0.3"]),
+]  # fmt: skip
+
+
+def world(documents: list[Json]) -> World:
+    return everything(Snapshot.of(documents), {})
+
+
+def test_the_order_of_events_does_not_matter() -> None:
+    first = world(CLUSTER)
+    for seed in range(20):
+        documents = CLUSTER.copy()
+        random.Random(seed).shuffle(documents)
+        other = world(documents)
+        assert other.statuses == first.statuses
+        assert {key: assembled(one) for key, one in other.gateways.items()} == {key: assembled(one) for key, one in first.gateways.items()}
+
+
+def test_only_own_gateways_and_what_they_reach() -> None:
+    found = world(CLUSTER)
+    assert set(found.gateways) == {ObjectKey("edge", "main"), ObjectKey("edge", "inner")}
+    inner = assembled(found.gateways[ObjectKey("edge", "inner")])
+    assert [one["name"] for one in inner["services"]] == ["cart"]
+    assert "10.0.0.3" not in json.dumps(inner)
+    assert "PRIVATE KEY" not in json.dumps(inner)
+
+
+def test_statuses_are_of_all_that_this_controller_decides_about() -> None:
+    assert [f"{one.kind.kind} {one.key}" for one in world(CLUSTER).statuses] == [
+        "GatewayClass headgate", "Gateway edge/inner", "Gateway edge/main", "HTTPRoute shop/both", "HTTPRoute shop/broken",
+        "HTTPRoute shop/cart", "HTTPRoute shop/moved",
+    ]  # fmt: skip
+
+
+def test_parents_of_a_status_stand_in_the_order_of_the_route() -> None:
+    route = http_route("shop/x")
+    names = ["main", "inner", "theirs", "main"]
+    route["spec"]["parentRefs"] = [{"name": name, "namespace": "edge", "port": 80 + index} for index, name in enumerate(names)]
+    found = next(one for one in world([*CLUSTER, route]).statuses if one.key.name == "x")
+    assert [(one["parentRef"]["name"], one["parentRef"]["port"]) for one in found.content["parents"]] == [("main", 80), ("inner", 81), ("main", 83)]
+
+
+@pytest.mark.parametrize("name", ["main", "inner"])
+def test_the_loader_of_the_file_reads_it(name: str) -> None:
+    """What it says of the reference that leads nowhere is a warning: requests to it get 500."""
+    text = json.dumps(assembled(world(CLUSTER).gateways[ObjectKey("edge", name)]))
+    loaded = load(TextSource(text))
+    routes = [route for bind in loaded.gateway.binds for one in bind.listeners for route in one.routes]
+    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved")} if name == "main" else {("shop", "both")})
+    assert [one for one in loaded.warnings if "unresolved/" not in one] == []
+
+
+def test_a_change_of_one_route_moves_its_fragments_alone() -> None:
+    key = ObjectKey("edge", "main")
+    before = {one.key: one for one in world(CLUSTER).gateways[key]}
+    changed = [one for one in CLUSTER if one["metadata"]["name"] != "moved"] + [http_route("shop/moved", {"backendRefs": [to()]}, generation=2)]
+    after = {one.key: one for one in world(changed).gateways[key]}
+    assert before.keys() == after.keys()
+    assert {name for name in before if before[name] != after[name]} == {"route/shop/moved.00.web", "route/shop/moved.00.tls"}
+
+
+def test_manifests_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(yaml.safe_dump_all(CLUSTER))
+    assert main([str(file)]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert set(shown["gateways"]) == {"edge/main", "edge/inner"}
+    assert len(shown["statuses"]) == 7

@@ -1,0 +1,61 @@
+"""Manifests of a small cluster, as an API server would give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+GATEWAY_API = "gateway.networking.k8s.io/v1"
+
+
+def made(kind: str, name: str, spec: Json, version: str = GATEWAY_API, **metadata: Any) -> Json:
+    """Return an object; `name` is `namespace/name`, or a name without a namespace."""
+    namespace, slash, own = name.rpartition("/")
+    where = {"namespace": namespace} if slash else {}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": own, **where, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z", **metadata},
+        "spec": spec,
+    }
+
+
+def gateway_class(name: str = "headgate", controller: str = "headgate.dev/headgate") -> Json:
+    return made("GatewayClass", name, {"controllerName": controller})
+
+
+def listener(name: str = "web", port: int = 80, protocol: str = "HTTP", **more: Any) -> Json:
+    return {"name": name, "port": port, "protocol": protocol, "allowedRoutes": {"namespaces": {"from": "All"}}, **more}
+
+
+def gateway(*listeners: Json, name: str = "edge/main", **metadata: Any) -> Json:
+    return made("Gateway", name, {"gatewayClassName": "headgate", "listeners": list(listeners or (listener(),))}, **metadata)
+
+
+def to(service: str = "cart", port: int | None = 8080, **more: Any) -> Json:
+    return {"name": service, **({} if port is None else {"port": port}), **more}
+
+
+def http_route(name: str = "shop/cart", *rules: Json, parent: Json | None = None, hostnames: tuple[str, ...] = (), **metadata: Any) -> Json:
+    spec: Json = {"parentRefs": [parent or {"name": "main", "namespace": "edge"}], "rules": list(rules or ({"backendRefs": [to()]},))}
+    if hostnames:
+        spec["hostnames"] = list(hostnames)
+    return made("HTTPRoute", name, spec, **metadata)
+
+
+def service(name: str = "shop/cart", *ports: Json, **more: Any) -> Json:
+    return made("Service", name, {"ports": list(ports or ({"port": 8080},)), **more}, "v1")
+
+
+def endpoints(name: str, owner: str, addresses: list[str], port: int = 80, **more: Any) -> Json:
+    found = made("EndpointSlice", name, {}, "discovery.k8s.io/v1", labels={"kubernetes.io/service-name": owner})
+    del found["spec"]
+    ends = [{"addresses": [one], "conditions": {"ready": True}} for one in addresses]
+    return {**found, "addressType": "IPv4", "ports": [{"port": port}], "endpoints": ends, **more}
+
+
+def grant(name: str, origin: Json, target: Json) -> Json:
+    return made("ReferenceGrant", name, {"from": [origin], "to": [target]}, "gateway.networking.k8s.io/v1beta1")
+
+
+FROM_SHOP = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "shop"}
