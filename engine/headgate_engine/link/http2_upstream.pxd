@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t
 cdef class Http2Upstream(UpstreamProtocol):
     cdef Worker worker
     cdef Http2Limits limits
+    cdef int most                    # calls at a time on a connection, whatever the peer allows
 
 cdef class Http2UpstreamConnection(ClientConnection):
     cdef Worker worker
@@ -22,6 +23,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef list resumed                # streams whose callers read on: what was held back waits for them
     cdef list upgrades               # streams that wait for the peer's SETTINGS, which allow them or not
     cdef int64_t calls
+    cdef int most
     cdef bint secure, settled        # settled: the peer's SETTINGS have come
     cdef bint unproven               # calls wait until then: nobody said that the peer speaks HTTP/2
     cdef bint processing, writing, scheduled, lost

@@ -42,8 +42,10 @@ USUAL = Http2Limits(
 
 
 cdef class Http2UpstreamConnection(ClientConnection):
-    def __init__(self, Worker worker not None, ConnectionOwner owner not None, Http2Limits limits not None):
+    def __init__(self, Worker worker not None, ConnectionOwner owner not None, Http2Limits limits not None,
+                 int most=MOST_STREAMS):
         self.worker = worker
+        self.most = most
         self.owner = owner
         self.session = Http2Session(False, limits)
         self.wire = wired(Http2UpstreamWire.__new__(Http2UpstreamWire), worker, None)
@@ -121,7 +123,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
         return not self.lost and not self.wire.closing and self.wire.transport is not None
 
     cdef int capacity(self) noexcept:
-        cdef int64_t most = min(self.session.peer_streams, MOST_STREAMS) if self.settled else EXPECTED_STREAMS
+        cdef int64_t most = min(self.session.peer_streams, self.most) if self.settled else min(EXPECTED_STREAMS, self.most)
         if self.unproven or not self.alive() or self.session.goaway_last != NO_GOAWAY or self.session.highest >= NO_GOAWAY - 2:
             return 0
         return <int>max(most - self.active, <int64_t>0)
@@ -474,13 +476,16 @@ cdef class Http2ClientStream(ClientStream):
 
 
 cdef class Http2Upstream(UpstreamProtocol):
-    """HTTP/2: many calls at a time on each connection."""
+    """HTTP/2: many calls at a time on each connection, at most `streams` (1 to 1,000)."""
 
-    def __init__(self, Worker worker not None, Http2Limits limits=None):
+    def __init__(self, Worker worker not None, Http2Limits limits=None, int streams=MOST_STREAMS):
+        if not 1 <= streams <= MOST_STREAMS:
+            raise ValueError("a connection has 1 to 1,000 streams")
         self.name = "h2"
-        self.streams = EXPECTED_STREAMS
+        self.most = streams
+        self.streams = min(EXPECTED_STREAMS, streams)
         self.worker = worker
         self.limits = USUAL if limits is None else limits
 
     cdef ClientConnection new_connection(self, ConnectionOwner owner):
-        return Http2UpstreamConnection(self.worker, owner, self.limits)
+        return Http2UpstreamConnection(self.worker, owner, self.limits, self.most)

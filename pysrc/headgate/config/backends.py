@@ -375,21 +375,21 @@ class Backends:
         protocol = dict(service.app_protocols).get(port)
         if options.http2 is None and protocol is not None and not tcp:
             options = replace(options, http2=APP_PROTOCOLS.get(protocol.lower()))
-        endpoints = tuple(
-            ServiceEndpoint(
-                key=workload.uid,
-                endpoint=self.endpoint(ConnectTarget(host, target), options, infers=not tcp, tcp=tcp),
-                capacity=workload.capacity,
-            )
-            for workload, host, target in self.services.endpoints(service, port)
-        )
+        endpoints = []
+        for workload, host, target in self.services.endpoints(service, port):
+            place = self.endpoint(ConnectTarget(host, target), options, infers=not tcp, tcp=tcp)
+            if workload.hbone:
+                from headgate.config.mesh import tunnelled  # few need it
+
+                place = tunnelled(self.context, workload, place, options.tunnel)
+            endpoints.append(ServiceEndpoint(key=workload.uid, endpoint=place, capacity=workload.capacity))
         return ServiceBackend(
             key=f"{shown}#{digest(*(one.endpoint.pool_key for one in endpoints))}",
             name=shown,
             owner=f"service/{name}",
             hostname=service.hostname,
             port=port,
-            endpoints=endpoints,
+            endpoints=tuple(endpoints),
             a2a=protocol is not None and protocol.lower() in A2A_PROTOCOLS and not tcp,
         )
 

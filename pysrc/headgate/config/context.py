@@ -19,6 +19,7 @@ from headgate.document.regular_file import read_regular
 from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.endpoint import Endpoint
+from headgate.ir.hbone import Hbone
 from headgate.ir.policies import BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
@@ -77,7 +78,7 @@ class Context:
     part that is being read. `indexes`: of items that are read without the others of their list. `contents`: of the
     files that were read, None of one that was not there. `phase`: of expressions of policies that are being read.
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
-    `has_workload_api`: something says where the SPIFFE Workload API is.
+    `has_workload_api`: something says where the SPIFFE Workload API is. `hbone`: what `config.hbone` says.
     """
 
     report: Report
@@ -91,6 +92,7 @@ class Context:
     phase: str = "route"
     has_all_functions: bool = True
     has_workload_api: bool = False
+    hbone: Hbone = field(default_factory=Hbone)
 
     @contextmanager
     def reading(self, phase: str) -> Iterator[None]:

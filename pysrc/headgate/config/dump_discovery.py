@@ -90,6 +90,8 @@ def workload(one: Workload) -> Json:
     found.update(one.labels)
     if one.locality:
         found["locality"] = one.locality
+    if one.hbone:
+        found["protocol"] = "HBONE"
     found["services"] = {key: {str(port): target for port, target in ports} for key, ports in one.services}
     found["status"] = _status(one)
     found["capacity"] = one.capacity

@@ -18,6 +18,7 @@ from headgate.config.shape.process import SESSION_KEY
 from headgate.document import fields
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
+from headgate.ir.hbone import Hbone
 from headgate.ir.process import (
     ForwardingHeaders,
     ListenAddress,
@@ -273,6 +274,18 @@ def _shared_state(context: Context, record: Record) -> SharedState | None:
     from headgate.config.shared_state import shared_state  # few need it
 
     return shared_state(context, record)
+
+
+def hbone_settings(record: Record) -> Hbone:
+    """Return the settings of tunnels of a mesh."""
+    given = record.get("hbone")
+    names = {
+        "window": "windowSize", "connection_window": "connectionWindowSize", "frame": "frameSize",
+        "streams": "poolMaxStreamsPerConn", "unused_ms": "poolUnusedReleaseTimeout",
+    }  # fmt: skip
+    if given is None:
+        return Hbone()
+    return Hbone(**{name: given[key] for name, key in names.items() if given.get(key) is not None})
 
 
 def process_settings(context: Context, record: Record) -> ProcessSettings:

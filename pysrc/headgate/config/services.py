@@ -111,7 +111,7 @@ class Services:
                 self._context.fault(Problem.VALUE, record, "workloadIps", f"{address!r} is no IP address")
         served = record.get("services") or {}
         labels = ((label, record.get(label)) for label in LABELS)
-        return Workload(
+        workload = Workload(
             uid=record["uid"],
             name=record["name"],
             namespace=record["namespace"],
@@ -122,7 +122,13 @@ class Services:
             healthy=record.get("status", "healthy") == "healthy",
             locality=_locality(record.get("locality")),
             labels=tuple((label, value) for label, value in labels if value),
+            hbone=record.get("protocol") == "HBONE",
         )
+        if workload.hbone:
+            from headgate.config.mesh import check_workload  # few need it
+
+            check_workload(self._context, record, workload)
+        return workload
 
     def _port(self, record: Record, key: str, text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) not in PORT_RANGE:

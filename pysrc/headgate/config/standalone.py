@@ -11,14 +11,14 @@ from headgate.config.context import Context, Notes
 from headgate.config.frontend_settings import frontend
 from headgate.config.policy_values import BackendOptions, gateway_policies, of_whole
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
-from headgate.config.process_settings import process_settings, workload_api
+from headgate.config.process_settings import hbone_settings, process_settings, workload_api
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
-from headgate.ir.bind import Bind, Hbone
+from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
 from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
@@ -44,6 +44,7 @@ class Standalone:
         self.root = root
         self._functions()
         context.has_workload_api = workload_api(context, self.section("config")) is not None
+        context.hbone = hbone_settings(self.section("config"))
         client_side: Record = root.get("frontendPolicies") or Record(root.node, "", {})
         self.ports = Ports(context, client_side.get("tls") or Record(root.node, "", {}))
         self.backends = Backends(context)
@@ -268,18 +269,10 @@ class Standalone:
                     proxied=mode.tunnel == "proxy",
                     tunnels=mode.tunnel == "connect" or mode.hbone,
                     internal=mode.internal,
-                    hbone=self._hbone() if mode.hbone else None,
+                    hbone=self.context.hbone if mode.hbone else None,
                 )
             )
         return tuple(binds)
-
-    def _hbone(self) -> Hbone:
-        process = self.root.get("config")
-        given = None if process is None else process.get("hbone")
-        if given is None:
-            return Hbone()
-        names = {"window": "windowSize", "connection_window": "connectionWindowSize", "frame": "frameSize"}
-        return Hbone(**{name: given[key] for name, key in names.items() if given.get(key) is not None})
 
     def _listener(self, listener: OpenListener) -> Listener:
         if not listener.carries_http:

@@ -68,6 +68,9 @@ class Tunnels:
         if replace(options, auth=None) != kept:
             self._refuse(record, OTHERS)
         if isinstance(place, ServiceBackend):
+            if any(one.endpoint.mesh is not None for one in place.endpoints):
+                message = " (a service whose workloads have protocol HBONE)"
+                self._context.fault(Problem.UNSUPPORTED, record, "proxy", message)
             proxies = (Proxy(key=one.key, endpoint=one.endpoint, capacity=one.capacity) for one in place.endpoints)
             name = place.owner.removeprefix("service/")
             return ProxyTunnel(proxies=tuple(proxies), credential=credential, service=name, port=place.port)

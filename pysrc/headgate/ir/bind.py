@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate.ir.hbone import Hbone
 from headgate.ir.listener import Listener
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hbone:
-    """What a connection of the mesh may send before it is read: bytes of a tunnel, of all of them, and of a frame."""
-
-    window: int = 4_194_304
-    connection_window: int = 16_777_216
-    frame: int = 1_048_576
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

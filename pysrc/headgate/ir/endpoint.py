@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.digest import digest
+from headgate.ir.hbone import Hbone
 from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.tls import BackendTls
 
@@ -62,7 +63,8 @@ class Endpoint:
     keepalives means the setting of the process. `tunnel` is the proxy to connect through, if any. `http2` is the
     configured protocol; with None it is HTTP/1.1, or with `infers` that of the client, where the client says something.
     With `tcp` its connections carry bytes as they are. `inward`: it is the bind of this process with that key, and
-    there are no connections.
+    there are no connections. `mesh`: it is reached through a tunnel of the workload at that place, whose connections
+    carry tunnels with the bounds of `hbone`.
     """
 
     key: str
@@ -77,6 +79,8 @@ class Endpoint:
     infers: bool = False
     tcp: bool = False
     inward: str = ""
+    mesh: Endpoint | None = None
+    hbone: Hbone | None = None
 
     @property
     def pool_key(self) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from headgate.document.lazy_dataclass import dataclass
 
+# Of workloads that name none.
+TRUST_DOMAIN = "cluster.local"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balancing:
@@ -45,7 +48,7 @@ class Workload:
 
     `services` has for each service key pairs of a service port and the workload's port. `locality` is
     `region/zone/subzone`. `labels` are all other fields,
-    which only the configuration dump shows.
+    which only the configuration dump shows. `hbone`: it is reached through tunnels of the mesh.
     """
 
     uid: str
@@ -58,3 +61,15 @@ class Workload:
     healthy: bool = True
     locality: str = ""
     labels: tuple[tuple[str, str], ...] = ()
+    hbone: bool = False
+
+    @property
+    def trust_domain(self) -> str:
+        """The trust domain of its certificate in the mesh."""
+        return dict(self.labels).get("trustDomain", TRUST_DOMAIN)
+
+    @property
+    def identity(self) -> str:
+        """The SPIFFE ID of that certificate: `spiffe://<trust domain>/ns/<namespace>/sa/<service account>`."""
+        account = dict(self.labels).get("serviceAccount", "")
+        return f"spiffe://{self.trust_domain}/ns/{self.namespace}/sa/{account}"

@@ -15,6 +15,7 @@ from headgate.net.sockets import set_keepalives
 from headgate.net.tls import ClientContext, approver, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
 from headgate_engine.link.handshake import SecureClient
+from headgate_engine.link.pool import Pool
 from headgate_engine.link.secure import SecureTransport
 from headgate_engine.tls.context import KeptSession, TlsContext
 
@@ -53,7 +54,8 @@ class SoleProxy:
 class Dialer:
     """Opens connections to one endpoint: name resolution, TCP, TLS and keepalive, all within one time-out.
 
-    `selector_of` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel.
+    `selector_of` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel. `mesh`
+    is the pool of the place whose tunnels lead to the endpoint, if there is one.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class Dialer:
         settings: UpstreamSettings,
         resolver: NameResolver,
         selector_of: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
+        mesh: Pool | None = None,
     ) -> None:
         self._endpoint = endpoint
+        self._mesh = mesh
         self._resolver = resolver
         timeout_ms = endpoint.connect_timeout_ms
         self._timeout = (settings.connect_timeout_ms if timeout_ms is None else timeout_ms) / 1000
@@ -95,6 +99,9 @@ class Dialer:
         async with asyncio.timeout(self._timeout) as limit:
             if self._context is not None and (self._tls is None or not self._context.stays):
                 self._tls = await self._context.ready()
+            if self._mesh is not None:
+                await self._connect_in_mesh(factory, self._mesh)
+                return
             if self._selector is not None and self._endpoint.tunnel is not None:
                 await self._connect_through(factory, self._selector, self._endpoint.tunnel, limit)
                 return
@@ -193,6 +200,20 @@ class Dialer:
         protocol = (secure or factory)()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
+        if secure is not None:
+            await secure.opened()
+
+    async def _connect_in_mesh(self, factory: ProtocolFactory, place: Pool) -> None:
+        from headgate_engine.link.mesh_tunnel import MeshTunnel
+
+        tunnel = MeshTunnel(place, self._endpoint.address)
+        await tunnel.opened()
+        secure = self._secured(factory)
+        if tunnel.is_closing():
+            raise TunnelError("the workload ended the tunnel")
+        protocol: Any = (secure or factory)()
+        tunnel.set_protocol(protocol)
+        protocol.connection_made(tunnel)
         if secure is not None:
             await secure.opened()
 

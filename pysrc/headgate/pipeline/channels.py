@@ -11,6 +11,7 @@ from headgate.ir.remote_service import RemoteService
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
+from headgate.pipeline.pools import Pools
 from headgate.pipeline.proxies import proxy_selector
 from headgate_engine.link.worker import Worker
 
@@ -21,8 +22,11 @@ if TYPE_CHECKING:  # h2: 3 MB
 class Channels:
     """Channels of one worker by endpoint key."""
 
-    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, previous: Channels | None) -> None:
+    def __init__(
+        self, worker: Worker, gateway: Gateway, resolver: Resolver, pools: Pools, previous: Channels | None
+    ) -> None:
         self._worker = worker
+        self._pools = pools
         self._settings = gateway.process.upstream
         self._resolver = resolver
         self._previous = {} if previous is None else previous.by_key
@@ -39,7 +43,8 @@ class Channels:
 
         found = self.by_key.get(endpoint.key) or self._previous.get(endpoint.key)
         if found is None:
-            dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker))
+            mesh = self._pools.mesh_of(endpoint)
+            dialer = Dialer(endpoint, self._settings, self._resolver, partial(proxy_selector, self._worker), mesh)
             found = GrpcChannel(own_authority(endpoint), dialer.connect, secure=endpoint.tls is not None)
         self.by_key[endpoint.key] = found
         return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headgate.ir.bind import Hbone
 from headgate.ir.frontend import Frontend
+from headgate.ir.hbone import Hbone
 from headgate_engine.http2.limits import Http2Limits
 
 # To which the window of a stream grows where none is configured, in bytes: a quarter of the connection's, which streams

@@ -9,14 +9,17 @@ from typing import Any, Final
 from headgate.document.lazy_dataclass import replace
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
+from headgate.ir.hbone import Hbone
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import NameResolver, Resolver
 from headgate.pipeline.proxies import proxy_selector
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
+from headgate_engine.http2.limits import Http2Limits
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.endpoints import EndpointState as EndpointState
+from headgate_engine.link.http2_upstream import Http2Upstream
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, INWARD, TCP
 from headgate_engine.link.worker import Worker
@@ -27,6 +30,8 @@ CONNECT: Final = "gw_upstream_connect_duration_seconds"
 CALLS: Final = "gw_upstream_call_duration_seconds"
 REFUSED: Final = "gw_upstream_refused_total"
 NS_PER_S: Final = 1_000_000_000
+# What a workload of a mesh may do, as other backends of HTTP/2: bytes of a header list, resets and oddities in a row.
+OF_BACKENDS: Final = {"max_list": 65_536, "resets": 1_000_000, "oddities": 10_000}
 
 
 class PoolOpener:
@@ -40,23 +45,34 @@ class PoolOpener:
         self._settings = gateway.process.upstream
         self._resolver = resolver
 
-    def open_as_configured(self, endpoint: Endpoint, names: NameResolver | None = None) -> Pool:
+    def open_as_configured(
+        self, endpoint: Endpoint, names: NameResolver | None = None, mesh: Pool | None = None
+    ) -> Pool:
         """Return a new pool of connections that speak what is configured, or that of the client where nothing is.
 
-        names: what resolves the name of the endpoint, None for the resolver of the worker.
+        names: what resolves the name of the endpoint, None for the resolver of the worker. mesh: the pool of
+        `endpoint.mesh`.
         """
-        pool = self.open(endpoint, _protocol(endpoint), names)
-        self.infer(endpoint, pool, names)
+        pool = self.open(endpoint, _protocol(endpoint), names, mesh)
+        self.infer(endpoint, pool, names, mesh)
         return pool
 
-    def infer(self, endpoint: Endpoint, pool: Pool, names: NameResolver | None = None) -> None:
+    def infer(
+        self, endpoint: Endpoint, pool: Pool, names: NameResolver | None = None, mesh: Pool | None = None
+    ) -> None:
         """Give a pool what calls with another protocol go through, where the protocol is that of the client."""
         if endpoint.infers and endpoint.http2 is None and pool.make_twin is None:
-            pool.make_twin = partial(self.open, endpoint, HTTP2, names)
+            pool.make_twin = partial(self.open, endpoint, HTTP2, names, mesh)
             pool.twin_for_grpc = endpoint.tls is not None
 
     def open(
-        self, endpoint: Endpoint, protocol: str, names: NameResolver | None = None, *, fixed: bool = False
+        self,
+        endpoint: Endpoint,
+        protocol: str,
+        names: NameResolver | None = None,
+        mesh: Pool | None = None,
+        *,
+        fixed: bool = False,
     ) -> Pool:
         """Return a new pool of connections that speak a protocol (link.protocols), or of HTTP/1.1 and HTTP/2 what the
         backend chooses if both are offered by ALPN. `fixed`: it has no choice.
@@ -67,21 +83,23 @@ class PoolOpener:
             # What is spoken in TLS that no protocol of ours goes through is not known.
             offered = endpoint.tls.alpn or () if protocol == TCP or chooses else (protocol,)
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
-        dialer = Dialer(endpoint, self._settings, names or self._resolver, partial(proxy_selector, self._worker))
+        resolver, selector_of = names or self._resolver, partial(proxy_selector, self._worker)
+        dialer = Dialer(endpoint, self._settings, resolver, selector_of, mesh)
+        tunnels = endpoint.hbone
         pool = Pool(
             self._worker,
             endpoint.key,
             endpoint.address.encode(),
             _inward(endpoint.inward) if endpoint.inward else dialer.connect,
-            CLIENTS[protocol](self._worker),
-            idle_timeout=self._settings.pool_idle_timeout_ms / 1000,
+            CLIENTS[protocol](self._worker) if tunnels is None else tunnel_protocol(self._worker, tunnels),
+            idle_timeout=(self._settings.pool_idle_timeout_ms if tunnels is None else tunnels.unused_ms) / 1000,
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,
             max_waiting=self._settings.pool_max_waiting,
         )
         if chooses:
             pool.other = CLIENTS[HTTP2](self._worker)
             # Few backends take upgrades over HTTP/2.
-            pool.make_upgrading = partial(self.open, configured, HTTP1, names, fixed=True)
+            pool.make_upgrading = partial(self.open, configured, HTTP1, names, mesh, fixed=True)
         labels = {"transport": "plaintext" if endpoint.tls is None else "tls"}
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
         pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
@@ -111,10 +129,15 @@ class Pools:
         """Return the pool of an endpoint; the running one if there is one."""
         pool = self.by_key.get(endpoint.pool_key)
         if pool is None:
-            pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, _protocol(endpoint))
-            self._opener.infer(endpoint, pool)
+            mesh = self.mesh_of(endpoint)
+            pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, _protocol(endpoint), mesh=mesh)
+            self._opener.infer(endpoint, pool, mesh=mesh)
             self.by_key[endpoint.pool_key] = pool
         return pool
+
+    def mesh_of(self, endpoint: Endpoint) -> Pool | None:
+        """Return the pool of the place whose tunnels lead to an endpoint, None if it is no workload of a mesh."""
+        return None if endpoint.mesh is None else self.get(endpoint.mesh)
 
     def close_unused(self, current: Pools) -> None:
         """Close the pools that `current` has not taken over."""
@@ -131,6 +154,14 @@ def _inward(key: str) -> Callable[[Callable[[], Any]], Awaitable[None]]:
         factory().lead_to(key)
 
     return connect
+
+
+def tunnel_protocol(worker: Worker, bounds: Hbone) -> Http2Upstream:
+    """Return what is spoken with a workload of a mesh."""
+    limits = Http2Limits(
+        bounds.window, connection_window=bounds.connection_window, max_frame=bounds.frame, **OF_BACKENDS
+    )
+    return Http2Upstream(worker, limits, bounds.streams)
 
 
 def _protocol(endpoint: Endpoint) -> str:

@@ -169,7 +169,7 @@ class RunningConfiguration:
         self._mcp: McpHandlers | None = None
         self.environment: Environment | None = None
         self.channels: Channels = Channels(
-            worker, gateway, self.resolver, None if previous is None else previous.channels
+            worker, gateway, self.resolver, self.pools, None if previous is None else previous.channels
         )
         self.keys: KeyStores = KeyStores(worker, self.pools, None if previous is None else previous.keys)
         self.client: Callable[..., HttpClient] = partial(client_of, self.pools)

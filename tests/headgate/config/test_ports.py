@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headgate.ir.bind import Hbone
 from headgate.ir.gateway import Gateway
+from headgate.ir.hbone import Hbone
 
 
 def tls(certificates: Any, name: str) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headgate.config.load import TextSource, load
-from headgate.ir.bind import Hbone
 from headgate.ir.frontend import Frontend
+from headgate.ir.hbone import Hbone
 from headgate.pipeline.http2_limits import GROWN_WINDOW, http2_limits
 
 

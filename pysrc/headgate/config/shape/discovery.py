@@ -73,7 +73,7 @@ WORKLOAD_ENTRY: Final = Object(
         "capacity": optional(UINT32),
         "status": optional(HEALTH),
         "locality": maybe(LOCALITY),
-        "protocol": maybe(WordChoice("WorkloadProtocol", ("none", "HBONE"), ("HBONE",), {"TCP": "none"})),
+        "protocol": maybe(WordChoice("WorkloadProtocol", ("none", "HBONE"), aliases={"TCP": "none"})),
         "networkMode": maybe(WordChoice("NetworkMode", ("standard", "hostNetwork"))),
         "authorizationPolicies": later(optional(STRINGS), []),
         **{label: maybe(STRING) for label in LABELS},

@@ -18,7 +18,6 @@ from headgate.config.shape.scalars import (
     STRING_MAP,
     STRINGS,
     UINT8,
-    UINT16,
     UINT32,
     UINT64,
     WORD_OR_INT,
@@ -166,9 +165,9 @@ HBONE: Final = Object(
         "windowSize": maybe(unsigned("HboneWindow", 2_147_483_647, 1)),
         "connectionWindowSize": maybe(unsigned("HboneConnectionWindow", 2_147_483_647, 65_535)),
         "frameSize": maybe(unsigned("HboneFrame", 16_777_215, 16_384)),
-        # Of tunnels that the gateway opens: these need certificates of the mesh's own authority.
-        "poolMaxStreamsPerConn": later(maybe(UINT16)),
-        "poolUnusedReleaseTimeout": later(maybe(DURATION)),
+        # Of tunnels that the gateway opens.
+        "poolMaxStreamsPerConn": maybe(unsigned("HboneStreams", 1_000, 1)),
+        "poolUnusedReleaseTimeout": maybe(DURATION),
     },
 )
 FORWARDING: Final = Object(
