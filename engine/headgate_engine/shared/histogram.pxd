@@ -22,8 +22,8 @@ cdef struct HistogramSlot:
     # time, which 1000 streams reach in four months.
     uint64_t total
     uint64_t total_high
-    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], for RequestSeries int64_t bytes and streams, and where the segment
-    # has native histograms int64_t native[NATIVE_BUCKETS]
+    # then: double bounds[n_bounds], int64_t counts[n_bounds + 1], for RequestSeries int64_t bytes and streams, and where
+    # the segment has native histograms int64_t native[NATIVE_BUCKETS]
 
 # The exponential bucket of a value in 1/scale units: 0 for what counts as zero. The last one has all that is larger.
 cdef int native_bucket(int64_t value, int64_t scale) noexcept nogil

@@ -32,7 +32,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
-from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress
+from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress, ProcessSettings
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
@@ -399,6 +399,12 @@ def _process(gateway: Gateway, runtime: Runtime) -> Json:
         },
         "forwardingHeaders": _forwarding(process.forwarding),
     }
+    return {**found, **_if_configured(process)}
+
+
+def _if_configured(process: ProcessSettings) -> Json:
+    """What stands in the dump only when it is configured."""
+    found: Json = {}
     if process.sensitive_headers:
         found["sensitiveHeaders"] = list(process.sensitive_headers)
     if process.workload_api is not None:

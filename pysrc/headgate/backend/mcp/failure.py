@@ -38,9 +38,10 @@ class McpFailure(Exception):
         """Add the request's id (`frontendPolicies.http.requestId`) to the data of an error of the gateway; return this
         failure. A target's error stays as it is."""
         own = None if context is None else context.own_request_id
-        if own is not None and self.code is not None and not self.of_target:
-            if self.data is None or isinstance(self.data, dict):
-                self.data = {"requestId": own, **(self.data or {})}
+        if own is None or self.code is None or self.of_target:
+            return self
+        if self.data is None or isinstance(self.data, dict):
+            self.data = {"requestId": own, **(self.data or {})}
         return self
 
     def about(self, raw_id: bytes | None) -> McpFailure:

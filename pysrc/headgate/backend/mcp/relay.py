@@ -78,7 +78,8 @@ def identity_of(call: BackendCall) -> list[object]:
     texts = [None if one is None else one.decode("latin-1") for one in (context.jwt_token, context.api_key_text)]
     results = {name: value for name, value in (context.dynamic or {}).items() if name in RESULTS}
     seen = portable([origin_of(context), context.metadata, results or None])
-    return [context.jwt, context.api_key, context.basic_user, call.authority, call.secure, *texts, seen, context.own_request_id]
+    caller = (context.jwt, context.api_key, context.basic_user)
+    return [*caller, call.authority, call.secure, *texts, seen, context.own_request_id]
 
 
 def broken_off(body: bytes, lasting: bool = False) -> bytes | None:

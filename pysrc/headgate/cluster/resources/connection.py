@@ -29,9 +29,8 @@ from headgate.cluster.resources.schema import (
     words,
 )
 from headgate.cluster.resources.shapes import entry, like, of, words_of
-from headgate.config.shape.process import KEEPALIVE
 from headgate.config.shape.upstream import HTTP as HTTP_SHAPE
-from headgate.config.shape.upstream import KEY_GROUPS
+from headgate.config.shape.upstream import KEEPALIVE, KEY_GROUPS
 
 # Whether to send any is said by whether the block is there.
 KEEPALIVE_FIELDS: Final = like(KEEPALIVE, {"time": SECONDS, "interval": SECONDS}, without=("enabled",))

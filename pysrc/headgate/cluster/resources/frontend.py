@@ -28,7 +28,7 @@ from headgate.cluster.resources.schema import (
     words,
 )
 from headgate.cluster.resources.shapes import entry, like, of, words_of
-from headgate.config.shape import frontend
+from headgate.config.shape import collector, frontend
 from headgate.config.shape.upstream import KEY_GROUPS
 
 CIPHERS: Final = (
@@ -77,7 +77,7 @@ PROXY_PROTOCOL: Final = like(
         "version": default(of(entry(frontend.PROXY_PROTOCOL, "version")), "V2"),
     },
 )
-_PROTOCOL: Final = default(words_of(frontend.OTLP_PROTOCOL), "GRPC")
+_PROTOCOL: Final = default(words_of(collector.OTLP_PROTOCOL), "GRPC")
 _OTLP_RULES: Final = (
     ONE_ENDPOINT,
     rule("!has(self.path) || self.protocol == 'HTTP'", "path needs protocol HTTP"),
