@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from bench.micro.timing import Row, compare_times, nanoseconds, same, show
-from headgate_drivers.route import nanoseconds_per_match
+from headgate_drivers.route import matched, nanoseconds_per_match
 from headgate_engine.route.table import RouteRule, RouteTable
 
 HEADERS = (("accept", "*/*"), ("user-agent", "bench/1"), ("x-tier", "gold"))
@@ -70,8 +70,8 @@ def rows() -> Iterator[Row]:
             table = RouteTable([rule_of(rule) for rule in rules])
             asked = requests(rules)
             for host, path in asked[-5:]:
-                matched = table.match(host, "GET", path, HEADERS)
-                same(None if matched is None else matched.target, naive_match(rules, host, path))
+                found = matched(table, host, "GET", path, HEADERS)
+                same(None if found is None else found.target, naive_match(rules, host, path))
             parts = [(host, "GET", path, HEADERS) for host, path in asked]
             # One request of the naive search among 10,000 rules is enough: it always looks at all of them.
             host, path = asked[len(asked) // 2]

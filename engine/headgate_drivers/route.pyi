@@ -1,10 +1,15 @@
 from collections.abc import Iterable
 
 from headgate_engine.route.index import KeyIndex
-from headgate_engine.route.table import RouteTable
+from headgate_engine.route.table import RouteRule, RouteTable
 
 def longest_prefix(index: KeyIndex, space: int, path: bytes, lengths: Iterable[int]) -> int:
     """Return the value of the longest whole-segment prefix of `path` among those with `lengths`, or -1."""
+
+def matched(
+    table: RouteTable, host: str, method: str, target: str, headers: Iterable[tuple[str, str]] = ()
+) -> RouteRule | None:
+    """Return the rule that takes a request, None if none does."""
 
 def nanoseconds_per_match(
     table: RouteTable, requests: Iterable[tuple[str, str, str, Iterable[tuple[str, str]]]], *, rounds: int = 10

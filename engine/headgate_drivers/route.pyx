@@ -30,6 +30,23 @@ def longest_prefix(KeyIndex index not None, uint32_t space, bytes path not None,
         free(raw)
 
 
+def matched(RouteTable table not None, str host not None, str method not None, str target not None, headers=()):
+    """Return the rule that takes a request, None if none does."""
+    cdef MessageHead head = described(host, method, target, headers)
+    cdef bytes raw = host.encode()
+    if table.paths is None:
+        raise TypeError("the table was not built")
+    return table.match_rule(raw, len(raw), head)
+
+
+cdef MessageHead described(str host, str method, str target, headers):
+    cdef MessageHead head = MessageHead()
+    head.set_request(method, target, host)
+    for name, value in headers:
+        head.add(name, value)
+    return head
+
+
 def nanoseconds_per_match(RouteTable table not None, requests, *, Py_ssize_t rounds=10):
     cdef MessageHead head
     cdef list heads = []
@@ -38,11 +55,7 @@ def nanoseconds_per_match(RouteTable table not None, requests, *, Py_ssize_t rou
     if not 0 < rounds <= MAX_ROUNDS:
         raise ValueError(f"{rounds} rounds are not in 1..10**8")
     for host, method, target, headers in requests:
-        head = MessageHead()
-        head.set_request(method, target, host)
-        for name, value in headers:
-            head.add(name, value)
-        heads.append(head)
+        heads.append(described(host, method, target, headers))
     began = time.perf_counter_ns()
     for _ in range(rounds):
         for head in heads:

@@ -14,6 +14,7 @@ from harness import corpus, mutated, observed, run  # noqa: E402
 with observed("hpack"):
     import hpack
 
+from headgate_drivers.hpack import decoded, encoded  # noqa: E402
 from headgate_engine.errors import RemoteProtocolError  # noqa: E402
 from headgate_engine.http2.hpack import HpackDecoder, HpackEncoder  # noqa: E402
 
@@ -26,13 +27,13 @@ def check(data: bytes, source: random.Random) -> None:
     theirs, ours, again = hpack.Decoder(1 << 24), HpackDecoder(1 << 24, 1 << 16), HpackEncoder()
     for block in (data[:cut], data[cut:]):
         try:
-            found, over = ours.fields(block)
+            found, over = decoded(ours, block)
         except RemoteProtocolError:
             return
         assert not over
         # What we read the package reads too, and what we write of it comes back.
         assert [(f[0], f[1]) for f in found] == [(bytes(f[0]), bytes(f[1])) for f in theirs.decode(block, raw=True)]
-        assert HpackDecoder(1 << 24, 1 << 16).fields(again.block(found))[0] == found
+        assert decoded(HpackDecoder(1 << 24, 1 << 16), encoded(again, found))[0] == found
         again = HpackEncoder()
 
 

@@ -5,6 +5,9 @@ What tests and benchmarks need of the engine in C is a package of its own (engin
 Names are compared, not objects: a method is in use when something of its name is. In Python files a name counts where
 the parsed code has it, and in strings (tables name functions); in Cython files where it stands outside of comments,
 docstrings and imports. The lines of a definition itself do not count.
+
+Names of methods are often common ones (`find`, `fields`). In packages of the engine whose objects are used by name or held in
+typed attributes (HELD), only files that name the class of a method count, and those that name a class of such files.
 """
 
 from __future__ import annotations
@@ -55,6 +58,18 @@ INTERFACES = {
 ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES)
 
 
+ENGINE = ROOT / "engine" / "headgate_engine"
+HELD = ("aws", "context", "document", "guard", "http1", "http2", "limit", "plan", "profile", "route", "shared", "sse", "steps", "wire", "websocket")
+HELD_EXCEPTIONS = {
+    # Operators read a sum by its slot; what its object says is for tests of many processes.
+    ("engine/headgate_engine/shared/money.pyx", "value"),
+}
+METHOD = re.compile(r"\s+(async )?def\b")
+CLASS = re.compile(r"\s*(cdef )?class\b")
+ATTRIBUTE = re.compile(r"\.\s*([A-Za-z_]\w*)")
+QUOTED = re.compile(r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'")
+
+
 class Definition(NamedTuple):
     """`first` and `last` are its lines."""
 
@@ -95,8 +110,7 @@ def python_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
 
 def cython_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
     """Return the same of a Cython file."""
-    blank = DOCSTRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    lines = COMMENT.sub("", blank).split("\n")
+    lines = plain(text).split("\n")
     defined: list[tuple[str, int, int]] = []
     used: list[Use] = []
     importing = False
@@ -140,6 +154,48 @@ def unused(files: dict[Path, str]) -> Iterator[Definition]:
             yield one
 
 
+def unused_methods(files: dict[Path, str], folders: tuple[Path, ...]) -> Iterator[Definition]:
+    """Yield the methods that Python can call, of Cython classes in `folders`, which no file near their class uses."""
+    named: dict[str, set[Path]] = defaultdict(set)
+    classes: dict[Path, set[str]] = defaultdict(set)
+    uses: dict[str, list[tuple[Path, int]]] = defaultdict(list)
+    for path, text in files.items():
+        lines = plain(text).split("\n") if path.suffix != ".py" else text.split("\n")
+        for number, line in enumerate(lines, 1):
+            for word in WORD.findall(line):
+                named[word].add(path.with_suffix(""))
+            quoted = " ".join(one or other for one, other in QUOTED.findall(line))
+            for name in (*ATTRIBUTE.findall(line), *WORD.findall(quoted)):
+                uses[name].append((path, number))
+        for name, first, _ in definitions(path, text):
+            if CLASS.match(text.split("\n")[first - 1]):
+                classes[path.with_suffix("")].add(name)
+    for path, text in files.items():
+        if path.suffix != ".pyx" or not any(folder in path.parents for folder in folders):
+            continue
+        lines, inside = text.split("\n"), definitions(path, text)
+        owners = [one for one in inside if CLASS.match(lines[one[1] - 1])]
+        for name, first, last in inside:
+            around = [one for one in owners if one[1] < first and last <= one[2]]
+            if name.startswith("__") or not around or not METHOD.match(lines[first - 1]):
+                continue
+            near = set(named[around[-1][0]])
+            near |= {other for one in tuple(near) for kind in classes[one] for other in named[kind]}
+            if not any(use.with_suffix("") in near and not (use == path and first <= line <= last) for use, line in uses[name]):
+                yield Definition(name, path, first, last)
+
+
+def definitions(path: Path, text: str) -> list[tuple[str, int, int]]:
+    if path.suffix == ".pxd":
+        return []
+    return (python_names if path.suffix == ".py" else cython_names)(text)[0]
+
+
+def plain(text: str) -> str:
+    """Return a Cython file without its docstrings and comments, line by line."""
+    return COMMENT.sub("", DOCSTRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text))
+
+
 def sources() -> dict[Path, str]:
     paths = (path for folder in PRODUCT for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".pyx", ".pxd"))
     return {path: path.read_text() for path in paths}
@@ -150,6 +206,25 @@ def test_everything_is_named_by_product_code() -> None:
     found = {(str(one.path.relative_to(ROOT)), one.name): one for one in unused(sources())}
     assert [f"{path}:{found[path, name].first} {name}" for path, name in sorted(found.keys() - allowed)] == []
     assert sorted(allowed - found.keys()) == [], "in use, or gone: no exceptions are needed"
+
+
+def test_methods_with_common_names_are_called_by_product_code() -> None:
+    found = {(str(one.path.relative_to(ROOT)), one.name): one for one in unused_methods(sources(), tuple(ENGINE / name for name in HELD))}
+    assert [f"{path}:{found[path, name].first} {name}" for path, name in sorted(found.keys() - HELD_EXCEPTIONS)] == []
+    assert sorted(HELD_EXCEPTIONS - found.keys()) == [], "in use, or gone: no exceptions are needed"
+
+
+def test_a_method_with_a_common_name_is_found() -> None:
+    files = {
+        Path("a/table.pyx"): "cdef class Table:\n    def find(self, key):\n        return self.find(0)\n\n    def size(self):\n        return 1\n",
+        Path("a/holder.pxd"): "cdef class Holder:\n    cdef Table table\n",
+        Path("a/holder.pyx"): "cdef class Holder:\n    def asked(self):\n        return self.table.size()\n",
+        Path("b/user.py"): "from holder import Holder\n'one'.find('o')\nHolder().asked()\n",
+        Path("b/far.py"): "'one'.find('o')\n",
+    }
+    assert [(one.name, one.first) for one in unused_methods(files, (Path("a"),))] == []
+    files[Path("b/user.py")] = "from holder import Holder\nHolder()\n"
+    assert [(one.name, one.first) for one in unused_methods(files, (Path("a"),))] == [("find", 2), ("asked", 2)]
 
 
 def test_what_nothing_names_is_found() -> None:

@@ -19,6 +19,7 @@ from headgate.net.tasks import spawner
 from headgate.pipeline.compile import compile_gateway
 from headgate.pipeline.running import CompiledListener, RunningConfiguration
 from headgate.pipeline.slices import at_once
+from headgate_drivers.route import matched
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.plans import RoutePlan
@@ -98,7 +99,7 @@ class Rig:
 
     def plan(self, path: str) -> RoutePlan | None:
         assert self.listener.table is not None
-        rule = self.listener.table.match("a", "GET", path)
+        rule = matched(self.listener.table, "a", "GET", path)
         return None if rule is None else rule.target
 
 

@@ -7,7 +7,7 @@ boundscheck is off: every read is compared with the end of the block first, and 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp
 
-from headgate_engine.context.headers cimport HeaderSpan, MessageHead, SPAN_SENSITIVE, new_head
+from headgate_engine.context.headers cimport HeaderSpan, MessageHead, SPAN_SENSITIVE
 from headgate_engine.http2.huffman cimport huffman_put, huffman_read, huffman_size
 from headgate_engine.http2.kinds cimport DEFAULT_TABLE, E_COMPRESSION
 from headgate_engine.http2.table cimport (
@@ -209,19 +209,6 @@ cdef class HpackDecoder:
         span.flags = <uint8_t>flags
         return head.push_span(span)
 
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def fields(self, bytes block not None):
-        """Return (name, value, never indexed) of each field, and whether the list was over a limit."""
-        cdef MessageHead head = new_head()
-        cdef int i
-        cdef bint over = self.decode(head, block, len(block))
-        found = []
-        for i in range(head.count):
-            found.append((head.data[head.spans[i].name_off:head.spans[i].name_off + head.spans[i].name_len],
-                          head.data[head.spans[i].value_off:head.spans[i].value_off + head.spans[i].value_len],
-                          head.spans[i].flags & SPAN_SENSITIVE != 0))
-        return found, over
-
 
 # -- encoder -----------------------------------------------------------------------------------------------------------
 cdef int put_integer(ByteBuffer out, int first, int prefix, uint32_t value) except -1:
@@ -302,18 +289,6 @@ cdef class HpackEncoder:
         if indexing != INDEX_NEVER and not seldom:
             self.table.insert(name, n, value, m)
         return 0
-
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def block(self, fields not None):
-        """Return the block of an iterable of (name, value, never indexed)."""
-        cdef ByteBuffer out = ByteBuffer()
-        cdef bytes name, value
-        self.begin(out)
-        for name, value, never in fields:
-            if name is None or value is None:
-                raise TypeError("a field needs a name and a value")
-            self.field(out, name, len(name), value, len(value), INDEX_NEVER if never else INDEX_USUAL)
-        return bytes(out)
 
 
 cdef bint is_seldom(const char* name, Py_ssize_t n) noexcept nogil:

@@ -262,28 +262,3 @@ cdef class DynamicTable:
     # -- Python face ---------------------------------------------------------------------------------------------------
     def __len__(self):
         return self.next - self.first
-
-    @property
-    def memory(self):
-        """Bytes that ring, buckets and contents take."""
-        return self.room + self.places * sizeof(TableEntry) + (BUCKETS * sizeof(uint64_t) if self.buckets != NULL else 0)
-
-    def add(self, bytes name not None, bytes value not None):
-        self.insert(name, len(name), value, len(value))
-
-    def entries(self):
-        """Return (name, value) of all entries, the newest first."""
-        cdef const TableEntry* found
-        cdef uint64_t age
-        listed = []
-        for age in range(self.next - self.first):
-            found = self.entry(age)
-            listed.append((self.data[found.off:found.off + found.name_len],
-                           self.data[found.off + found.name_len:found.off + found.name_len + found.value_len]))
-        return listed
-
-    def find(self, bytes name not None, bytes value not None):
-        """Return the index in the common address space (0: none), and whether the value is the same too."""
-        cdef bint whole = False
-        cdef uint32_t index = self.search(name, len(name), value, len(value), &whole)
-        return index, whole

@@ -77,13 +77,7 @@ class RouteTable:
     def size(self) -> int: ...
     def targets(self) -> list[Any]:
         """Return the targets of all rules, in no particular order."""
-    def match(
-        self, host: str, method: str, target: str, headers: Iterable[tuple[str, str]] = ()
-    ) -> RouteRule | None:
-        """Return the rule of a request that is given in parts, with the code of the request path.
 
-        target: path and query. host: may have a port. Raises ValueError for parts that are invalid in a request line.
-        """
 
 class HostTable:
     """Targets by host name. entries: pairs of name (exact, `*.suffix`, or `*` for any) and target.

@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memset
 
-from headgate_engine.context.headers cimport MessageHead, new_head
+from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.route.conditions cimport Condition, ConditionTable, Facts, ValuePredicate, forget
 from headgate_engine.route.index cimport KeyIndex
 from headgate_engine.wire.scan cimport lower
@@ -505,21 +505,6 @@ cdef class RouteTable:
     def targets(self):
         """Return the targets of all rules, in no particular order."""
         return [] if self.paths is None else [(<RouteRule>rule).target for rule in self.paths.alive]
-
-    def match(self, str host, str method, str target, headers=()):
-        cdef MessageHead head = new_head()
-        cdef bytes raw = host.encode()
-        if self.paths is None:
-            raise TypeError("the table was not built")
-        _describe(head, host, method, target, headers)
-        return self.match_rule(raw, len(raw), head)
-
-
-cdef int _describe(MessageHead head, str host, str method, str target, headers) except -1:
-    head.set_request(method, target, host)
-    for name, value in headers:
-        head.add(name, value)
-    return 0
 
 
 cdef class HostTable:

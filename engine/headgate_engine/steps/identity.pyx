@@ -95,11 +95,6 @@ cdef class IdentityStep(AsyncStep):
             self.remembered[self.key_of(credential)] = Remembered(value, monotonic_ns() + <int64_t>(seconds * 1e9))
         self.accept(ctx, credential, value)
 
-    @property
-    def bad(self):
-        """The reply to a bad credential."""
-        return self.invalid
-
 
 cdef class JwtStep(IdentityStep):
     """jwtAuth: sets ctx.jwt to the claims and removes the token from the request.

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.hpack import decoded
 from headgate_drivers.http2 import block_of, request_of, response_of, trailers_of
 from headgate_engine.context.field_names import FORBIDDEN_TRAILERS
 from headgate_engine.context.headers import MessageHead
@@ -60,7 +61,7 @@ def test_extended_connect_looks_like_an_upgrade() -> None:
     head = request_of([*SOCKET, (b"sec-websocket-version", b"13")], extended=True)
     assert (head.method, head.target, head.items()) == ("GET", "/a?b=c", [("sec-websocket-version", "13")])
     block = block_of(HpackEncoder(), head, upgrade=True)
-    assert {field[:2] for field in HpackDecoder().fields(block)[0]} >= {(b":method", b"CONNECT"), (b":protocol", b"websocket")}
+    assert {field[:2] for field in decoded(HpackDecoder(), block)[0]} >= {(b":method", b"CONNECT"), (b":protocol", b"websocket")}
 
 
 def test_a_path_of_options() -> None:
@@ -182,7 +183,7 @@ def made(method: str, target: str, authority: str, fields: list[tuple[str, str]]
 
 def test_a_request_of_the_older_version_is_written() -> None:
     head = made("POST", "/p", "a.test", [("Host", "x"), ("X-Long-Name-" + "A" * 200, "1"), ("Connection", "x"), ("Authorization", "s")])
-    found, _ = HpackDecoder().fields(block_of(HpackEncoder(), head, 120))
+    found, _ = decoded(HpackDecoder(), block_of(HpackEncoder(), head, 120))
     assert [field[:2] for field in found] == [
         (b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/p"), (b":authority", b"a.test"),
         (b"x-long-name-" + b"a" * 200, b"1"), (b"authorization", b"s"), (b"content-length", b"120"),
@@ -203,6 +204,6 @@ FIELDS = st.lists(st.tuples(st.text("abcxyz-", min_size=1, max_size=8), st.text(
 @given(st.sampled_from(["GET", "HEAD", "POST", "X"]), st.sampled_from(["/", "/a/b?c"]), FIELDS)
 def test_what_is_written_comes_back(method: str, target: str, fields: list[tuple[str, str]]) -> None:
     head = made(method, target, "a.test", fields)
-    found, _ = HpackDecoder().fields(block_of(HpackEncoder(), head))
+    found, _ = decoded(HpackDecoder(), block_of(HpackEncoder(), head))
     back = request_of([field[:2] for field in found])
     assert (back.method, back.target, back.authority, back.items()) == (method, target, "a.test", head.items())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from headgate_drivers.hpack import encoded
 from headgate_drivers.http2 import Http2FrameWriter as Frame
 from headgate_drivers.http2 import Http2Peer
 from headgate_engine.http2.faults import ConnectionFault
@@ -36,7 +37,7 @@ class Client:
         self.got()
 
     def head(self, number: int, fields: Fields, end: bool = False) -> bytes:
-        return Frame.headers(number, self.encoder.block((*field, False) for field in fields), end)
+        return Frame.headers(number, encoded(self.encoder, ((*field, False) for field in fields)), end)
 
     def send(self, data: bytes, later: float = 0.0) -> list[tuple[object, ...]]:
         return self.peer.receive(data, later)
@@ -262,10 +263,10 @@ def test_continuations_and_blocks_are_bounded() -> None:
 
 def test_a_bomb_of_references_costs_a_byte_each() -> None:
     client = Client()
-    bomb = client.encoder.block([(b"x-bomb", b"b" * 3900, False)])
-    client.send(Frame.headers(1, client.encoder.block((*field, False) for field in GET) + bomb, True))
+    bomb = encoded(client.encoder, [(b"x-bomb", b"b" * 3900, False)])
+    client.send(Frame.headers(1, encoded(client.encoder, ((*field, False) for field in GET)) + bomb, True))
     again = b"\xbe" * 16000
-    events = client.send(Frame.headers(3, client.encoder.block((*field, False) for field in GET) + again, True))
+    events = client.send(Frame.headers(3, encoded(client.encoder, ((*field, False) for field in GET)) + again, True))
     assert [(event[0], event[2]) for event in events] == [("refused", 431)]
 
 
@@ -322,7 +323,7 @@ def test_small_windows_of_ours_hold_once_they_are_known() -> None:
     encoder = HpackEncoder()
 
     def head(number: int) -> bytes:
-        return Frame.headers(number, encoder.block((*field, False) for field in POST))
+        return Frame.headers(number, encoded(encoder, ((*field, False) for field in POST)))
 
     # Before the client knows, it sends by the default.
     assert peer.receive(PREFACE + SETTINGS + head(1) + Frame.data(1, bytes(1000)))[-1][0] == "data"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headgate_drivers.route import matched
 from headgate_engine.route.conditions import ConditionTable, ValuePredicate, compile_pattern
 from headgate_engine.route.table import RouteRule, RouteTable
 
@@ -18,7 +19,7 @@ def holds(*, headers: Lines = (), query: str = "", condition: tuple[str, str, st
     """Ask whether one condition lets GET /p pass."""
     conditions = {"query": (condition,)} if in_query else {"headers": (condition,)}
     table = RouteTable([RouteRule(target=1, **conditions)])  # type: ignore[arg-type]
-    return table.match("a.test:80", "GET", "/p" + query, headers) is not None
+    return matched(table, "a.test:80", "GET", "/p" + query, headers) is not None
 
 
 HEADER_CASES: list[tuple[tuple[str, str, str], Lines, bool]] = [
@@ -128,5 +129,5 @@ def test_unknown_kinds_and_names_are_refused() -> None:
 
 def test_the_scheme_is_that_of_the_table() -> None:
     rule = RouteRule(headers=((":scheme", "exact", "https"),), target=1)
-    assert RouteTable([rule]).match("a", "GET", "/") is None
-    assert RouteTable([rule], scheme="https").match("a", "GET", "/") is rule
+    assert matched(RouteTable([rule]), "a", "GET", "/") is None
+    assert matched(RouteTable([rule], scheme="https"), "a", "GET", "/") is rule

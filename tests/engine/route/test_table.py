@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headgate_drivers.route import nanoseconds_per_match
+from headgate_drivers.route import matched, nanoseconds_per_match
 from headgate_engine.route.table import HostTable, RouteRule, RouteTable
 
 
 def chosen(rules: list[dict[str, Any]], host: str, target: str, method: str = "GET", headers: Any = ()) -> Any:
     """Return the target of the rule taken; targets are positions in the list."""
     table = RouteTable(RouteRule(target=position, **rule) for position, rule in enumerate(rules))
-    rule = table.match(host, method, target, headers)
+    rule = matched(table, host, method, target, headers)
     return None if rule is None else rule.target
 
 
@@ -191,7 +191,7 @@ def test_ten_thousand_rules_are_told_apart() -> None:
             ("a", "/one/x"),
         ]
         for kind, (host, path) in enumerate(requests):
-            rule = table.match(host, "GET", path, (("x-tenant", str(i)),))
+            rule = matched(table, host, "GET", path, (("x-tenant", str(i)),))
             assert rule is not None
             assert rule.target == 4 * i + kind
 
@@ -230,10 +230,10 @@ def test_a_rule_that_cannot_be_compiled_says_why(fields: dict[str, Any], message
 
 def test_what_cannot_stand_in_a_request_line_is_refused() -> None:
     with pytest.raises(ValueError, match="not a request target"):
-        RouteTable([]).match("a", "GET", "no-slash")
+        matched(RouteTable([]), "a", "GET", "no-slash")
     with pytest.raises(ValueError, match="rounds"):
         nanoseconds_per_match(RouteTable([]), [], rounds=0)
-    assert RouteTable([]).match("a", "GET", "/") is None
+    assert matched(RouteTable([]), "a", "GET", "/") is None
     assert nanoseconds_per_match(RouteTable([]), [("a", "GET", "/", ())]) >= 0
 
 
@@ -288,5 +288,5 @@ def test_every_choice_is_the_oracles(naive: ModuleType, given_rules: list[dict[s
     slow = [naive.NaiveRule(**rule) for rule in given_rules]
     for host, method, (path, query), headers in requests:
         request = naive.Request(host, method, path + ("?" + "&".join(query) if query else ""), tuple(headers))
-        found = table.match(**asdict(request))
+        found = matched(table, **asdict(request))
         assert (None if found is None else found.target) == naive.naive_match(slow, request)
