@@ -14,8 +14,8 @@ from libc.stdint cimport int64_t
 cdef dict tell_request(RequestContext ctx, LlmCall call)
 # (members to set as raw JSON, names to remove, model) by the edits of a target.
 cdef tuple edited(RequestContext ctx, LlmCall call, LlmEdits edits, model)
-# The body after the last transformations, which see the provider's format.
-cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits)
+# The same for the last transformations, which see the provider's format.
+cdef bint finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits) except -1
 # Makes turns of other vendors in the body fit for the provider.
 cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1
 # (sets, removes) that give `max_tokens`, as the edits leave it, the name that these models know.
@@ -37,6 +37,9 @@ cdef ChatPeek routing_peek(RequestContext ctx, ChatPeek own)
 cdef bint too_many(RequestContext ctx, ChatPeek peek)
 # Where the members of this very body stand; None: that has to be looked for.
 cdef TopMembers members_known(RequestContext ctx, bytes body)
+# Puts the body with edits (llm/edit) into force. False: it is a long one with so many members at its top that no edit should
+# look at them all.
+cdef bint edit_members(RequestContext ctx, bytes body, dict sets, dict defaults, object removes) except -1
 # Takes the body out of its content coding, from what was made beside the loop if that was of this very body. The answer for
 # one that cannot be, or that has more than `most` bytes.
 cdef Reply uncoded(RequestContext ctx, LlmCall call, Py_ssize_t most)

@@ -68,13 +68,27 @@ cdef bint too_many(RequestContext ctx, ChatPeek peek):
     return found is not None and found[2] is None and peek.is_object
 
 
-cdef TopMembers members_known(RequestContext ctx, bytes body):
+cdef tuple members_read(RequestContext ctx, bytes body):
+    """(places of the members or None: too many,) if that was read of this very body beside the loop; None if it was not."""
     cdef tuple found = peeked_of(ctx, body)
     cdef object alone
     if found is not None:
-        return None if found[2] is None else <TopMembers?>found[2]
+        return found[2:]
     alone = None if ctx.dynamic is None else ctx.dynamic.get(MEMBERS)
-    return None if alone is None or alone[0] is not body or alone[1] is None else <TopMembers?>alone[1]
+    return None if alone is None or alone[0] is not body else alone[1:]
+
+
+cdef TopMembers members_known(RequestContext ctx, bytes body):
+    cdef tuple found = members_read(ctx, body)
+    return None if found is None or found[0] is None else <TopMembers?>found[0]
+
+
+cdef bint edit_members(RequestContext ctx, bytes body, dict sets, dict defaults, object removes) except -1:
+    cdef tuple found = members_read(ctx, body)
+    if found is not None and found[0] is None:
+        return False
+    ctx.replace_body(edit_object(body, sets, defaults, removes, None if found is None else <TopMembers?>found[0]))
+    return True
 
 
 cdef bytes unpacked_of(RequestContext ctx, str coding, Py_ssize_t most):
@@ -163,7 +177,7 @@ cdef bytes evaluated(RequestContext ctx, program):
         return None
 
 
-cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits):
+cdef bint finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits) except -1:
     if ctx.dynamic is None:
         ctx.dynamic = {}
     if call.final_document is not None and call.final_document[0] is ctx.body:
@@ -178,7 +192,7 @@ cdef bytes finally_edited(RequestContext ctx, LlmCall call, LlmEdits edits):
             removes.add(name)
         else:
             sets[name] = value
-    return edit_object(ctx.body, sets, {}, removes, members_known(ctx, ctx.body))
+    return edit_members(ctx, ctx.body, sets, {}, removes)
 
 
 cdef int make_fit(RequestContext ctx, LlmCall call, ForeignHistory history) except -1:

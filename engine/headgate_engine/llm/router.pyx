@@ -12,9 +12,8 @@ from headgate_engine.llm.attempt cimport (
     MODEL_ASIDE, MODEL_IN_BODY, MODEL_IN_FORM, MODEL_IN_PATH, MODEL_IN_QUERY, MODEL_IN_SESSION, MODEL_NOWHERE, LlmCall)
 from headgate_engine.llm.batches cimport BatchModels, batch_of, read_batch, takes_batches
 from headgate_engine.llm.bodies cimport (
-    asked_path, edited, estimated, finally_edited, make_fit, members_known, name_deployment, route_of, routing_peek, short_limits,
+    asked_path, edit_members, edited, estimated, finally_edited, make_fit, name_deployment, route_of, routing_peek, short_limits,
     tell_request, too_many, uncoded, usage_wanted)
-from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.formats cimport RouteMap, model_span, quoted, wants_events, with_model, without
 from headgate_engine.llm.framed cimport bedrock_tap
 from headgate_engine.llm.native cimport native_tap
@@ -415,8 +414,8 @@ cdef class ModelRouter:
                     sets.pop("model", None)
             if inject:
                 removes = usage_wanted(ctx, call, body, sets, removes, defaults)
-            if sets or defaults or removes:
-                ctx.body = edit_object(body, sets, defaults, removes, members_known(ctx, body))
+            if (sets or defaults or removes) and not edit_members(ctx, body, sets, defaults, removes):
+                return TOO_MANY
             return None
         if inject:
             # The object is not empty (it has a model), so a comma is right.
@@ -426,7 +425,7 @@ cdef class ModelRouter:
             if call.place == MODEL_IN_BODY:
                 body = body[:call.model_start] + pinned + body[call.model_stop:]
             elif call.place == MODEL_NOWHERE:
-                body = edit_object(body, {"model": pinned}, {}, (), members_known(ctx, body))
+                return None if edit_members(ctx, body, {"model": pinned}, {}, ()) else TOO_MANY
         ctx.body = body
         return None
 
@@ -482,8 +481,8 @@ cdef Reply render(RequestContext ctx):
     if format_route.adapt is not None and (format_route.translation is not None or call.object_end >= 0):
         ctx.replace_body(call.adapted[1] if call.adapted is not None and call.adapted[0] is ctx.body
                          else format_route.adapt(ctx.body, call.streaming))
-    if edits is not None and edits.final and call.object_end >= 0 and not call.opaque:
-        ctx.replace_body(finally_edited(ctx, call, edits))
+    if edits is not None and edits.final and call.object_end >= 0 and not call.opaque and not finally_edited(ctx, call, edits):
+        return TOO_MANY
     if call.coded is not None and ctx.body is call.body:
         # Nobody has edited it: it goes on as it came.
         ctx.replace_body(call.coded)

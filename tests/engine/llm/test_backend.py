@@ -9,6 +9,7 @@ import threading
 from typing import Any
 from unittest import mock
 
+import pytest
 from rig import Message, Rig, on_rig
 
 from headgate.backend.llm import long_bodies
@@ -30,7 +31,10 @@ def counting(rig: Rig, edits: LlmEdits | None = None, *, asked: bool = False, di
     plan = BackendPlan("provider", "llm", HOST)
     plan.pool = rig.pool
     plan.request_steps = (translation_step(),)
-    routes = {"completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI", dialect)}
+    routes = {
+        "completions": native("completions", ProviderPath(head="/v1/chat/completions"), "openAI", dialect),
+        "passthrough": native("passthrough", ProviderPath(), "openAI", dialect),
+    }
     router = ModelRouter(sole_entry=ModelEntry("m", [LlmGroup([LlmTarget(plan, "p", {"": routes}, edits=edits)])]))
     backend = LlmBackend(router)
     assert backend.reads_request is asked
@@ -156,6 +160,31 @@ async def test_the_loop_goes_on_while_a_long_body_is_looked_through(rig: Rig) ->
             assert (await first.ask(head % (b"/v1/chat/completions", b"", len(spoilt)) + spoilt)).status == 400
     assert len(threads) == 6
     assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize(
+    ("edits", "members", "status"),
+    [
+        (None, 20_000, 200),
+        (LlmEdits(overrides={"temperature": 1}), 4_000, 200),
+        (LlmEdits(overrides={"temperature": 1}), 20_000, 400),
+        (LlmEdits(final=[("user", compile_expression("'u'", "llm", {}))]), 20_000, 400),
+    ],
+    ids=["no edits", "few", "overrides", "final"],
+)
+@on_rig()
+async def test_what_goes_on_unread_is_not_edited_with_too_many_members(rig: Rig, edits: LlmEdits | None, members: int, status: int) -> None:
+    """To look for members among very many of them would hold the loop."""
+    counting(rig, edits, asked=False)
+    value = b"1" if members > 4_096 else b'"%s"' % (b"x" * 100)
+    body = b"{%s}" % b",".join(b'"member-%d":%s' % (number, value) for number in range(members))
+    assert len(body) > PEEK_BYTES
+    answer = await rig.ask(b"POST /other HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+    assert answer.status == status
+    if status == 200:
+        assert rig.seen[-1].body == (body if edits is None else body[:-1] + b',"temperature":1}')
+    else:
+        assert b"too many members" in answer.body
 
 
 @on_rig()
