@@ -177,6 +177,10 @@ WAYS: dict[str, Spoken] = {
     "responses at anthropic": Spoken(
         "/v1/responses", {"input": "hi"}, "a", message(), MESSAGE_BILLED, MESSAGE_EVENTS, 4, MESSAGE_KNOWN
     ),
+    "converse at anthropic": Spoken(
+        "/model/{model}/converse", {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, "a", message(),
+        MESSAGE_BILLED, MESSAGE_EVENTS, 4, MESSAGE_KNOWN, stream_path="/model/{model}/converse-stream", stream={},
+    ),
     "completions at gemini": Spoken(
         "/v1/chat/completions", TALK, "g", _gemini("hello", GEMINI_USAGE, "STOP"), Tokens(12, 35, 4), GEMINI_EVENTS, 1,
         Tokens(12, 0),

@@ -118,12 +118,15 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 # -- LangChain ---------------------------------------------------------------------------------------------------------
 LANGCHAIN = {"completions": "langchain_openai", "responses": "langchain_openai", "messages": "langchain_anthropic",
-             "gemini": "langchain_google_genai"}  # fmt: skip
+             "gemini": "langchain_google_genai", "converse": "langchain_aws"}  # fmt: skip
 EVERY_LANGCHAIN = pytest.mark.parametrize(
     "client",
     [pytest.param(name, marks=pytest.mark.skipif(not installed(module), reason="run `make llm-clients`"))
      for name, module in LANGCHAIN.items()],
 )  # fmt: skip
+
+
+AMAZON: dict[str, Any] = {"region_name": "us-east-1", "aws_access_key_id": "AKIDEXAMPLE", "aws_secret_access_key": "not-a-real-one"}
 
 
 def langchain(rig: Rig, client: str, model: str) -> Any:
@@ -137,6 +140,10 @@ def langchain(rig: Rig, client: str, model: str) -> Any:
         from langchain_google_genai import ChatGoogleGenerativeAI
 
         return ChatGoogleGenerativeAI(model=model, base_url=url, google_api_key="own", max_retries=1)
+    if client == "converse":
+        from langchain_aws import ChatBedrockConverse
+
+        return ChatBedrockConverse(model=model, endpoint_url=url, max_tokens=99, **AMAZON)
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(
@@ -222,7 +229,7 @@ def test_langchain_shows_pictures(rig: Rig, client: str, model: str) -> None:
 
 # -- LiteLLM -----------------------------------------------------------------------------------------------------------
 needs_litellm = pytest.mark.skipif(not installed("litellm"), reason="run `make llm-clients`")
-EVERY_LITELLM = pytest.mark.parametrize("client", ["openai", "anthropic"])
+EVERY_LITELLM = pytest.mark.parametrize("client", ["openai", "anthropic", "bedrock/converse"])
 
 
 def litellm(rig: Rig, client: str, model: str, **more: Any) -> Any:
@@ -231,6 +238,11 @@ def litellm(rig: Rig, client: str, model: str, **more: Any) -> Any:
 
     base = rig.running.url + ("/v1" if client == "openai" else "")
     given = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 99, **more}
+    if client == "bedrock/converse":
+        amazon = {f"aws_{name}" if name == "region_name" else name: value for name, value in AMAZON.items()}
+        return completion(
+            model=f"{client}/{model}", aws_bedrock_runtime_endpoint=base, num_retries=0, **amazon, **given
+        )
     return completion(model=f"{client}/{model}", api_base=base, api_key="own", num_retries=0, **given)
 
 

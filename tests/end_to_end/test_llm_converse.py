@@ -34,6 +34,10 @@ llm:
      params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: bedrock-key}}
   - {name: "deploy-*", provider: azure, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: azure-key,
      azureResourceName: r, azureResourceType: openAI}}
+  - {name: watched-claude, provider: anthropic, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}, guardrails: &guards {
+       request: [{regex: {rules: [{pattern: secret}], action: reject}}],
+       response: [{regex: {rules: [{pattern: lo}], action: mask}}], streaming: {masks: Apply}}}
+  - {name: watched-aws, provider: bedrock, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}, guardrails: *guards}
   - {name: slow, provider: anthropic, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}, streamTimeouts: {stall: 1s}}
 """
 AWS = "application/vnd.amazon.eventstream"
@@ -259,6 +263,27 @@ def test_errors_are_amazon_s(rig: Rig, amazon: Any, status: int, body: Any, code
         ask(modelId="claude-x", messages=TALK)
     assert found.value.response["Error"] == {"Code": code, "Message": body["error"]["message"]}
     assert found.value.response["ResponseMetadata"]["HTTPStatusCode"] == status
+
+
+@pytest.mark.parametrize("way", ["anthropic", "bedrock"])
+def test_guards_read_requests_answers_and_streams(rig: Rig, amazon: Any, way: str) -> None:
+    model = {"anthropic": "watched-claude", "bedrock": "watched-aws"}[way]
+    _, _, _, answer, streamed, _, _ = WAYS[way]
+    before = len(rig.provider.seen)
+    for turns in ([{"role": "user", "content": [{"text": "the secret"}]}],
+                  [{"role": "user", "content": [{"toolResult": {"toolUseId": "t", "content": [{"text": "x"}]}}, {"text": "secret"}]}]):
+        with pytest.raises(ClientError) as found:
+            amazon.converse(modelId=model, messages=turns)
+        assert found.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+        assert found.value.response["Error"]["Code"] == "AccessDeniedException"
+    assert len(rig.provider.seen) == before
+    rig.answers(answer)
+    [block] = amazon.converse(modelId=model, messages=TALK)["output"]["message"]["content"]
+    assert block == {"text": "hel<masked>"}
+    rig.answers(streamed)
+    assert "".join(pieces(amazon.converse_stream(modelId=model, messages=TALK))) == "hel<masked>"
+    with pytest.raises(ClientError):
+        amazon.invoke_model(modelId=model, body="{}")
 
 
 def test_what_cannot_be_said_is_refused_or_told(rig: Rig, amazon: Any) -> None:

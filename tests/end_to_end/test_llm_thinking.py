@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 from llm_conversation import Answer, Conversation
@@ -29,7 +29,8 @@ llm:
 """
 PATHS = {"/v1/messages": "messages", "/v1/chat/completions": "completions", "/v1/responses": "responses"}
 ENDS = {"/converse": "converse", "/openai/chat/completions": "compatible", ":generateContent": "gemini"}
-CLIENTS = {"completions": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
+CLIENTS = {"completions": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses",
+           "converse": "/model/MODEL/converse"}  # fmt: skip
 MODELS = ("gemini-3-pro", "claude-sonnet-4-5", "gpt-5.2", "us.anthropic.claude-sonnet-4-5-v1:0")
 
 
@@ -95,7 +96,7 @@ def test_a_conversation_of_twenty_turns_changes_its_vendor_at_every_turn(rig: Ri
     rig.answers(strict(*answers))
     talk = Conversation(client, keeps=True, thinks=True)
     for model, _ in zip(itertools.cycle(MODELS), answers, strict=False):
-        found = rig.post(talk.body(model), CLIENTS[client])
+        found = rig.post(talk.body(model), CLIENTS[client].replace("MODEL", quote(model)))
         assert found.status_code == 200, found.text
         talk.heard(found.json())
     assert len(rig.provider.last.json.get("messages") or rig.provider.last.json.get("contents") or []) > 20

@@ -158,12 +158,20 @@ class Conversation:
     turns: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.turns.append({"role": "user", "content": "Begin."})
+        self.turns.append(self._words("Begin."))
+
+    def _words(self, text: str) -> Json:
+        return {"role": "user", "content": [{"text": text}] if self.client == "converse" else text}
 
     def body(self, model: str) -> Json:
         """Return the next request."""
         schema = {"type": "object", "properties": {}}
         names = ("now", "get_weather")
+        if self.client == "converse":
+            specs = [{"toolSpec": {"name": name, "inputSchema": {"json": schema}}} for name in names]
+            asked: Json = {"messages": list(self.turns), "toolConfig": {"tools": specs}, "inferenceConfig": {"maxTokens": 4000}}
+            thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+            return {**asked, "additionalModelRequestFields": thinking} if self.thinks else asked
         body: Json = {"model": model, "input" if self.client == "responses" else "messages": list(self.turns)}
         if self.client == "completions":
             body["tools"] = [{"type": "function", "function": {"name": name, "parameters": schema}} for name in names]
@@ -193,8 +201,13 @@ class Conversation:
             blocks = [{"type": "tool_result", "tool_use_id": block["id"], "content": "result"}
                       for block in reply["content"] if block["type"] == "tool_use"]  # fmt: skip
             results = [{"role": "user", "content": blocks}] if blocks else []
+        elif self.client == "converse":
+            self.turns.append(reply["output"]["message"])
+            ran = [block["toolUse"] for block in reply["output"]["message"]["content"] if "toolUse" in block]
+            told = [{"toolResult": {"toolUseId": one["toolUseId"], "content": [{"text": "result"}]}} for one in ran]
+            results = [{"role": "user", "content": told}] if told else []
         else:
             self.turns += reply["output"]
             results = [{"type": "function_call_output", "call_id": item["call_id"], "output": "result"}
                        for item in reply["output"] if item["type"] == "function_call"]  # fmt: skip
-        self.turns += results or [{"role": "user", "content": "Go on."}]
+        self.turns += results or [self._words("Go on.")]

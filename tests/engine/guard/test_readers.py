@@ -22,6 +22,7 @@ NAMES = [
     "function_response", "response", "codeExecutionResult", "code_execution_result", "output", "candidates", "system",
     "title", "context", "source", "data", "instructions", "prompt", "variables", "action", "actions", "operation",
     "queries", "tools", "outputs", "results", "item", "query", "documents", "session",
+    "toolUse", "toolResult", "json", "document", "searchResult", "citationsContent", "guardContent", "promptVariables",
     "transcript", "audio", "transcription", "input_audio_transcription", "other", "", "te\u0078t\n",
 ]  # fmt: skip
 WORDS = [
@@ -37,17 +38,24 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "messages": ("role", "content", "refusal", "tool_calls", "function_call"),
     "choices": ("message", "logprobs"),
     "message": ("content", "annotations"),
-    "content": ("type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context"),
+    "toolUse": ("input",),
+    "toolResult": ("content",),
+    "document": ("source", "context", "title", "content"),
+    "searchResult": ("source", "title", "content"),
+    "citationsContent": ("content",),
+    "guardContent": ("text",),
+    "promptVariables": ("a", "text"),
+    "content": ("toolUse", "toolResult", "document", "searchResult", "citationsContent", "guardContent", "json", "type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context"),
     "tool_calls": ("function", "custom"),
     "function": ("arguments",),
     "custom": ("input",),
     "function_call": ("arguments", "args"),
     "system": ("type", "text"),
-    "source": ("type", "data", "content"),
+    "source": ("type", "data", "content", "text"),
     "input": ("type", "role", "content", "arguments", "input", "action", "actions", "output", "text", "code", "queries",
               "transcription"),
     "instructions": ("type", "role", "content"),
-    "output": ("type", "content", "text", "annotations"),
+    "output": ("message", "type", "content", "text", "annotations"),
     "prompt": ("variables",),
     "variables": ("a", "text"),
     "contents": ("role", "parts"),
@@ -98,7 +106,7 @@ def an_object(draw: random.Random, name: str, depth: int) -> Members:
 
 TOPS = ["messages", "choices", "system", "content", "input", "instructions", "prompt", "contents", "candidates",
         "systemInstruction", "system_instruction", "output", "item", "type", "query", "documents",
-        "response", "session"]  # fmt: skip
+        "response", "session", "promptVariables"]  # fmt: skip
 
 
 def body(seed: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from tests.oracles.transcripts import completions, gemini, messages, plain, realtime, responses
+from tests.oracles.transcripts import completions, converse, gemini, messages, plain, realtime, responses
 from tests.oracles.transcripts.contract import Builder, Transcript
 
 from headgate_engine.guard.spans import check
@@ -27,6 +27,7 @@ FORMATS: Final = {
     "messages": Readers(messages.request, messages.reply, guarded=True),
     "responses": Readers(responses.request, responses.reply, guarded=True),
     "gemini": Readers(gemini.request, gemini.reply, guarded=True),
+    "converse": Readers(converse.request, converse.reply, guarded=True),
     "count_tokens": Readers(messages.request, plain.nothing),
     "gemini_count_tokens": Readers(gemini.request, plain.nothing),
     "embeddings": Readers(plain.embeddings, plain.nothing),

@@ -21,7 +21,7 @@ from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Options
 
 Json = dict[str, Any]
-CLIENTS = ("completions", "messages", "responses")
+CLIENTS = ("completions", "messages", "responses", "converse")
 # Vendors that speak a format under another name.
 SPOKEN = {"compatible": "completions"}
 
@@ -36,6 +36,12 @@ CALLS = st.lists(st.sampled_from(["now", "get_weather"]), max_size=2)
 TEXTS = st.sampled_from(["", "Hello ☃", "Two.\nLines."])
 
 
+def options_of(upstream: str) -> Options:
+    """Return what a translation knows of the vendor; some clients do not name its model in the body."""
+    vendor, model = VENDORS[upstream]
+    return Options(vendor=vendor, model=model)
+
+
 def sent(client: str, upstream: str, body: Json) -> Json:
     """Return what the vendor gets."""
     vendor, _ = VENDORS[upstream]
@@ -46,7 +52,7 @@ def sent(client: str, upstream: str, body: Json) -> Json:
         return dict(json.loads(history.clean(raw) if history.is_in(raw) else raw))
     pair = pair_of(client, upstream)
     assert pair is not None
-    return pair.request(body, Options(vendor=vendor)).body
+    return pair.request(body, options_of(upstream)).body
 
 
 ANSWERS = st.tuples(TEXTS, TEXTS, st.booleans(), CALLS, st.booleans(), st.booleans())
@@ -68,7 +74,7 @@ def test_every_vendor_takes_what_the_others_have_said(
             pair = pair_of(client, said_by)
             assert pair is not None
             body = talk.body(VENDORS[said_by][1])
-            reply = pair.reply(reply, pair.request(body, Options(vendor=VENDORS[said_by][0])))
+            reply = pair.reply(reply, pair.request(body, options_of(said_by)))
         talk.heard(reply)
         for upstream in [upstream for one, upstream in REACHABLE if one == client]:
             model = VENDORS[upstream][1]
@@ -92,7 +98,7 @@ def test_a_vendor_gets_its_own_signatures_back(client: str) -> None:
             if client != vendor:
                 pair = pair_of(client, vendor)
                 assert pair is not None
-                reply = pair.reply(reply, pair.request(talk.body(VENDORS[vendor][1]), Options()))
+                reply = pair.reply(reply, pair.request(talk.body(VENDORS[vendor][1]), options_of(vendor)))
             talk.heard(reply)
         made = json.dumps(sent(client, returned_to, talk.body(VENDORS[returned_to][1])))
         vendor = {"gemini": GEMINI, "compatible": GEMINI, "responses": OPENAI}.get(said_by, ANTHROPIC)
