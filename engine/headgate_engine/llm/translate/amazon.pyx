@@ -119,7 +119,7 @@ cdef class ConverseWriter(BlockWriter):
         return self._frame(BLOCK_STOP, {"contentBlockIndex": index})
 
     cdef int _redact(self, str data) except -1:
-        cdef bytes told = dumps(self.mask(data))
+        cdef bytes told = dumps(self.mask(data or ""))
         self._close_all()
         index = self._next()
         self._delta(index, b'{"reasoningContent":{"redactedContent":', told, len(told), b"}}")

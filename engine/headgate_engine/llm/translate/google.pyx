@@ -129,7 +129,7 @@ cdef class GeminiWriter(Writer):
         return self._part(dumps({"text": "", "thought": True, "thoughtSignature": signature}))
 
     cdef int _redact(self, str data) except -1:
-        return self._signed(self.wrap(data, True))
+        return self._signed(self.wrap(data or "", True))
 
     cdef int _probs(self, list tokens) except -1:
         self.tokens += tokens

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from llm_cases import IDS, PAIRS, asked_of, cases, framed, plain
+from llm_cases import IDS, PAIRS, asked_of, cases, events_of, framed, plain
 
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Untranslatable, UpstreamGarbage
@@ -85,6 +85,9 @@ def test_spoilt_streams_end_with_one_terminal_event(pair: pairs.Converter) -> No
                     + out.count(b"event: response.completed") + out.count(b"event: response.incomplete")
                     + out.count(b"event: response.failed") + out.count(b'data: {"error":')
                     + out.count(b'"finishReason":'))  # fmt: skip
+            if pair.client == "converse":
+                names = [one.event for one in events_of(pair.client, out)]
+                ends = names.count("metadata") + sum(name.endswith("Exception") for name in names)
             assert ends == 1
 
 

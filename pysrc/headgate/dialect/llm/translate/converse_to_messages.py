@@ -98,7 +98,9 @@ def _infer(body: Json, out: Json) -> None:
     config = fields.obj(body, "inferenceConfig") or {}
     if (limit := fields.integer(config, "maxTokens", "inferenceConfig")) is not None:
         out["max_tokens"] = limit
-    fields.copy(config, out, {"temperature": "temperature", "topP": "top_p"})
+    for name, there in (("temperature", "temperature"), ("topP", "top_p")):
+        if (value := fields.number(config, name, "inferenceConfig")) is not None:
+            out[there] = value
     if (stop := fields.texts(config, "stopSequences", "inferenceConfig")):
         out["stop_sequences"] = stop
 
@@ -112,7 +114,7 @@ def _tools(body: Json, out: Json, blocks: Blocks) -> None:
             blocks.mark(tools, one, at)
         elif (spec := fields.obj(one, "toolSpec", at)) is not None:
             tools.append(_tool(spec, f"{at}.toolSpec"))
-        elif (fields.obj(one, "systemTool", at) or {}).get("name") in SEARCHES:
+        elif fields.text(fields.obj(one, "systemTool", at) or {}, "name", f"{at}.systemTool") in SEARCHES:
             tools.append(dict(SEARCH))
         else:
             blocks.dropped.append(at)
@@ -176,6 +178,7 @@ def _extra(body: Json, out: Json, dropped: list[str]) -> None:
                 out.setdefault("output_config", {}).setdefault("effort", efforts.LEVELS[effort])
         elif name == "output_config":
             given = fields.obj(extra, name, EXTRA) or {}
+            fields.text(given, "effort", f"{EXTRA}.{name}")
             if given:
                 out["output_config"] = {**given, **out.get("output_config", {})}
         else:
