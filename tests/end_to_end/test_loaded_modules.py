@@ -49,7 +49,7 @@ NEEDED = {
     "headgate_engine.llm": {"attempt", "content_capture", "estimate", "log_payload", "prices"},
     "headgate_engine.mcp": {"sessions"},
     "headgate_engine.profile": set(),
-    "headgate_engine.steps": {"authorization", "buffer", "conditional", "headers", "local_rate_limit"},
+    "headgate_engine.steps": {"buffer", "conditional", "connection_check", "headers", "local_rate_limit"},
     "headgate_engine.websocket": set(),
 }  # fmt: skip
 # Libraries, and large parts of Python's own, that only some configurations use.

@@ -5,7 +5,7 @@ from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE, HEAD_KEEPS_CA
 from headgate_engine.http1.codec cimport Http1Codec, write_refusal
 from headgate_engine.http1.kinds cimport (
     BODY_CHUNKED, BODY_LENGTH, BODY_NONE, BODY_UNTIL_CLOSE, EV_CLOSED, EV_DATA, EV_END, EV_HEAD, EV_PAUSED, ROLE_SERVER)
-from headgate_engine.link.admission cimport admitted
+from headgate_engine.link.admission cimport admitted, waits
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_UNKNOWN, WRITE_FAILED, RequestFactory, RequestSink
 from headgate_engine.link.face cimport ClientFace
 from headgate_engine.link.record cimport record_refusal
@@ -52,7 +52,7 @@ cdef class DownstreamConnection(ClientFace):
             self.wire.abort_wire()
             return
         self.worker.timers.arm(self.wire, self.accepted_ns + self.plan.idle_timeout_ns)
-        if self.plan.secure and chosen_protocol(transport) == "h2":
+        if not waits(self) and self.plan.secure and chosen_protocol(transport) == "h2":
             self.take_over()
 
     def get_buffer(self, sizehint):

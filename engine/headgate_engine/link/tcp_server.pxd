@@ -22,6 +22,7 @@ cdef class TcpConnection(ClientFace):
     cdef BindMeter meter             # counts its bytes; None: nothing is counted
     cdef TcpCall call                # None: no backend is chosen yet
     cdef ByteBuffer early            # what came before there was a backend; None: nothing
+    cdef object asking               # the task that asks whether it may connect; None: nobody is asked
     cdef bint client_ended, upstream_ended
     cdef bint lost
 

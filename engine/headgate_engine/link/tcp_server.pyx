@@ -3,7 +3,7 @@
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.context.request cimport RequestContext, new_context, release_context
-from headgate_engine.link.admission cimport permitted
+from headgate_engine.link.admission cimport permitted, question_of
 from headgate_engine.link.backend cimport Backend
 from headgate_engine.link.contract cimport (
     CONNECT_FORBIDDEN, CONNECT_TIMED_OUT, CONNECT_UNRESOLVED, WRITE_FAILED, WRITE_QUEUED, ClientStream, RequestFactory,
@@ -24,6 +24,7 @@ from libc.stdint cimport int64_t
 
 from headgate_engine.errors import DestinationRefusedError
 from headgate_engine.link.addresses import address_text
+from headgate_engine.link.admission import ask
 
 import logging
 
@@ -144,7 +145,27 @@ cdef class TcpConnection(ClientFace):
             if self.meter is not None:
                 self.meter.refused.bump(1)
             return self.break_off(ctx.error, ctx.reason)
+        question = question_of(self.plan)
+        if question is not None:
+            self.asking = self.worker.spawn("networkExtAuthz", ask(question, ctx, self.decided))
+            return 0
         return self.choose()
+
+    def decided(self, str refusal):
+        """Choose a backend, or end the connection: a service has decided about it."""
+        self.asking = None
+        if self.ctx is None:
+            return
+        try:
+            if refusal is None:
+                self.choose()
+                return
+            if self.meter is not None:
+                self.meter.refused.bump(1)
+            self.break_off(refusal, "ExtAuth")
+        except Exception:  # task boundary
+            logger.exception("client connection failed")
+            self.break_off("internal error", "Internal")
 
     cdef int choose(self) except -1:
         cdef RequestContext ctx = self.ctx
@@ -264,6 +285,9 @@ cdef class TcpConnection(ClientFace):
         cdef TcpCall call = self.call
         if ctx is None:
             return 0
+        asking, self.asking = self.asking, None
+        if asking is not None:
+            asking.cancel()
         self.ctx = self.call = self.early = None
         ctx.finished_ns = monotonic_ns()
         ctx.error = detail

@@ -11,7 +11,7 @@ from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
 from headgate.config.concealed import Concealer
 from headgate.config.dump_policies import INLINE, backend_policies, endpoint, keepalives, target_policy
-from headgate.config.policy import authorization, document_source, mcp_guardrails, otlp
+from headgate.config.policy import authorization, document_source, ext_authz, mcp_guardrails, otlp
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
 from headgate.ir.backend import (
@@ -275,7 +275,7 @@ def _access_log(log: AccessLog) -> Json:
 
 def frontend_policies(frontend: Frontend) -> Json:
     """Return the policies of ports by kind."""
-    rules, proxied = frontend.network_authorization, frontend.proxy_protocol
+    rules, proxied, asked = frontend.network_authorization, frontend.proxy_protocol, frontend.network_ext_authz
     http: Json = {
         "maxBufferSize": frontend.max_buffer_bytes,
         "http1IdleTimeout": duration(frontend.http1_idle_timeout_ms),
@@ -308,6 +308,7 @@ def frontend_policies(frontend: Frontend) -> Json:
         "tcp": {"keepalives": keepalives(frontend.keepalives)},
         **({} if frontend.tracing is None else {"tracing": otlp.dump_tracing(frontend.tracing)}),
         **({} if rules is None else {"networkAuthorization": authorization.dump(rules)}),
+        **({} if asked is None else {"networkExtAuthz": ext_authz.dump((asked,))}),
         **({} if frontend.connect == "deny" else {"connect": {"mode": frontend.connect}}),
         **({} if proxied is None else {"proxyProtocol": {
             "version": proxied.version, "mode": "strict" if proxied.strict else "optional",

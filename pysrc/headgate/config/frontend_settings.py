@@ -12,6 +12,7 @@ from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
+from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.telemetry import OtlpMetrics, Tracing
 
 # Variables that name a collector of traces; the first that is set holds.
@@ -41,12 +42,17 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         tls_handshake_timeout_ms=tls.get("handshakeTimeout", 15_000) if tls is not None else 15_000,
         keepalives=Keepalives() if tcp is None else keepalives(tcp["keepalives"]),
         network_authorization=None if rules is None else policy.authorization.parse(context, rules, "network"),
+        network_ext_authz=_asked(context, record.get("networkExtAuthz")),
         proxy_protocol=_proxy_protocol(record.get("proxyProtocol") or record.get("proxy")),
         connect="deny" if connect is None else connect.get("mode", "deny"),
         access_log=_access_log(context, record, process.get("logging")),
         tracing=_tracing(context, record.get("tracing"), process),
         metrics=_metrics(context, process),
     )
+
+
+def _asked(context: Context, record: Record | None) -> ExtAuthz | None:
+    return None if record is None else policy.network_ext_authz.parse(context, record)
 
 
 def _proxy_protocol(record: Record | None) -> ProxyProtocol | None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 # Phase to the places of its expressions. ANY is for tools that try an expression: all variables are there.
 PLACES: Final = {
-    "network": "`frontendPolicies.networkAuthorization`: a connection, before it carries anything",
+    "network": "`networkAuthorization` and `networkExtAuthz` (`frontendPolicies`): a connection without a request",
     "gateway": "policies of `gateways` and their listeners, and of `policies[]` with `phase: gateway`",
     "route": "policies of routes (`llm.policies`, `mcp.policies` and `ui.policies` are such)",
     "response guard": "headers of webhook guards of responses",

@@ -7,6 +7,7 @@ from typing import Final, Literal
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.endpoint import Keepalives
 from headgate.ir.policy.authorization import Authorization
+from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.telemetry import OtlpLog, OtlpMetrics, Tracing
 
 # Of a model's response: pictures and sound in base64 take megabytes.
@@ -53,9 +54,10 @@ class Frontend:
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
     `request_ids`: whether requests get an id in `x-request-id`, or keep that of their client where it is usable.
     `tracing`: which requests have spans; None: none. `metrics`: where metrics are sent; None: nowhere.
-    `network_authorization` says who may connect; None: everybody. `proxy_protocol` holds for every port; None: for
-    those alone that ask for it, with its defaults. `connect` says what becomes of CONNECT: it is refused, is routed
-    like other requests, or opens a tunnel to another port of the gateway, beside which there are no requests.
+    `network_authorization` says who may connect; None: everybody. Behind it `network_ext_authz` is asked; None: nobody.
+    `proxy_protocol` holds for every port; None: for those alone that ask for it, with its defaults. `connect` says what
+    becomes of CONNECT: it is refused, is routed like other requests, or opens a tunnel to another port of the gateway,
+    beside which there are no requests.
     """
 
     max_buffer_bytes: int = 2_097_152
@@ -75,6 +77,7 @@ class Frontend:
     tls_handshake_timeout_ms: int = 15_000
     keepalives: Keepalives = Keepalives()
     network_authorization: Authorization | None = None
+    network_ext_authz: ExtAuthz | None = None
     proxy_protocol: ProxyProtocol | None = None
     connect: Literal["deny", "route", "tunnel"] = "deny"
     request_ids: Literal["off", "generate", "trust"] = "off"

@@ -82,6 +82,8 @@ OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_
 OF_METRICS: Final = "headgate.policy.otlp.metrics"
 # Counters that replicas share, with the client of Redis.
 OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection")
+# Services that decide about connections, over HTTP and over gRPC.
+OF_CONNECTIONS: Final = ("headgate.policy.ext_authz.network", "headgate.policy.ext_authz.network_grpc")
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -117,6 +119,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
         found.update((*OF_EXPORTS, OF_METRICS))
     if gateway.frontend.network_authorization is not None:
         fields.add("authorization")
+    if gateway.frontend.network_ext_authz is not None:
+        found.update(OF_CONNECTIONS if gateway.frontend.network_ext_authz.http is None else OF_CONNECTIONS[:1])
     found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():

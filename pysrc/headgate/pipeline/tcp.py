@@ -14,22 +14,28 @@ from headgate_engine.context.request import Reply
 from headgate_engine.link.protocols import HTTP1, MIXED, TCP
 from headgate_engine.link.proxy_header import ProxyRules
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
+from headgate_engine.plan.step import Step
 from headgate_engine.route.table import HostTable
-from headgate_engine.steps.authorization import AuthorizationStep
 
 CONNECT_MODES: Final = {"deny": 0, "route": 1, "tunnel": 2}
 
 
-def gate(frontend: Frontend, environment: Environment) -> AuthorizationStep | None:
-    """Return the rules that each connection is asked about, None without any.
+def gate(frontend: Frontend, environment: Environment) -> Step | None:
+    """Return the rules and the service that each connection is asked about, None without any.
 
     Nobody sees an answer to those that are refused.
     """
-    if frontend.network_authorization is None:
-        return None
-    from headgate.policy.authorization import compile_authorization  # see pipeline.modules
+    rules = None
+    if frontend.network_authorization is not None:
+        from headgate.policy.authorization import compile_authorization  # see pipeline.modules
 
-    return compile_authorization(frontend.network_authorization, environment, Reply(403), "network")
+        rules = compile_authorization(frontend.network_authorization, environment, Reply(403), "network")
+    if frontend.network_ext_authz is None:
+        return rules
+    from headgate.policy.ext_authz.network import NetworkCheck
+    from headgate_engine.steps.connection_check import ConnectionCheck
+
+    return ConnectionCheck(rules, NetworkCheck(frontend.network_ext_authz, environment))
 
 
 def proxy_rules(bind: Bind, frontend: Frontend) -> ProxyRules | None:

@@ -44,6 +44,9 @@ CASES = {
     "rules of connections": (
         PLAIN + "\nfrontendPolicies: {networkAuthorization: {rules: ['true']}}", ("headgate.policy.authorization",),
     ),
+    "a service about connections": (
+        PLAIN + "\nfrontendPolicies: {networkExtAuthz: {host: 'h:1'}}", ("headgate.policy.ext_authz.network_grpc",),
+    ),
     "rules": (PLAIN + "\n  policies: {authorization: {rules: ['true']}}", ("headgate.policy.authorization",)),
     "patterns": (HEAD + "matches: [{path: {regex: '/a+'}}]\n  backends: [{host: 'h:1'}]", ("re2",)),
     "patterns of headers": (

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         mcp_authentication as mcp_authentication,
         mcp_guardrails as mcp_guardrails,
         mirror as mirror,
+        network_ext_authz as network_ext_authz,
         oidc as oidc,
         otlp as otlp,
         prompt_enrichment as prompt_enrichment,

@@ -17,8 +17,8 @@ from headgate.config.shape.scalars import (
     UINT8,
     unsigned,
 )
-from headgate.config.shape.upstream import KEEPALIVE
-from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, later, maybe, optional, required
+from headgate.config.shape.upstream import KEEPALIVE, SIMPLE_POLICIES
+from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, maybe, optional, required
 
 FRONTEND_HTTP: Final = Object(
     "FrontendHttp",
@@ -86,7 +86,7 @@ FRONTEND: Final = Object(
         "tls": maybe(FRONTEND_TLS),
         "tcp": maybe(Object("FrontendTcp", {"keepalives": required(KEEPALIVE)})),
         "networkAuthorization": maybe(RULES),
-        "networkExtAuthz": later(maybe(EXT_AUTHZ)),
+        "networkExtAuthz": maybe(EXT_AUTHZ),
         "proxy": maybe(PROXY_PROTOCOL),
         "proxyProtocol": maybe(PROXY_PROTOCOL),
         "connect": maybe(CONNECT),

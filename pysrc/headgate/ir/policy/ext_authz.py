@@ -13,6 +13,11 @@ Pairs = tuple[tuple[str, str], ...]
 DEFAULT_TIMEOUT_MS: Final = 2000
 DEFAULT_BODY_BYTES: Final = 8192
 DEFAULT_ENTRIES: Final = 10_000
+# What services are told of a connection without a request, in this order in the answer of one expression.
+CONNECTION_ENDS: Final = (
+    "[source.address, source.port, source.spiffeId, source.certificate, destination.address, destination.port, "
+    "destination.hostname]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -66,6 +66,11 @@ def refusal(status: int) -> Reply:
     return Reply(status, TEXT.encode(), (PLAIN,), REASON)
 
 
+# What is decided about connections, which get no answer.
+FINE: Final = AuthzDecision()
+REFUSED_CONNECTION: Final = AuthzDecision(reply=refusal(403))
+
+
 def usable_pseudo(edit: FieldEdit) -> bool:
     """Return whether this changes the start line in a way that is allowed: the path or the authority."""
     if edit.name == ":path":
