@@ -1,30 +1,20 @@
-from collections.abc import Awaitable, Iterable
-from typing import Protocol
+from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.limit.leased import LeasedBucket
 from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, TokenLimitStep
 
-class Limiter(Protocol):
-    """Asks the store."""
-
-    def want(self, bucket: LeasedBucket) -> None:
-        """Ask for a lease, or for the state of an account; nobody waits for it."""
-    def asked(self, bucket: LeasedBucket) -> Awaitable[int | None]:
-        """Do the same. Gives how many tokens were leased, None if the store did not answer."""
-    def decided(self, buckets: tuple[LeasedBucket, ...]) -> Awaitable[list[tuple[bool, int, int, int]] | None]:
-        """Take a token of each until one has none. Gives what take_at() of each does, None without an answer."""
-
 class SharedLimitStep(LocalRateLimitStep):
     """localRateLimit by requests whose counters several replicas share.
 
     exact: the store makes each decision. Else the step spends leased tokens, and waits only when there is none.
-    failed: the reply without a store, where replicas do not limit by themselves.
+    failed: the reply without a store, where replicas do not limit by themselves. limiter: asks the store
+    (headgate.policy.shared.limiter.SharedLimiter).
     """
 
     def __init__(
-        self, segment: Segment, limiter: Limiter, buckets: Iterable[LeasedBucket], exact: bool, refusal: Reply,
+        self, segment: Segment, limiter: object, buckets: Iterable[LeasedBucket], exact: bool, refusal: Reply,
         failed: Reply,
     ) -> None: ...  # fmt: skip
     def verdict_of(self, ctx: RequestContext, told: list[tuple[bool, int, int, int]] | None) -> int:
@@ -37,8 +27,22 @@ class SharedTokenStep(TokenLimitStep):
     """
 
     def __init__(
-        self, segment: Segment, limiter: Limiter, buckets: Iterable[LeasedBucket], exact: bool, refusal: Reply,
+        self, segment: Segment, limiter: object, buckets: Iterable[LeasedBucket], exact: bool, refusal: Reply,
         failed: Reply,
     ) -> None: ...  # fmt: skip
     def verdict_of(self, ctx: RequestContext, told: bool) -> int:
         """Return the verdict. told: the store has answered for every entry."""
+
+def by_remaining(one: tuple[bool, int, int, int]) -> int:
+    """Return how many tokens a bucket has left."""
+
+async def leased(
+    step: SharedLimitStep, first: int, told: list[tuple[bool, int, int, int]]
+) -> list[tuple[bool, int, int, int]] | None:
+    """Spend a token of each bucket from the `first` on, and ask for leases where there is none.
+
+    Return what the buckets told, None without a store.
+    """
+
+async def accounts(step: SharedTokenStep) -> bool:
+    """Ask for the state of every account. Return whether the store has answered."""
