@@ -38,7 +38,7 @@ NEEDED = {
     "headgate.dialect": {"llm", "llm.catalog", "mcp", "mcp.jsonrpc", "mcp.methods", "mcp.versions", "protobuf_wire"},
     "headgate.expr": {"faults"},
     "headgate.pipeline": {
-        "agents", "callers", "channels", "claim_counts", "cloud", "compile", "exporters", "guard_patterns", "http2_limits", "keys",
+        "agents", "callers", "claim_counts", "cloud", "compile", "exporters", "guard_patterns", "http2_limits", "keys",
         "log_formats", "modules", "phases", "pools", "prices", "proxies", "replies", "route_rules", "route_tables", "running", "shared_state",
         "slices", "steps", "tcp",
     },

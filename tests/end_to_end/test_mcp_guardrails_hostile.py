@@ -48,7 +48,7 @@ def test_a_dead_server_and_one_that_comes_back(gateway: Callable[..., Any]) -> N
     strict = Raw(gateway(config({"a": SAMPLE}, guarded(port, more=CALLS))))
     running = gateway(config({"a": SAMPLE}, guarded(port, more=f"{CALLS}, failureMode: failOpen")))
     easy = Raw(running)
-    assert failure(strict).startswith("mcpGuardrails checkRequest failed: UNAVAILABLE: cannot connect: ")
+    assert failure(strict).startswith("mcpGuardrails checkRequest failed: UNAVAILABLE: Connection refused")
     assert easy.text("echo", message="x") == "Echo: x"
     running.wait_metric('gw_guardrail_checks_total{phase="Request",action="FailOpen"}', 1)
     running.wait_metric('gw_guardrail_checks_total{phase="Response",action="FailOpen"}', 1)
@@ -73,7 +73,7 @@ def test_a_slow_server(gateway: Callable[..., Any], policy: Policy) -> None:
     policy.on_request = wait
     more = f"{CALLS}, policies: {{http: {{requestTimeout: 300ms}}}}"
     strict = Raw(gateway(config({"a": SAMPLE}, guarded(policy.port, more=more))))
-    assert failure(strict) == "mcpGuardrails checkRequest failed: DEADLINE_EXCEEDED: no answer in 0.3 s"
+    assert failure(strict) == "mcpGuardrails checkRequest failed: DEADLINE_EXCEEDED: no answer in time"
     assert stopped.wait(40), "the server is told to stop"
     easy = Raw(gateway(config({"a": SAMPLE}, guarded(policy.port, more=f"{more}, failureMode: failOpen"))))
     stopped.clear()

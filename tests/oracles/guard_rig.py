@@ -24,6 +24,7 @@ from headgate.ir.process import UpstreamSettings
 from headgate.net.authority import own_authority
 from headgate.net.dial import Dialer
 from headgate.net.dns import Resolver
+from headgate.pipeline.callers import steps_of_call
 from headgate.policy.cloud.store import CredentialStore
 from headgate.policy.environment import Environment
 from headgate_engine.link.client import HttpClient
@@ -121,8 +122,9 @@ class Rig:
         credentials = CredentialStore(self.worker.spawn)
         credentials.calls.client = self.client
         return Environment(
-            self.segment, 1 << 20, no_keys, self.client, self.worker.spawn, credentials=lambda: credentials
-        )
+            self.segment, 1 << 20, no_keys, self.client, self.worker.spawn, credentials=lambda: credentials,
+            steps_of_call=steps_of_call,
+        )  # fmt: skip
 
     def guards(self, text: str) -> Guards:
         """Compiled guards; `{port}` is the service's."""

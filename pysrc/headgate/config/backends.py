@@ -324,9 +324,7 @@ class Backends:
     def place_of(self, target: ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return the endpoint of calls that a policy itself makes, and the policies of these calls."""
         options = backend_options(self.context, policies)
-        if policies is not None and options.needs_exchange:
-            self.context.fault(Problem.UNSUPPORTED, policies, "transformations", " (calls of a guard)")
-        return self.endpoint(target, options), options.policies()
+        return replace(self.endpoint(target, options), backs_off=True), options.policies()
 
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return the endpoint of a mirror target. Returns None after reporting an error."""
@@ -439,11 +437,8 @@ class Backends:
                 found.append(processor)
         return tuple(found)
 
-    def remote_service(self, record: Record, *, grpc: bool = True, steps: bool = False) -> RemoteService | None:
-        """Return the service that a record names. Returns None after reporting an error.
-
-        steps: the policies of the service run on each call as on a request, so that they may be any.
-        """
+    def remote_service(self, record: Record, *, grpc: bool = True) -> RemoteService | None:
+        """Return the service that a record names. Returns None after reporting an error."""
         named, service = record.get("backend"), record.get("service")
         host: ConnectTarget | None = record.get("host") or record.get("url")
         options = self.service_options(record)
@@ -454,29 +449,40 @@ class Backends:
                 self.context.fault(Problem.REFERENCE, record, "backend", f"no host backend is named {named!r}")
                 return None
             host, options = entry.record["host"], self.targeted.for_backend(plain).under(entry.options)
+        self._tell_unused(record, options)
         options = options.under(backend_options(self.context, record.get("policies")))
         if grpc:
             tls = policy.grpc_options.tls_of(self.context, record, options.tls, host)
-            policy.grpc_options.check(self.context, record, options, steps=steps)
+            policy.grpc_options.check(self.context, record, options)
             options = replace(options, tls=tls, http2=True)
         if service is not None:
             found = self.service(service["name"], service["port"], options)
             if not isinstance(found, ServiceBackend):
                 self.context.fault(Problem.REFERENCE, record, "service", f"no service is {service['name']!r}")
                 return None
-            places = tuple((one.endpoint, one.capacity) for one in found.endpoints)
+            places = tuple((replace(one.endpoint, backs_off=True), one.capacity) for one in found.endpoints)
             return RemoteService(
                 kind="service", name=service["name"], port=service["port"], places=places, policies=options.policies()
             )
         if host is None:
             return None
-        endpoint = self.endpoint(host, options)
+        endpoint = replace(self.endpoint(host, options), backs_off=True)
         return RemoteService(
             kind="host" if named is None else "backend",
             name=endpoint.address if named is None else named,
             places=((endpoint, 1),),
             policies=options.policies(),
         )
+
+    def _tell_unused(self, record: Record, options: BackendOptions) -> None:
+        """Warn of policies of a backend or service that are for requests of clients, and not for calls of a policy."""
+        unused = {
+            "responseHeaderModifier": options.response_headers, "health": options.health,
+            "sessionAffinity": options.affinity, "inferenceRouting": options.inference,
+        }  # fmt: skip
+        names = [name for name, value in unused.items() if value is not None]
+        if names:
+            self.context.warnings.append(f"{record.path}: {', '.join(names)} do not apply to the calls of a policy")
 
 
 def _policies_outside(backend: Backend, options: BackendOptions) -> BackendPolicies:

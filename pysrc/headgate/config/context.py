@@ -43,7 +43,7 @@ class Directory(Protocol):
     def place_of(self, target: fields.ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return where calls of a policy itself go, and what goes with them."""
 
-    def remote_service(self, record: Record, *, grpc: bool = True, steps: bool = False) -> RemoteService | None:
+    def remote_service(self, record: Record, *, grpc: bool = True) -> RemoteService | None:
         """Return the service that a record names, which a policy calls; None after a report."""
 
 

@@ -84,15 +84,6 @@ class BackendOptions:
     a2a: bool | None = None
     inference: InferenceRouting | None = None
 
-    @property
-    def needs_exchange(self) -> bool:
-        """Whether there is more than a call of our own can carry: rules, changes by expressions, redirects, choice."""
-        carried = (
-            self.authorization, self.ext_authz, self.transformations, self.redirect, self.health, self.affinity,
-            self.inference,
-        )  # fmt: skip
-        return any(one is not None for one in carried)
-
     def under(self, stronger: BackendOptions) -> BackendOptions:
         """Return these with everything that `stronger` sets replaced, kind by kind; rules add up, and
         `ai` goes field by field."""

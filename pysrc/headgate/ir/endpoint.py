@@ -65,6 +65,7 @@ class Endpoint:
     With `tcp` its connections carry bytes as they are. `inward`: it is the bind of this process with that key, and
     there are no connections. `mesh`: it is reached through a tunnel of the workload at that place, whose connections
     carry tunnels with the bounds of `hbone`.
+    there are no connections. `backs_off`: after a failed connect there is a pause, in which calls fail at once.
     """
 
     key: str
@@ -81,10 +82,13 @@ class Endpoint:
     inward: str = ""
     mesh: Endpoint | None = None
     hbone: Hbone | None = None
+    backs_off: bool = False
 
     @property
     def pool_key(self) -> str:
         """What connections to it are kept under: the key, and which protocols they may be of."""
+        if self.backs_off:
+            return f"{self.key}#policy"
         if self.tcp:
             return f"{self.key}#tcp"
         return f"{self.key}#infers" if self.infers and self.http2 is None else self.key

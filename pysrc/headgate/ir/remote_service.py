@@ -13,8 +13,7 @@ from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 class RemoteService:
     """A service that a policy calls: a host, a port of a service, or a named backend.
 
-    `places` are (endpoint, weight) pairs. Of `policies`, only request header changes, a fixed credential and the
-    time-out apply to the calls.
+    `places` are (endpoint, weight) pairs. `policies` run on each call as on a request of its own.
     """
 
     kind: Literal["host", "service", "backend"]

@@ -173,7 +173,8 @@ class Dialer:
         asked: list[ProxyAnswer] = []
 
         def ask() -> ProxyAnswer:
-            asked.append(ProxyAnswer(self._endpoint.address, proxy_field(tunnel)))
+            first = self._context is None and bool(self._endpoint.http2 or self._endpoint.tcp)
+            asked.append(ProxyAnswer(self._endpoint.address, proxy_field(tunnel), speaks_first=first))
             return asked[-1]
 
         await proxy.connect(ask)
@@ -197,9 +198,7 @@ class Dialer:
             if transport is not None:
                 transport.abort()
             raise
-        protocol = (secure or factory)()
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
+        answer.hand_over((secure or factory)())
         if secure is not None:
             await secure.opened()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from headgate import __version__
@@ -35,7 +35,7 @@ REFUSED_PAUSES_S: Final = (0.002, 0.01, 0.05, 0.2)
 AGENT: Final = f"grpc-python-headgate/{__version__}".encode()
 Dial = Callable[[Callable[[], asyncio.BaseProtocol]], Awaitable[None]]
 
-__all__ = ["MAX_MESSAGE", "GrpcChannel", "GrpcClient", "GrpcError", "GrpcStream", "Status"]
+__all__ = ["MAX_MESSAGE", "GrpcChannel", "GrpcError", "GrpcStream", "Status"]
 
 
 async def again(error: Http2Error, attempt: int) -> bool:
@@ -209,66 +209,3 @@ class GrpcChannel:
     def _lost(self, connection: Http2Connection) -> None:
         if self._connection is connection:
             self._connection = None
-
-
-class GrpcClient:
-    """Calls to one service with several weighted endpoints. An endpoint that cannot be reached is skipped."""
-
-    def __init__(self, places: Sequence[tuple[GrpcChannel, int]]) -> None:
-        self._channels = [channel for channel, _ in places]
-        self._weights = [float(share) for _, share in places]
-        if not any(self._weights):
-            self._weights = [1.0] * len(self._weights)
-
-    async def unary(
-        self,
-        path: str,
-        message: bytes,
-        *,
-        timeout_s: float,
-        metadata: Sequence[tuple[str, str]] = (),
-        limit: int = MAX_MESSAGE,
-    ) -> bytes:
-        """Call one of the endpoints as GrpcChannel.unary() does. Raises GrpcError."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + timeout_s
-        error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
-        for channel in self._order():
-            remaining = end - loop.time()
-            if remaining <= 0:
-                break
-            try:
-                return await channel.unary(path, message, timeout_s=remaining, metadata=metadata, limit=limit)
-            except GrpcError as found:
-                if not found.unsent:
-                    raise
-                error = found
-        raise error
-
-    async def open(
-        self,
-        path: str,
-        *,
-        timeout_s: float | None = None,
-        metadata: Sequence[tuple[str, str]] = (),
-        limit: int = MAX_MESSAGE,
-    ) -> GrpcStream:
-        """Begin a call to one of the endpoints as GrpcChannel.open() does. Raises GrpcError."""
-        error = GrpcError(Status.UNAVAILABLE, "there is no endpoint", unsent=True)
-        for channel in self._order():
-            try:
-                return await channel.open(path, timeout_s=timeout_s, metadata=metadata, limit=limit)
-            except GrpcError as found:
-                if not found.unsent:
-                    raise
-                error = found
-        raise error
-
-    def _order(self) -> Iterator[GrpcChannel]:
-        """Yield the endpoints in a random order, weighted by their shares."""
-        left = list(range(len(self._channels)))
-        while left:
-            weights = [self._weights[index] for index in left]
-            [index] = random.choices(left, weights) if any(weights) else random.choices(left)
-            left.remove(index)
-            yield self._channels[index]

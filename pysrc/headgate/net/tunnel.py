@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from headgate_engine.lazy_pattern import lazy_pattern
 
@@ -23,11 +23,14 @@ class ProxyAnswer(asyncio.Protocol):
     """Sends CONNECT to a proxy and waits for the response.
 
     `authority` is the backend as `host:port`, `credential` a header (name, value) for the proxy. `lost` is True once
-    the connection to the proxy is lost.
+    the connection to the proxy is lost. `speaks_first` tells that the backend may send something before it got
+    anything, as servers of HTTP/2 do; `early` is what it has sent.
     """
 
-    def __init__(self, authority: str, credential: tuple[str, str] | None) -> None:
+    def __init__(self, authority: str, credential: tuple[str, str] | None, *, speaks_first: bool = False) -> None:
         self._authority = authority
+        self._speaks_first = speaks_first
+        self.early = b""
         self._credential = credential
         self._received = b""
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -45,17 +48,45 @@ class ProxyAnswer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Collect the head of the response and evaluate it once it is complete."""
-        self._received += data
         if self._answered.done():
+            self._keep(data)
             return
+        self._received += data
         end = self._received.find(b"\r\n\r\n")
         if end < 0 and len(self._received) <= MAX_HEAD:
             return
-        fault = fault_of(self._received, end)
-        if fault is None:
-            self._answered.set_result(None)
-        else:
+        fault = fault_of(self._received, end, speaks_first=self._speaks_first)
+        if fault is not None:
             self._answered.set_exception(TunnelRefused(fault))
+            return
+        self._answered.set_result(None)
+        self._keep(self._received[end + 4 :])
+
+    def _keep(self, data: bytes) -> None:
+        """Keep what the backend has sent. More than a first frame or two is not waited for."""
+        self.early += data
+        if self.early and (not self._speaks_first or len(self.early) > MAX_HEAD) and self.transport is not None:
+            self.transport.abort()
+            self.lost = True
+
+    def hand_over(self, protocol: asyncio.BaseProtocol) -> None:
+        """Make another protocol that of the connection, and give it what the backend has sent so far."""
+        assert self.transport is not None
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        if isinstance(protocol, asyncio.Protocol):
+            if self.early:
+                protocol.data_received(self.early)
+            return
+        # The engine's connections are protocols with buffers, and no subclasses of asyncio's.
+        buffered: Any = protocol
+        left = memoryview(self.early)
+        while left:
+            buffer = memoryview(buffered.get_buffer(len(left)))
+            size = min(len(buffer), len(left))
+            buffer[:size] = left[:size]
+            buffered.buffer_updated(size)
+            left = left[size:]
 
     def eof_received(self) -> bool:
         """Return False, so that the transport closes the connection."""
@@ -74,10 +105,11 @@ class ProxyAnswer(asyncio.Protocol):
         return self.transport
 
 
-def fault_of(received: bytes, end: int) -> str | None:
+def fault_of(received: bytes, end: int, *, speaks_first: bool = False) -> str | None:
     """Return the reason why a response does not open a tunnel, or None if it does.
 
-    `end` is the offset of the blank line behind the head, or -1 if the head is too long.
+    `end` is the offset of the blank line behind the head, or -1 if the head is too long. `speaks_first`: bytes of the
+    backend may follow.
     """
     if not 0 <= end <= MAX_HEAD:
         return f"the proxy's answer has a head of more than {MAX_HEAD} bytes"
@@ -86,7 +118,7 @@ def fault_of(received: bytes, end: int) -> str | None:
         return "the proxy's answer is no HTTP"
     if found[1][:1] != b"2":
         return f"the proxy refused the tunnel with status {found[1].decode()}"
-    if len(received) > end + 4:
-        # The backend cannot have sent anything yet: TLS and HTTP clients send the first bytes.
+    if len(received) > end + 4 and not speaks_first:
+        # The backend cannot have sent anything yet: clients of TLS and HTTP/1.1 send the first bytes.
         return "the proxy sent more than its answer"
     return None

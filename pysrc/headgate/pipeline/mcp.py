@@ -46,7 +46,6 @@ from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.backend_auth import Passthrough
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
-from headgate.pipeline.channels import Channels
 from headgate.pipeline.mcp_requests import McpRequests
 from headgate.pipeline.mcp_sessions import SessionTables
 from headgate.pipeline.phases import request_steps
@@ -90,7 +89,6 @@ class McpHandlers:
         self._previous = previous
         self.environment: Environment | None = None
         self._renewals: list[Callable[[], None]] = []
-        self.channels: Channels | None = None
         self._backends: dict[str, McpBackend] = {}
         self._handlers: dict[str, HandlerBackend | DirectBackend] = {}
         self._handles: dict[str, Handle] = {}
@@ -335,9 +333,8 @@ class McpHandlers:
             return None
         from headgate.pipeline.guardrails import compile_guardrails  # protobuf and gRPC: 8 MB
 
-        assert self.channels is not None
         assert self.environment is not None
-        return compile_guardrails(backend.guardrails, self.channels, self.environment.program, self._worker.segment)
+        return compile_guardrails(backend.guardrails, self.environment)
 
     def _guard(self, rules: Authorization) -> Guard:
         """Return the check that decides whether a client may see a tool, prompt, resource or task."""

@@ -11,6 +11,7 @@ from headgate.ir.endpoint import Endpoint
 from headgate.ir.gateway import Gateway
 from headgate.ir.hbone import Hbone
 from headgate.net.authority import own_authority
+from headgate.net.back_off import ConnectBackOff
 from headgate.net.dial import Dialer
 from headgate.net.dns import NameResolver, Resolver
 from headgate.pipeline.proxies import proxy_selector
@@ -86,11 +87,12 @@ class PoolOpener:
         resolver, selector_of = names or self._resolver, partial(proxy_selector, self._worker)
         dialer = Dialer(endpoint, self._settings, resolver, selector_of, mesh)
         tunnels = endpoint.hbone
+        connect = ConnectBackOff(dialer.connect) if endpoint.backs_off else dialer.connect
         pool = Pool(
             self._worker,
             endpoint.key,
             endpoint.address.encode(),
-            _inward(endpoint.inward) if endpoint.inward else dialer.connect,
+            _inward(endpoint.inward) if endpoint.inward else connect,
             CLIENTS[protocol](self._worker) if tunnels is None else tunnel_protocol(self._worker, tunnels),
             idle_timeout=(self._settings.pool_idle_timeout_ms if tunnels is None else tunnels.unused_ms) / 1000,
             max_idle=-1 if self._settings.pool_max_idle is None else self._settings.pool_max_idle,

@@ -17,7 +17,6 @@ from headgate.ir.listener import Listener
 from headgate.ir.route import Route
 from headgate.net.dns import Resolver
 from headgate.net.tls import SniSelector
-from headgate.pipeline.channels import Channels
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.cloud import CloudCredentials
 from headgate.pipeline.exporters import Exporters
@@ -168,9 +167,6 @@ class RunningConfiguration:
         # Made where a backend wants it: a gateway without MCP loads none of it.
         self._mcp: McpHandlers | None = None
         self.environment: Environment | None = None
-        self.channels: Channels = Channels(
-            worker, gateway, self.resolver, self.pools, None if previous is None else previous.channels
-        )
         self.keys: KeyStores = KeyStores(worker, self.pools, None if previous is None else previous.keys)
         self.client: Callable[..., HttpClient] = partial(client_of, self.pools)
         self.credentials: CloudCredentials = CloudCredentials(
@@ -196,7 +192,6 @@ class RunningConfiguration:
 
             earlier = None if self._previous is None else self._previous._mcp
             self._mcp = McpHandlers(self.worker, self.gateway, self._relay, earlier)
-            self._mcp.channels = self.channels
             if self.environment is not None:
                 self._mcp.environment = self.environment
         return self._mcp
@@ -251,7 +246,6 @@ class RunningConfiguration:
                 previous._dynamic.close_unused(self.dynamic)
             if previous._mcp is not None:
                 previous._mcp.close_unused(self.mcp)
-            previous.channels.close_unused(self.channels)
             previous.keys.close_unused(self.keys)
             previous.credentials.close_unused(self.credentials)
             previous.exporters.close_unused(self.exporters)
@@ -265,7 +259,6 @@ class RunningConfiguration:
             self._dynamic.close_unused(current.dynamic)
         if self._mcp is not None:
             self._mcp.close_unused(current.mcp)
-        self.channels.close_unused(current.channels)
         self.keys.close_unused(current.keys)
         self.credentials.close_unused(current.credentials)
         self.exporters.close_unused(current.exporters)
@@ -340,7 +333,6 @@ class RunningConfiguration:
             self._dynamic.close()
         if self._mcp is not None:
             await self._mcp.aclose()
-        self.channels.close()
 
 
 def tls_keys(bind: Bind) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from headgate.ir.remote_service import RemoteService
 from headgate.net.authority import own_authority
 from headgate.policy.environment import Environment
-from headgate_engine.context.request import RequestContext, derived_context
+from headgate_engine.context.request import Reply, RequestContext, derived_context
 from headgate_engine.link.client import CallError, ClientResponse
 from headgate_engine.link.consult import GrpcQuestion
 from headgate_engine.link.grpc_call import GrpcFailure
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 
 UNAVAILABLE = 14
 PERMISSION_DENIED = 7
+# By their numbers (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md).
+STATUSES = (
+    "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+    "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+)  # fmt: skip
+# Characters of a refusal that are logged.
+MAX_TOLD = 256
+
+
+def status_name(code: int) -> str:
+    """Return the name of a status of gRPC."""
+    return STATUSES[code] if 0 <= code < len(STATUSES) else f"status {code}"
+
+
+def told(reply: Reply) -> str:
+    """Return why a policy refuses a call, for logs."""
+    text = reply.body.decode("utf-8", "replace")[:MAX_TOLD]
+    return text if text and text.isprintable() else f"status {reply.status}"
 
 
 class RemoteCaller:
@@ -119,16 +138,20 @@ class HttpPolicyService(RemoteCaller):
         target: str,
         headers: Sequence[tuple[str, str]],
         body: bytes | None,
+        authority: str | None = None,
     ) -> ClientResponse:
-        """Return the answer once its head has come. Raises CallError; ValueError for a request that cannot be sent."""
+        """Return the answer once its head has come. `authority`: another one than the service's.
+
+        Raises CallError; ValueError for a request that cannot be sent.
+        """
         for index in self._order():
             if not self._steps:
-                return await self._clients[index].request(method, target, headers, body)
-            context = derived_context(origin, method, target, self._authorities[index], headers, body)
+                return await self._clients[index].request(method, target, headers, body, authority)
+            context = derived_context(origin, method, target, authority or self._authorities[index], headers, body)
             for step in self._steps:
                 reply = await settle(step, context)
                 if reply is not None:
-                    raise CallError("a policy of the service refuses the call")
+                    raise CallError(f"a policy of the service refuses the call: {told(reply)}")
             return await self._clients[index].request(
                 context.method, context.target, context.request.items(), context.request_body, context.authority
             )

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import logging
-import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -20,10 +19,18 @@ from urllib.parse import quote_plus, urlencode
 
 from headgate.crypto.signing import signed, signing_key
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.policy.token_exchange import ClientAuth, CrossAppAccess, TokenCache, TokenEndpoint, TokenExchange
+from headgate.ir.policy.token_exchange import (
+    DEFAULT_TIMEOUT_MS,
+    ClientAuth,
+    CrossAppAccess,
+    TokenCache,
+    TokenEndpoint,
+    TokenExchange,
+)
 from headgate.policy.cloud.steps import TEXT, failed
 from headgate.policy.environment import Environment
 from headgate.policy.location import compile_location
+from headgate.policy.remote import HttpPolicyService
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.expr.values import EvaluationError
 from headgate_engine.link.client import CallError
@@ -32,7 +39,6 @@ from headgate_engine.steps.location import CredentialLocation
 
 logger = logging.getLogger("headgate.token_exchange")
 
-CALL_SECONDS: Final = 10.0
 MAX_ANSWER: Final = 256 * 1024
 # A token is no longer used this long before it expires.
 MARGIN_SECONDS: Final = 15.0
@@ -68,27 +74,23 @@ class TokenEndpointClient:
 
     def __init__(self, endpoint: TokenEndpoint, env: Environment) -> None:
         self._endpoint = endpoint
-        self._clients = [env.client(place) for place, _ in endpoint.places]
-        shares = [float(share) for _, share in endpoint.places]
-        self._shares = shares if any(shares) else [1.0] * len(shares)
+        self._service = HttpPolicyService(endpoint.service, env, "Http")
+        self._seconds = (endpoint.service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS) / 1000
         auth = endpoint.client
         self._key = None
         if auth is not None and auth.method == "privateKeyJwt" and auth.key is not None:
             self._key = signing_key(auth.key.secret.reveal(), auth.algorithm)
 
-    async def ask(self, form: Form) -> dict[str, Any]:
-        """Return the response to a grant; raises ExchangeError."""
+    async def ask(self, form: Form, origin: RequestContext) -> dict[str, Any]:
+        """Return the response to a grant on behalf of a request; raises ExchangeError."""
         headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         auth = self._endpoint.client
         if auth is not None:
             form = form + self._proof(auth, headers)
-        headers += [(name, value.secret.reveal()) for name, value in self._endpoint.headers]
-        if not self._clients:
-            raise ExchangeError("the token endpoint has no address")
-        [client] = random.choices(self._clients, self._shares)
+        body = urlencode(form).encode()
         try:
-            async with asyncio.timeout(CALL_SECONDS):
-                response = await client.request("POST", self._endpoint.path, headers, urlencode(form).encode())
+            async with asyncio.timeout(self._seconds):
+                response = await self._service.request(origin, "POST", self._endpoint.path, headers, body)
                 try:
                     status, body = response.status, await response.read(MAX_ANSWER)
                 finally:
@@ -107,7 +109,7 @@ class TokenEndpointClient:
         if status != 200:
             code = found.get("error") if isinstance(found, dict) else None
             told = f" ({code[:64]})" if isinstance(code, str) and code.isprintable() else ""
-            where = self._endpoint.name
+            where = self._endpoint.service.name
             logger.warning("token endpoint refused", extra={"endpoint": where, "status": status, "error": told.strip()})
             raise ExchangeError(
                 f"the token endpoint answered {status}{told}", refused=400 <= status < 500 and status not in (401, 403)
@@ -289,7 +291,7 @@ def compile_exchange(policy: TokenExchange, env: Environment) -> AsyncStep:
             target.set(ctx, known)
             return None
         told = form(subject, actor, params)
-        return _put(ctx, target, exchanger.token(key, lambda: endpoint.ask(told), subject))
+        return _put(ctx, target, exchanger.token(key, lambda: endpoint.ask(told, ctx), subject))
 
     return AsyncStep("backendAuth", obtain)
 
@@ -318,7 +320,7 @@ def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
     source, target = compile_location(policy.subject, env), CredentialLocation("header", "authorization", "Bearer ")
     wanted = policy.scopes if policy.access_scopes is None else policy.access_scopes
 
-    async def ask(subject: bytes) -> dict[str, Any]:
+    async def ask(subject: bytes, ctx: RequestContext) -> dict[str, Any]:
         form = [
             ("grant_type", TOKEN_EXCHANGE), ("requested_token_type", ID_JAG), ("subject_token", _text(subject)),
             ("subject_token_type", policy.subject_type), ("audience", policy.audience),
@@ -326,13 +328,13 @@ def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
         form += [("resource", one) for one in policy.resources]
         if policy.scopes:
             form.append(("scope", " ".join(policy.scopes)))
-        first = await identity.ask(form)
+        first = await identity.ask(form, ctx)
         if first.get("issued_token_type") != ID_JAG:
             raise ExchangeError("the identity provider answered with another kind of token")
         form = [("grant_type", JWT_BEARER), ("assertion", first["access_token"])]
         if wanted:
             form.append(("scope", " ".join(wanted)))
-        return await resource.ask(form)
+        return await resource.ask(form, ctx)
 
     def obtain(ctx: RequestContext) -> Reply | Awaitable[Reply | None] | None:
         subject = _taken(source, ctx)
@@ -343,6 +345,6 @@ def compile_cross_app(policy: CrossAppAccess, env: Environment) -> AsyncStep:
         if known is not None:
             target.set(ctx, known)
             return None
-        return _put(ctx, target, exchanger.token(key, lambda: ask(subject), subject))
+        return _put(ctx, target, exchanger.token(key, lambda: ask(subject, ctx), subject))
 
     return AsyncStep("backendAuth", obtain)

@@ -11,9 +11,9 @@ from typing import Any
 import grpc
 import pytest
 import trustme
-from tests.headgate.net.grpc_peers import SERVICE, channel, dialer, serving
+from tests.headgate.net.grpc_peers import SERVICE, channel, serving
 
-from headgate.net.grpc import GrpcChannel, GrpcClient, GrpcError, Status
+from headgate.net.grpc import GrpcError, Status
 
 UNARY, STREAMS = f"/{SERVICE}/Unary", f"/{SERVICE}/Streams"
 
@@ -288,25 +288,5 @@ def test_a_closed_channel_serves_calls_that_come_late() -> None:
             assert await one.unary(UNARY, b"y", timeout_s=30) == b"y"
             assert len(echo.connections) == 2
             assert one._connection is None, "nothing is kept"
-
-    run(work())
-
-
-def test_places() -> None:
-    async def work() -> None:
-        async with serving() as (first, port, _), serving() as (second, other, _):
-            dead = GrpcChannel("127.0.0.1:1", dialer(1), secure=False)
-            some = GrpcClient([(dead, 5), (channel(port), 1), (channel(other), 1)])
-            for _ in range(30):
-                assert await some.unary(UNARY, b"x", timeout_s=30) == b"x"
-            assert first.metadata
-            assert second.metadata
-            with contextlib.closing(await some.open(STREAMS)) as stream:
-                await stream.send(b"x")
-                assert await stream.receive() == b"x"
-            none = GrpcClient([(channel(port), 0)])
-            assert await none.unary(UNARY, b"x", timeout_s=30) == b"x"
-            assert (await failure(GrpcClient([(dead, 1)]).unary(UNARY, b"", timeout_s=30))).status is Status.UNAVAILABLE
-            assert (await failure(GrpcClient([]).open(UNARY))).message == "there is no endpoint"
 
     run(work())

@@ -31,3 +31,8 @@ def test_what_opens_the_tunnel(answer: bytes) -> None:
 @pytest.mark.parametrize(("answer", "reason"), BAD)
 def test_what_does_not(answer: bytes, reason: str) -> None:
     assert reason in str(fault_of(answer, answer.find(b"\r\n\r\n")))
+
+
+def test_a_backend_that_speaks_first_is_heard() -> None:
+    early = b"HTTP/1.1 200 OK\r\n\r\n\0\0\0\4"
+    assert fault_of(early, early.find(b"\r\n\r\n"), speaks_first=True) is None

@@ -55,7 +55,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> ExtAuthz 
         context.fault(Problem.ENVIRONMENT, record, "protocol" if protocol is not None else "", message)
     if context.directory is None:
         return None
-    service = context.directory.remote_service(record, grpc=http is None, steps=True)
+    service = context.directory.remote_service(record, grpc=http is None)
     if service is None:
         return None
     return ExtAuthz(service=service, timeout_ms=service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS, **entry)

@@ -30,7 +30,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> ExtProc |
     request = check_map(context, record, "requestAttributes", context.phase)
     response = check_map(context, record, "responseAttributes", "response")
     options = _options(record.get("processingOptions"))
-    service = None if context.directory is None else context.directory.remote_service(record, steps=True)
+    service = None if context.directory is None else context.directory.remote_service(record)
     if service is None:
         return None
     return ExtProc(

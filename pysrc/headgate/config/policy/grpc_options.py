@@ -1,4 +1,4 @@
-"""What the `policies` of a gRPC service may say: TLS, a fixed credential, header changes, time-outs."""
+"""What the `policies` of a gRPC service may not say: what gRPC sets itself."""
 
 from __future__ import annotations
 
@@ -29,13 +29,8 @@ def tls_of(context: Context, record: Record, tls: BackendTls | None, host: Conne
     return replace(tls, alpn=(ALPN,))
 
 
-def check(context: Context, record: Record, options: Any, *, steps: bool = False) -> None:
-    """Report what a gRPC call cannot carry. `options`: a BackendOptions. steps: its policies run on each call."""
-    if not steps and options.auth is not None and options.auth.fixed_header is None:
-        context.fault(Problem.UNSUPPORTED, record, "policies", " (backendAuth other than a key in a header)")
-    if not steps and (options.needs_exchange or options.response_headers is not None):
-        what = " (authorization, transformations, redirects, health, affinity and response headers of a policy server)"
-        context.fault(Problem.UNSUPPORTED, record, "policies", what)
+def check(context: Context, record: Record, options: Any) -> None:
+    """Report what a gRPC call cannot carry. `options`: a BackendOptions."""
     if options.request_timeout_ms == 0:
         context.fault(Problem.VALUE, record, "policies", "with a requestTimeout of 0 every check would fail")
     for name in sorted(_changed(options.request_headers)):

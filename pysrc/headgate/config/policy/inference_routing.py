@@ -21,7 +21,7 @@ def parse(context: Context, record: Record) -> InferenceRouting | None:
     picker = record.get("endpointPicker")
     if context.directory is None or picker is None:
         return None
-    service = context.directory.remote_service(picker, steps=True)
+    service = context.directory.remote_service(picker)
     if service is None:
         return None
     return InferenceRouting(

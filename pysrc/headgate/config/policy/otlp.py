@@ -89,7 +89,7 @@ def _old_tracing(context: Context, record: Record, variable: str | None, there: 
     fields_ = (record.get("fields") if there else None) or Record(record.node, record.path, {})
     directory = context.directory
     inner = Record(record.node, record.path, {"host": place})
-    service = None if directory is None else directory.remote_service(inner, grpc=protocol == "grpc", steps=True)
+    service = None if directory is None else directory.remote_service(inner, grpc=protocol == "grpc")
     if service is None:
         return None
     return Tracing(
@@ -144,7 +144,7 @@ def _target(context: Context, record: Record, path: str) -> OtlpTarget | None:
     if chosen is not None and not chosen.startswith("/"):
         context.fault(Problem.VALUE, record, "path", "a path begins with /")
     directory = context.directory
-    service = None if directory is None else directory.remote_service(record, grpc=not http, steps=True)
+    service = None if directory is None else directory.remote_service(record, grpc=not http)
     if service is None:
         return None
     return OtlpTarget(

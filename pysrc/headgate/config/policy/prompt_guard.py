@@ -17,9 +17,11 @@ from headgate.document.nodes import MapEntry
 from headgate.errors import Problem
 from headgate.ir.match import ValueMatch
 from headgate.ir.policy.cloud_auth import AwsAuth, AzureAuth, CloudAuth, GcpAuth
+from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.prompt_guard import (
     DEFAULT_SCOPES,
+    NO_AUTH,
     BedrockGuard,
     ContentSafetyGuard,
     GuardEntry,
@@ -207,7 +209,7 @@ def _moderation(context: Context, record: Record) -> ModerationGuard | None:
     service = calls_to(context, record, "https://api.openai.com")
     if service is None:
         return None
-    if not service.keys:
+    if service.auth == NO_AUTH:
         context.fault(Problem.MISSING, record, "policies", "OpenAI moderation needs 'policies.backendAuth.key'")
     guard, model = ModerationGuard(service=service), record.get("model")
     return replace(guard, model=model) if model else guard
@@ -225,12 +227,11 @@ def _bedrock(context: Context, record: Record) -> BedrockGuard | None:
     service = calls_to(context, record, f"https://bedrock-runtime.{region}.amazonaws.com")
     if service is None:
         return None
-    if not service.keys:
-        signed = service.cloud if isinstance(service.cloud, AwsAuth) else AwsAuth()
-        if signed is not service.cloud:
-            check_cloud(context, record, "", signed)
-        cloud = replace(signed, region=signed.region or region, service=signed.service or "bedrock")
-        service = replace(service, cloud=cloud)
+    service = _with_cloud(context, record, service, AwsAuth())
+    signed = service.auth.main
+    if isinstance(signed, AwsAuth):
+        at_home = replace(signed, region=signed.region or region, service=signed.service or "bedrock")
+        service = service.with_credential(at_home)
     return BedrockGuard(
         service=service,
         identifier=record["guardrailIdentifier"],
@@ -260,14 +261,13 @@ def _model_armor(context: Context, record: Record) -> ModelArmorGuard | None:
 
 def _with_cloud(context: Context, record: Record, service: GuardService, own: CloudAuth) -> GuardService:
     """Return the service with credentials of its cloud where it has no others."""
-    if service.keys:
-        return service
-    if service.cloud is not None and type(service.cloud) is not type(own):
+    main = service.auth.main
+    if isinstance(main, CloudAuth) and type(main) is not type(own):
         context.fault(Problem.VALUE, record, "policies", "these credentials are of another cloud")
-    if service.cloud is not None:
+    if service.auth != NO_AUTH:
         return service
     check_cloud(context, record, "", own)
-    return replace(service, cloud=own)
+    return service.with_credential(own)
 
 
 def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSafetyGuard | None:
@@ -282,9 +282,10 @@ def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSa
     policies = record.get("policies")
     auth = policies.get("backendAuth") if policies is not None else None
     key = auth.get("key") if isinstance(auth, Record) else None
-    if key is not None and service.keys and not (isinstance(key, Record) and key.get("location") is not None):
-        # A key that says nothing about its place goes where Azure looks for one. The main key is the last.
-        service = replace(service, keys=(*service.keys[:-1], replace(service.keys[-1], location=AZURE_KEY)))
+    main, placed = service.auth.main, isinstance(key, Record) and key.get("location") is not None
+    if key is not None and isinstance(main, KeyAuth) and not placed:
+        # A key that says nothing about its place goes where Azure looks for one.
+        service = service.with_credential(replace(main, location=AZURE_KEY))
     guard = ContentSafetyGuard(service=service, analyze=analyze is not None or jailbreak is None)
     if jailbreak is not None:
         guard = replace(guard, jailbreak_version=jailbreak.get("apiVersion") or "2024-02-15-preview")

@@ -35,7 +35,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> RemoteRat
     if not records:
         context.fault(Problem.VALUE, record, "descriptors", "at least one is wanted")
     descriptors = tuple(_descriptor(context, one) for one in records)
-    service = None if context.directory is None else context.directory.remote_service(record, steps=True)
+    service = None if context.directory is None else context.directory.remote_service(record)
     if service is None:
         return None
     return RemoteRateLimit(

@@ -13,11 +13,12 @@ from headgate.config.policy.expression import check_map
 from headgate.crypto.signing import signing_key
 from headgate.document.secret import REDACTED
 from headgate.errors import Problem
-from headgate.ir.policies import BackendPolicies
+from headgate.ir.policies import NO_BACKEND_POLICIES
 from headgate.ir.policy.location import Location
 from headgate.ir.policy.token_exchange import (
     ACCESS_TOKEN,
     BEARER,
+    DEFAULT_TIMEOUT_MS,
     ID_TOKEN,
     ClientAuth,
     CrossAppAccess,
@@ -25,7 +26,6 @@ from headgate.ir.policy.token_exchange import (
     TokenEndpoint,
     TokenExchange,
 )
-from headgate.ir.secret import SecretRef
 
 Method = Literal["clientSecretBasic", "clientSecretPost", "privateKeyJwt"]
 # What the gateway itself puts into the request.
@@ -121,49 +121,8 @@ def _endpoint(context: Context, record: Record) -> TokenEndpoint | None:
     client = _client(context, record["clientAuth"]) if record.get("clientAuth") is not None else None
     if context.directory is None:
         return None
-    policies = record.get("policies")
-    if record.get("host") is None:
-        if policies is not None:
-            what = " (of a token endpoint that is a service or a backend)"
-            context.fault(Problem.UNSUPPORTED, record, "policies", what)
-        target = context.directory.copies_to(record)
-        if target is None:
-            return None
-        key = target.credential
-        headers = () if key is None else (_header(key.location, key.key),)
-        return TokenEndpoint(name=target.name, places=target.places, path=path, headers=headers, client=client)
-    endpoint, options = context.directory.place_of(record["host"], policies)
-    return TokenEndpoint(
-        name=endpoint.address,
-        places=((endpoint, 1),),
-        path=path,
-        headers=_headers(context, policies, options),
-        client=client,
-    )
-
-
-def _header(place: Location, key: SecretRef) -> tuple[str, SecretRef]:
-    from headgate.document.secret import Secret
-
-    return place.name, SecretRef(secret=Secret(place.prefix + key.secret.reveal()), file=key.file)
-
-
-def _headers(
-    context: Context, policies: Record | None, options: BackendPolicies
-) -> tuple[tuple[str, SecretRef], ...]:
-    if policies is None:
-        return ()
-    if options.request_headers is not None:
-        context.fault(Problem.UNSUPPORTED, policies, "requestHeaderModifier", " (of a token endpoint)")
-    auth = options.auth
-    if auth is None:
-        return ()
-    key = auth.fixed_header
-    if key is None:
-        what = " (of a token endpoint, other than a key in a header)"
-        context.fault(Problem.UNSUPPORTED, policies, "backendAuth", what)
-        return ()
-    return (_header(key.location, key.key),)
+    service = context.directory.remote_service(record, grpc=False)
+    return None if service is None else TokenEndpoint(service=service, path=path, client=client)
 
 
 def _client(context: Context, record: Record) -> ClientAuth | None:
@@ -255,7 +214,13 @@ def dump(found: TokenExchange | CrossAppAccess) -> dict[str, Any]:
 
 
 def _shown(endpoint: TokenEndpoint) -> dict[str, Any]:
-    shown: dict[str, Any] = {"host": endpoint.name, "path": endpoint.path}
+    # Imported late: what a service's policies print includes credentials, and these exchanges of tokens.
+    from headgate.config.policy.remote_service import dump_policies, dump_target
+
+    service = endpoint.service
+    shown: dict[str, Any] = {**dump_target(service), "path": endpoint.path}
+    if service.policies != NO_BACKEND_POLICIES:
+        shown["policies"] = dump_policies(service, service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS)
     client = endpoint.client
     if client is not None:
         shown["clientAuth"] = {"method": client.method, "clientId": client.client_id}

@@ -17,7 +17,7 @@ from headgate.config.shape.scalars import (
     UINT8,
     unsigned,
 )
-from headgate.config.shape.upstream import KEEPALIVE, SIMPLE_POLICIES
+from headgate.config.shape.upstream import KEEPALIVE
 from headgate.config.shape.vocabulary import ListOf, Object, WordChoice, maybe, optional, required
 
 FRONTEND_HTTP: Final = Object(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.endpoint import Endpoint
 from headgate.ir.match import ValueMatch
-from headgate.ir.policy.cloud_auth import CloudAuth
-from headgate.ir.policy.key_auth import KeyAuth
+from headgate.ir.policy.backend_auth import BackendAuth, MainAuth
+from headgate.ir.remote_service import RemoteService
 
 REJECTED = "The request was rejected due to inappropriate content"
+DEFAULT_TIMEOUT_MS = 10_000
+NO_AUTH = BackendAuth()
 DEFAULT_SCOPES = ("systemPrompt", "messages")
 Pairs = tuple[tuple[str, str], ...]
 
@@ -43,21 +45,27 @@ class RegexGuard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardService:
-    """The service that a guard calls.
+    """The service that a guard calls, whose policies run on each call. `prefix`: of all paths."""
 
-    `places` are (endpoint, weight) pairs. `add`, `set` and `remove` change the headers of each call, `keys` and `cloud`
-    are its credentials.
-    """
-
-    name: str
-    places: tuple[tuple[Endpoint, int], ...]
+    remote: RemoteService
     prefix: str = ""
-    add: Pairs = ()
-    set: Pairs = ()
-    remove: tuple[str, ...] = ()
-    keys: tuple[KeyAuth, ...] = ()
-    cloud: CloudAuth | None = None
-    timeout_ms: int = 10_000
+
+    @property
+    def name(self) -> str:
+        return self.remote.name
+
+    @property
+    def timeout_ms(self) -> int:
+        return self.remote.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS
+
+    @property
+    def auth(self) -> BackendAuth:
+        return self.remote.policies.auth or NO_AUTH
+
+    def with_credential(self, main: MainAuth) -> GuardService:
+        """Return the service with another main credential."""
+        policies = replace(self.remote.policies, auth=replace(self.auth, main=main))
+        return replace(self, remote=replace(self.remote, policies=policies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from headgate.document.lazy_dataclass import dataclass
-from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.location import Location
 from headgate.ir.secret import SecretRef
+
+if TYPE_CHECKING:  # its policies may have a token endpoint in turn
+    from headgate.ir.remote_service import RemoteService
 
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 (the name of a kind)
 ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 (the name of a kind)
 BEARER = Location()
+DEFAULT_TIMEOUT_MS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +37,10 @@ class ClientAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenEndpoint:
-    """A token endpoint. `places` are (endpoint, weight) pairs.
+    """A token endpoint, at `path` of a service whose policies run on each call."""
 
-    `headers` are sent with each call, for example the credential for a proxy in front of the endpoint.
-    """
-
-    name: str
-    places: tuple[tuple[Endpoint, int], ...]
+    service: RemoteService
     path: str = "/"
-    headers: tuple[tuple[str, SecretRef], ...] = ()
     client: ClientAuth | None = None
 
 

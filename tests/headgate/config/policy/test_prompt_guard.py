@@ -59,7 +59,7 @@ request:
         "api.openai.com:443", "bedrock-runtime.eu-west-1.amazonaws.com:443",
         "modelarmor.us-central1.rep.googleapis.com:443", "me.cognitiveservices.azure.com:443",
     ]  # fmt: skip
-    assert all(entry.guard.service.places[0][0].tls is not None for entry in found.request)  # type: ignore[union-attr]
+    assert all(entry.guard.service.remote.places[0][0].tls is not None for entry in found.request)  # type: ignore[union-attr]
     shown = json.dumps(dump(found))
     assert '"k"' not in shown
     assert "<redacted>" in shown
@@ -70,7 +70,7 @@ def test_an_azure_token_stays_where_it_is_put() -> None:
         "request: [{azureContentSafety: {endpoint: a.test, policies: {backendAuth:"
         " {key: {value: k, location: {header: {name: authorization, prefix: 'Bearer '}}}}}}}]"
     )
-    assert found.request[0].guard.service.keys[0].location.name == "authorization"  # type: ignore[union-attr]
+    assert found.request[0].guard.service.auth.main.location.name == "authorization"  # type: ignore[union-attr]
 
 
 REGEX = "{regex: {builtins: [ssn]}}"
@@ -95,9 +95,8 @@ FAULTS = [
     ("request: [{webhook: {target: {host: 'a:1'}, headers: {'x a': 'jwt.sub'}}}]", "x a"),
     ("response: [{webhook: {target: {host: 'a:1'}, headers: {x-a: llmRequest.model}}}]",
      "llmRequest has no value in the response guard phase (it has one in: backend, llm, answer, response, log)"),
-    ("request: [{webhook: {target: {backend: none}}}]", "no backend is named 'none'"),
+    ("request: [{webhook: {target: {backend: none}}}]", "no host backend is named 'none'"),
     ("request: [{openAIModeration: {}}]", "needs 'policies.backendAuth.key'"),
-    ("request: [{openAIModeration: {policies: {backendAuth: {passthrough: {}}}}}]", "other than keys"),
     ("request: [{googleModelArmor: {templateId: t, projectId: p, policies: {backendAuth: {azure: {implicit: {}}}}}}]",
      "of another cloud"),
     ("request: [{googleModelArmor: {templateId: 't/x', projectId: p, policies: {backendAuth: {key: k}}}}]", "templateId"),

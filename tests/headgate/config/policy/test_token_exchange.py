@@ -51,8 +51,9 @@ def test_defaults(loaded: Callable[..., Gateway]) -> None:
 
 def test_an_endpoint_may_be_a_backend_with_its_key(loaded: Callable[..., Gateway]) -> None:
     found = main_of(loaded, "{oauthTokenExchange: {backend: as, path: /t}}")
-    [(name, value)] = found.endpoint.headers
-    assert (name, value.secret.reveal(), found.endpoint.name) == ("authorization", "Bearer CANARY", "as")
+    service = found.endpoint.service
+    key = service.policies.auth.main
+    assert (key.location.name, key.location.prefix, key.key.secret.reveal(), service.name) == ("authorization", "Bearer ", "CANARY", "as")
 
 
 def test_certificates_of_assertions(loaded: Callable[..., Gateway], tmp_path: Path) -> None:
@@ -83,16 +84,13 @@ def test_an_actor_may_have_to_be_named(loaded: Callable[..., Gateway]) -> None:
 
 REFUSED = (
     ("{oauthTokenExchange: {host: 'as:2', path: x}}", "a path begins with /"),
-    ("{oauthTokenExchange: {backend: nobody}}", "no backend is named"),
+    ("{oauthTokenExchange: {backend: nobody}}", "no host backend is named"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {scope: 'request.path'}}}", "'scope' is set by the gateway"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {x: 'nope('}}}", "additionalParams.x"),
     ("{oauthTokenExchange: {host: 'as:2', grantType: jwtBearer, actorToken: {source: {header: {name: a}}}}}", "actorToken: is for"),
     ("{oauthTokenExchange: {host: 'as:2', authorizationLocation: {expression: request.path}}}", "cannot be where one is put"),
     ("{oauthTokenExchange: {host: 'as:2', clientAuth: {method: privateKeyJwt, clientId: c, signingKey: CANARY, assertionAudience: a}}}",
      "not an unencrypted PEM private key"),
-    ("{oauthTokenExchange: {host: 'as:2', policies: {backendAuth: {gcp: {}}}}}", "of a token endpoint, other than a key"),
-    ("{oauthTokenExchange: {host: 'as:2', policies: {requestHeaderModifier: {set: {a: b}}}}}", "of a token endpoint"),
-    ("{oauthTokenExchange: {backend: as, policies: {backendTLS: {}}}}", "that is a service or a backend"),
     ("{crossAppAccess: {audience: a, identityProvider: {host: 'i:1'}, resourceAuthorizationServer: {host: 'r:1'}}}", "clientAuth"),
 )  # fmt: skip
 

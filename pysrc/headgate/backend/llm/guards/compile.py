@@ -13,6 +13,7 @@ import re2
 from headgate.backend.llm.guards.bedrock import Guardrail
 from headgate.backend.llm.guards.content_safety import ContentSafety
 from headgate.backend.llm.guards.contract import (
+    ORIGIN,
     VERDICTS,
     Guard,
     GuardCheck,
@@ -255,13 +256,15 @@ class GuardCall:
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
     async def _run(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
-        asking = phase == "request" and self.guards.asks[phase]
-        token = VERDICTS.set(self.verdicts) if asking else None
+        if not self.guards.asks[phase]:
+            return await self._judged(phase, body, form, forwarded, long)
+        verdicts = VERDICTS.set(self.verdicts if phase == "request" else VERDICTS.get())
+        origin = ORIGIN.set(self.ctx)
         try:
             return await self._judged(phase, body, form, forwarded, long)
         finally:
-            if token is not None:
-                VERDICTS.reset(token)
+            ORIGIN.reset(origin)
+            VERDICTS.reset(verdicts)
 
     async def _judged(self, phase: Phase, body: bytes, form: str, forwarded: Pairs, long: bool) -> Outcome:
         """Run the guards. If `long`, extracting and searching texts runs in a thread."""

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol
 from headgate.dialect.llm.transcript.contract import Run, TextScope, Transcript
 from headgate.document.lazy_dataclass import dataclass
 from headgate.errors import FailureSource, GatewayError
-from headgate_engine.context.request import Reply
+from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.guard.scan import ScanBudget
 
 Phase = Literal["request", "response"]
@@ -44,6 +44,9 @@ class Verdicts:
 
 # The verdicts of the current request, for calls to services.
 VERDICTS: Final[ContextVar[Verdicts | None]] = ContextVar("verdicts", default=None)
+
+# The current request, on whose behalf services are called.
+ORIGIN: Final[ContextVar[RequestContext | None]] = ContextVar("origin", default=None)
 
 
 @dataclass(slots=True)

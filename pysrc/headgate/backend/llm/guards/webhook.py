@@ -40,15 +40,12 @@ class Webhook:
     async def _ask(self, asked: GuardCheck, payload: bytes) -> Any:
         pseudo = {name: value for name, value in asked.headers if name.startswith(":")}
         plain: Pairs = [(name, value) for name, value in asked.headers if not name.startswith(":")]
-        client, authority = self.service.choose()
-        other = pseudo.get(":authority", authority)
         path = pseudo.get(":path", f"/{asked.phase}")
         if not path.startswith("/"):
             raise GuardFailure("a ':path' does not begin with a slash")
         line = (pseudo.get(":method", "POST"), path)
         try:
-            headers = self.service.headers(plain)
-            return await self.service.call(client, line, headers, payload, None if other == authority else other)
+            return await self.service.call(line, plain, payload, pseudo.get(":authority"))
         except UnicodeEncodeError:
             raise GuardFailure("an ':authority' is not ASCII") from None
 

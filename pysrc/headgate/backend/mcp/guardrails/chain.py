@@ -10,9 +10,10 @@ from typing import Any, Final, Protocol
 from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.failure import McpFailure
 from headgate.backend.mcp.guardrails.header_fields import Fields, change
-from headgate.backend.mcp.guardrails.processor import Decision, GrpcError, Processor, ProcessorCheck, Violation
+from headgate.backend.mcp.guardrails.processor import Decision, GrpcFailure, Processor, ProcessorCheck, Violation
 from headgate.dialect.mcp.edit import raw_member
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcMessage, parse
+from headgate.policy.remote import status_name
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -42,16 +43,15 @@ UNFINISHED: Final = ("task", "inputRequests")
 class Meter(Protocol):
     """Counts the decisions of policy servers."""
 
-    def observe(self, phase: str, action: str, seconds: float) -> None: ...
+    def count(self, phase: str, action: str) -> None: ...
 
 
 class Guardrails:
-    """The policy servers of a backend in their order. `clock` returns seconds, for the meter."""
+    """The policy servers of a backend in their order."""
 
-    def __init__(self, processors: Sequence[Processor], meter: Meter, clock: Callable[[], float]) -> None:
+    def __init__(self, processors: Sequence[Processor], meter: Meter) -> None:
         self.processors = tuple(processors)
         self.meter = meter
-        self.clock = clock
 
     def check(self, call: BackendCall, message: RpcMessage, fields: Fields) -> Check:
         """Return the check of one request. It keeps its policy servers across a reload."""
@@ -127,23 +127,22 @@ class Check:
     ) -> Decision | None:
         """Return a policy server's decision, None if it failed and `fail_open` is set; raises McpFailure."""
         chain, name = self._chain, f"check{phase}"
-        begun = chain.clock()
         try:
             decision = await question
             readable(decision)
-        except (GrpcError, Violation) as error:
-            violation = isinstance(error, Violation)
-            what = f"protocol violation: {error}" if violation else f"{name} failed: {error}"
+        except (GrpcFailure, Violation) as error:
+            told = _shown(error)
+            what = f"protocol violation: {told}" if isinstance(error, Violation) else f"{name} failed: {told}"
             action = "FailOpen" if processor.fail_open else "Reject"
-            chain.meter.observe(phase, action, chain.clock() - begun)
-            extra = {"server": processor.name, "method": self._method, "failure": str(error)}
+            chain.meter.count(phase, action)
+            extra = {"server": processor.name, "method": self._method, "failure": told}
             logger.warning("policy server failed", extra=extra)
             if processor.fail_open:
                 return None
             raise self._failure(INTERNAL_ERROR, f"{VARIABLE} {what}") from None
         rejection = decision.rejection
         action = "Reject" if rejection is not None else "Allow" if decision.mutated is None else "Mask"
-        chain.meter.observe(phase, action, chain.clock() - begun)
+        chain.meter.count(phase, action)
         if rejection is not None:
             raise self._failure(rejection.code, rejection.reason, rejection.data)
         return decision
@@ -192,3 +191,11 @@ def _object(text: bytes, what: str, head: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Violation(f"the changed {what} is not an object")
     return found
+
+
+def _shown(error: GrpcFailure | Violation) -> str:
+    """Return the failure with the name of its status, as gRPC's own libraries tell it."""
+    if isinstance(error, Violation):
+        return str(error)
+    name = status_name(error.code)
+    return f"{name}: {error.text}" if error.text else name

@@ -19,10 +19,11 @@ from headgate.dialect.mcp.methods import REQUESTS
 from headgate.dialect.protobuf import fill_struct, struct_values
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.mcp_guardrails import GuardrailProcessor
-from headgate.net.grpc import GrpcClient, GrpcError
+from headgate.policy.remote import GrpcPolicyService
 from headgate_engine.expr.functions import json_text
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError
+from headgate_engine.link.grpc_call import GrpcFailure
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -68,17 +69,18 @@ class ProcessorCheck:
 
 
 class Processor:
-    """One policy server. `client` calls it; `metadata` are compiled expressions by name."""
+    """One policy server. `service` calls it; `metadata` are compiled expressions by name."""
 
-    def __init__(self, spec: GuardrailProcessor, client: GrpcClient, metadata: Sequence[tuple[str, Program]]) -> None:
+    def __init__(
+        self, spec: GuardrailProcessor, service: GrpcPolicyService, metadata: Sequence[tuple[str, Program]]
+    ) -> None:
         self.name = spec.service.name
         self.fail_open = spec.fail_open
         self._spec = spec
-        self._client = client
+        self._service = service
         self._metadata = tuple(metadata)
         self._filter = FieldFilter(spec.allowed, spec.disallowed)
         self._phases = {method: self._phase(method) for method in REQUESTS}
-        self._fields = call_fields(spec)
 
     def _phase(self, method: str) -> str:
         phases = dict(self._spec.methods)
@@ -98,14 +100,14 @@ class Processor:
         return self.phase(method) in ("response", "full")
 
     async def check_request(self, asked: ProcessorCheck) -> Decision:
-        """Check a request; raises GrpcError and Violation."""
+        """Check a request; raises GrpcFailure and Violation."""
         question = McpRequest(service_names=asked.targets, method=asked.method)
         if asked.body is not None:
             question.mcp_request = asked.body
         for name, value in self._filter.fields_to_send(asked.call):
             question.headers.add(key=name, value=value)
         self._add_context(question, asked.call)
-        found = await self._ask(self._spec.check_request, question, McpRequestResult)
+        found = await self._ask(asked.call, self._spec.check_request, question, McpRequestResult)
         decision = _decision(found)
         if decision.rejection is None:
             decision.sets, decision.removes = found.header_mutation.set, found.header_mutation.remove
@@ -113,10 +115,10 @@ class Processor:
         return decision
 
     async def check_response(self, asked: ProcessorCheck) -> Decision:
-        """Check a result; raises GrpcError and Violation."""
+        """Check a result; raises GrpcFailure and Violation."""
         question = McpResponse(service_names=asked.targets, method=asked.method, mcp_response=asked.body or b"")
         self._add_context(question, asked.call)
-        return _decision(await self._ask(self._spec.check_response, question, McpResponseResult))
+        return _decision(await self._ask(asked.call, self._spec.check_response, question, McpResponseResult))
 
     def _add_context(self, question: Any, call: BackendCall) -> None:
         """Add the values of the expressions; a failing expression adds none."""
@@ -129,34 +131,14 @@ class Processor:
         question.metadata_context.SetInParent()
         fill_struct(question.metadata_context, values)
 
-    async def _ask(self, path: str, question: Any, kind: Any) -> Any:
-        text = await self._client.unary(
-            path,
-            question.SerializeToString(),
-            timeout_s=self._spec.timeout_ms / 1000,
-            metadata=self._fields,
-            limit=MAX_REPLY,
-        )
+    async def _ask(self, call: BackendCall, path: str, question: Any, kind: Any) -> Any:
+        seconds = self._spec.timeout_ms / 1000
+        message = question.SerializeToString()
+        text = await self._service.unary(call.context, path, message, timeout_s=seconds, limit=MAX_REPLY)
         try:
             return kind.FromString(text)
         except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
             raise Violation(f"the answer is no {kind.DESCRIPTOR.name}: {error}") from None
-
-
-def call_fields(spec: GuardrailProcessor) -> list[tuple[str, str]]:
-    """Return the header fields of each call: the service's credential, and the fields that its policies add and set."""
-    policies, found = spec.service.policies, []
-    auth = None if policies.auth is None else policies.auth.fixed_header
-    if auth is not None:
-        found.append((auth.location.name.lower(), auth.location.prefix + auth.key.secret.reveal()))
-    modifier = policies.request_headers
-    if modifier is not None:
-        found += [(name.lower(), value) for name, value in modifier.add]
-        gone = {name.lower() for name, _ in modifier.set} | {name.lower() for name in modifier.remove}
-        found = [one for one in found if one[0] not in gone]
-        removed = {name.lower() for name in modifier.remove}
-        found += [(name.lower(), value) for name, value in modifier.set if name.lower() not in removed]
-    return found
 
 
 def _decision(found: Any) -> Decision:
@@ -180,4 +162,4 @@ def _rejection(error: Any) -> ProcessorRejection:
     return ProcessorRejection(CODES.get(error.code, INTERNAL), error.reason or "rejected by policy", data)
 
 
-__all__ = ["Decision", "GrpcError", "Processor", "ProcessorCheck", "ProcessorRejection", "Violation"]
+__all__ = ["Decision", "GrpcFailure", "Processor", "ProcessorCheck", "ProcessorRejection", "Violation"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -327,7 +328,8 @@ def test_a_service_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pyt
         guards = found.guards(WEBHOOK)
         service = guards.entries["request"][0].guard.service  # type: ignore[attr-defined]
         assert service.service.timeout_ms == 10_000
-        object.__setattr__(service.service, "timeout_ms", 50)
+        policies = replace(service.service.remote.policies, request_timeout_ms=50)
+        service.service = replace(service.service, remote=replace(service.service.remote, policies=policies))
         found.service.answer = lambda _: 30.0
         assert await settled(guards.begin(context()).request(encoded(CHAT), "completions")) is CANNOT_TELL
 
