@@ -17,7 +17,8 @@ cdef class ProcessorAnswer:
     cdef readonly int part                # AnsweredPart
     cdef readonly int status              # of CommonResponse
     cdef HeaderEdits wanted               # None: nothing is changed
-    cdef readonly bytes body              # of the mutation
+    cdef bytes source
+    cdef readonly Py_ssize_t body_at, body_size      # the mutation's body, in the source
     cdef readonly int mutation            # field of BodyMutation: 0 none, 1 body, 2 clear, 3 streamed
     cdef readonly bint last               # end_of_stream of a streamed body
     cdef readonly bint more               # it has what is read elsewhere: metadata, another mode, an answer to the client
@@ -25,5 +26,6 @@ cdef class ProcessorAnswer:
     cdef int read(self, const char* p, Py_ssize_t n) except -1
     cdef int begin(self, int part) except -1
     cdef int read_common(self, const char* p, Py_ssize_t n) except -1
+    cdef int note_body(self, const char* p, Py_ssize_t n) except -1
     cdef int read_body(self, const char* p, Py_ssize_t n) except -1
     cdef int read_edits(self, const char* p, Py_ssize_t n) except -1

@@ -30,7 +30,7 @@ class ProcessorAnswer:
 
     part: the number of its field: NOTHING, ITSELF (an ImmediateResponse), one of HEADS or BODIES, or trailers.
     status: of CommonResponse. mutation: what becomes of the body: 0 nothing, 1 another one, 2 cleared, 3 a piece of
-    one that is streamed. last: of a piece. more: metadata, another mode or an answer to the client are in the
+    one that is streamed. body_at, body_size: where `body` stands in the message. last: of a piece. more: metadata, another mode or an answer to the client are in the
     message.
     """
 
@@ -41,6 +41,10 @@ class ProcessorAnswer:
     def status(self) -> int: ...
     @property
     def body(self) -> bytes: ...
+    @property
+    def body_at(self) -> int: ...
+    @property
+    def body_size(self) -> int: ...
     @property
     def mutation(self) -> int: ...
     @property

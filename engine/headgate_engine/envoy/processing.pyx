@@ -3,10 +3,12 @@
 from headgate_engine.context.headers cimport SPAN_DROPPED, HeaderSpan, MessageHead
 from headgate_engine.envoy.header_edits cimport OF_REQUEST, OF_RESPONSE, OF_TRAILERS, HeaderEdits, apply_edits, bad
 from headgate_engine.envoy.wire_format cimport WIRE_BYTES, WIRE_VARINT, WireCursor, WireField, cursor_of, next_field
-from headgate_engine.log.protobuf cimport close_message, open_message, put_bytes
+from headgate_engine.log.protobuf cimport close_message, open_message, put_bytes, put_varint
 from headgate_engine.wire.buffer cimport ByteBuffer, put
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t
+from libc.string cimport memcpy
 
 NOTHING, ITSELF = ANSWERS_NOTHING, ANSWERS_ITSELF
 HEADS = frozenset((REQUEST_HEAD, RESPONSE_HEAD))
@@ -23,14 +25,11 @@ cdef enum:
     TO_RESPONSE_TRAILERS = 0x3A
     # Of HttpHeaders and HttpTrailers: their HeaderMap, whose only field has the same tag; of HttpBody.
     FIRST = 0x0A
-    HEAD_ENDS = 0x18
     BODY_ENDS = 0x10
     # Of HeaderValue.
     KEY = 0x0A
     RAW_VALUE = 0x1A
     PREFIX = 5                # of a message of gRPC: a flag and its length
-    STATUS_LENGTH = 3
-    TEXT_FIELDS = 4           # pseudo-header fields of a request
 
 
 cdef ByteBuffer begun():
@@ -39,12 +38,23 @@ cdef ByteBuffer begun():
     return out
 
 
+cdef int put_prefix(char* at, Py_ssize_t n) except -1:
+    at[0], at[1], at[2], at[3], at[4] = 0, <char>(n >> 24), <char>(n >> 16), <char>(n >> 8), <char>n
+    return 0
+
+
+cdef int varint_size(Py_ssize_t value) noexcept:
+    cdef int found = 1
+    while value >= 128:
+        value >>= 7
+        found += 1
+    return found
+
+
 cdef bytes finished(ByteBuffer out, bytes more):
     """The message with its prefix. `more`: further fields."""
-    cdef Py_ssize_t n
     put(out, more, len(more))
-    n = out.length - PREFIX
-    out.data[1], out.data[2], out.data[3], out.data[4] = <char>(n >> 24), <char>(n >> 16), <char>(n >> 8), <char>n
+    put_prefix(out.data, out.length - PREFIX)
     return out.data[:out.length]
 
 
@@ -108,16 +118,30 @@ def response_head(MessageHead head not None, bint last, bytes more not None=b"")
 
 
 def body_part(bytes data not None, bint response, bint last, bytes more not None=b""):
-    cdef ByteBuffer out = begun()
-    cdef Py_ssize_t message
-    out.reserve(len(data) + len(more) + 32)
-    message = open_message(out, TO_RESPONSE_BODY if response else TO_REQUEST_BODY)
-    if data:
-        put_bytes(out, FIRST, data, len(data))
+    cdef ByteBuffer head = ByteBuffer()
+    cdef Py_ssize_t size = len(data), content
+    cdef bytes found
+    cdef char* at
+    content = (1 + varint_size(size) + size if size else 0) + (2 if last else 0)
+    head.append_byte(TO_RESPONSE_BODY if response else TO_REQUEST_BODY)
+    put_varint(head, content)
+    if size:
+        head.append_byte(FIRST)
+        put_varint(head, size)
+    # In its place at once: bodies are large.
+    found = PyBytes_FromStringAndSize(NULL, PREFIX + head.length + size + (2 if last else 0) + len(more))
+    at = found
+    put_prefix(at, len(found) - PREFIX)
+    at += PREFIX
+    memcpy(at, head.data, head.length)
+    at += head.length
+    memcpy(at, <const char*>data, size)
+    at += size
     if last:
-        put(out, "\x10\x01", 2)
-    close_message(out, message)
-    return finished(out, more)
+        at[0], at[1] = BODY_ENDS, 1
+        at += 2
+    memcpy(at, <const char*>more, len(more))
+    return found
 
 
 def trailer_part(MessageHead trailers not None, bint response, bytes more not None=b""):
@@ -133,7 +157,7 @@ def trailer_part(MessageHead trailers not None, bint response, bytes more not No
 # -- answers -------------------------------------------------------------------------------------------------------------
 def read_answer(bytes message not None):
     cdef ProcessorAnswer found = ProcessorAnswer.__new__(ProcessorAnswer)
-    found.body = b""
+    found.source = message
     found.read(message, len(message))
     return found
 
@@ -141,6 +165,10 @@ def read_answer(bytes message not None):
 cdef class ProcessorAnswer:
     def __init__(self, *args, **kwargs):
         raise TypeError("read_answer() makes answers")
+
+    @property
+    def body(self):
+        return self.source[self.body_at:self.body_at + self.body_size]
 
     @property
     def edits_head(self):
@@ -193,7 +221,7 @@ cdef class ProcessorAnswer:
         if self.part != part:
             self.part, self.wanted = part, None
             self.status = self.mutation = 0
-            self.body, self.last = b"", False
+            self.body_at, self.body_size, self.last = 0, 0, False
         return 0
 
     cdef int read_edits(self, const char* p, Py_ssize_t n) except -1:
@@ -216,6 +244,10 @@ cdef class ProcessorAnswer:
             elif field.kind == WIRE_BYTES and field.number == 3:
                 self.read_body(field.data, field.size)
 
+    cdef int note_body(self, const char* p, Py_ssize_t n) except -1:
+        self.body_at, self.body_size = p - <const char*>self.source, n
+        return 0
+
     cdef int read_body(self, const char* p, Py_ssize_t n) except -1:
         cdef WireCursor cursor = cursor_of(p, n), inner
         cdef WireField field, part
@@ -225,19 +257,20 @@ cdef class ProcessorAnswer:
             if found <= 0:
                 return bad("a body") if found < 0 else 0
             if field.number == 1 and field.kind == WIRE_BYTES:
-                self.mutation, self.body, self.last = 1, field.data[:field.size], False
+                self.mutation, self.last = 1, False
+                self.note_body(field.data, field.size)
             elif field.number == 2 and field.kind == WIRE_VARINT:
-                self.mutation, self.body, self.last = 2, b"", False
+                self.mutation, self.body_size, self.last = 2, 0, False
             elif field.number == 3 and field.kind == WIRE_BYTES:
                 if self.mutation != 3:
-                    self.mutation, self.body, self.last = 3, b"", False
+                    self.mutation, self.body_size, self.last = 3, 0, False
                 inner = cursor_of(field.data, field.size)
                 while True:
                     found = next_field(&inner, &part)
                     if found <= 0:
                         break
                     if part.number == 1 and part.kind == WIRE_BYTES:
-                        self.body = part.data[:part.size]
+                        self.note_body(part.data, part.size)
                     elif part.number == 2 and part.kind == WIRE_VARINT:
                         self.last = part.value != 0
                 if found < 0:

@@ -60,3 +60,5 @@ cdef class CallFuture(UnaryListener):
 # A message with its prefix; the number in four bytes.
 cdef bytes framed(bytes message)
 cdef uint32_t number_at(const char* p) noexcept nogil
+# Sends what was written, at the latest at the end of this turn of the loop.
+cdef int flush_soon(ClientStream stream) except -1

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_TE_TRAILERS, MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_KNOWN, ClientStream, ResponseSink
+from headgate_engine.link.http2_upstream cimport Http2ClientStream, Http2UpstreamConnection
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.timers cimport Timer
 from headgate_engine.shared.histogram cimport Histogram
@@ -201,8 +202,7 @@ cdef class GrpcCall(ResponseSink):
         stream.send_head(self.head, SIZE_KNOWN, len(message), False)
         stream.send_body(message, len(message))
         stream.send_end(None)
-        stream.flush()
-        return 0
+        return flush_soon(stream)
 
     cdef int on_connect_failed(self, int failure, str detail) except -1:
         return self.fail(UNAVAILABLE, detail, True)
@@ -278,6 +278,15 @@ cdef class GrpcCall(ResponseSink):
         if unprocessed and not bytes_seen and self.attempts < MOST_ATTEMPTS:
             return self.start(True)
         return self.fail(UNAVAILABLE, detail, unprocessed)
+
+
+cdef int flush_soon(ClientStream stream) except -1:
+    """Sends what was written with what other calls write in this turn of the loop: they share a connection."""
+    cdef Http2UpstreamConnection connection
+    if type(stream) is not Http2ClientStream:
+        return stream.flush()
+    connection = (<Http2ClientStream>stream).connection
+    return 0 if connection is None or connection.processing else connection.go_on_later()
 
 
 cdef uint32_t number_at(const char* p) noexcept nogil:

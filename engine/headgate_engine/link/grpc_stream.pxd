@@ -14,7 +14,9 @@ cdef class GrpcDuplexCall(ResponseSink):
     cdef MessageHead head
     cdef ClientStream stream
     cdef bytearray early                  # what was sent before the server has answered; None: it may not be sent again
-    cdef ByteBuffer received              # of a message that has not come whole
+    cdef ByteBuffer received              # of a message whose prefix has not come whole
+    cdef bytes whole                      # a message of which a part has come, `left` bytes are missing
+    cdef Py_ssize_t left
     cdef Py_ssize_t limit                 # bytes of a message that is received
     cdef int status                       # of HTTP; 0: no head has come
     cdef bytes code, text
@@ -27,6 +29,7 @@ cdef class GrpcDuplexCall(ResponseSink):
     cdef int start(self, bint fresh) except -1
     cdef int write(self, bytes framed) except -1
     cdef Py_ssize_t take_messages(self, const char* p, Py_ssize_t n) except -1
+    cdef int tell(self, bytes message) except -1
     cdef int fail(self, int code, str text, bint unsent) except -1
     cdef int let_go(self) except -1
     cdef int measure(self) except -1

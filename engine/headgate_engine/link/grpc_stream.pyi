@@ -9,6 +9,8 @@ class StreamListener(Protocol):
     """Who makes a call. Every method may close the stream."""
 
     def message(self, data: bytes, /) -> None: ...
+    def flushed(self, /) -> None:
+        """What has been told for now is all: what it has brought about can leave together."""
     def writable(self, /) -> None:
         """The server takes more."""
     def failed(self, failure: GrpcFailure, /) -> None:

@@ -8,10 +8,12 @@ from urllib.parse import unquote
 from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_TE_TRAILERS, MessageHead, new_head
 from headgate_engine.link.contract cimport SIZE_UNKNOWN, ClientStream, ResponseSink
-from headgate_engine.link.grpc_call cimport GrpcCaller, number_at
+from headgate_engine.link.grpc_call cimport GrpcCaller, flush_soon, number_at
 from headgate_engine.wire.buffer cimport ByteBuffer
 
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
 
 from headgate_engine.link.grpc_call import GrpcFailure, status_of_http
 
@@ -73,7 +75,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         self.half_closed = True
         if self.stream is not None:
             self.stream.send_end(None)
-            self.stream.flush()
+            flush_soon(self.stream)
 
     def pause(self):
         """Stop reading."""
@@ -109,7 +111,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         if stream is None:
             return 0
         stream.send_body(framed, len(framed))
-        return stream.flush()
+        return flush_soon(stream)
 
     cdef int let_go(self) except -1:
         """The end: a call in progress is cancelled."""
@@ -118,6 +120,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         self.ended = True
         self.stream = None
         self.received.release()
+        self.whole, self.left = None, 0
         if stream is not None:
             return stream.cancel()
         return self.pool.withdraw(self) if waits else 0
@@ -152,7 +155,7 @@ cdef class GrpcDuplexCall(ResponseSink):
             stream.send_end(None)
         if self.paused:
             stream.pause_response()
-        stream.flush()
+        flush_soon(stream)
         if listener is not None and self.stream is not None and not stream.congested():
             listener.writable()
         return 0
@@ -186,16 +189,46 @@ cdef class GrpcDuplexCall(ResponseSink):
 
     cdef int on_response_data(self, const char* p, Py_ssize_t n) except -1:
         cdef Py_ssize_t taken
-        cdef bytes data          # what p points into
+        cdef bytes message, data          # what p points into
         if self.ended:
             return 0
         self.early = None
-        if self.received.length:
+        if self.left:
+            # Into the place of the message of which a part has come.
+            taken = min(n, self.left)
+            memcpy(<char*>self.whole + len(self.whole) - self.left, p, taken)
+            self.left -= taken
+            if self.left:
+                return 0
+            message, self.whole = self.whole, None
+            self.tell(message)
+            p, n = p + taken, n - taken
+        elif self.received.length:
             self.received.append(p, n)
             data = self.received.take()
             p, n = data, len(data)
+        if self.ended or n == 0:
+            return 0
         taken = self.take_messages(p, n)
-        return 0 if self.ended else self.received.append(p + taken, n - taken)
+        if self.ended or taken == n:
+            return 0
+        if n - taken < PREFIX:
+            return self.received.append(p + taken, n - taken)
+        self.left = number_at(p + taken + 1)
+        self.whole = PyBytes_FromStringAndSize(NULL, self.left)
+        taken += PREFIX
+        memcpy(<char*>self.whole, p + taken, n - taken)
+        self.left -= n - taken
+        return 0
+
+    cdef int tell(self, bytes message) except -1:
+        cdef object listener = self.listener
+        if not self.answered:
+            self.answered = True
+            self.measure()
+        if listener is not None:
+            listener.message(message)
+        return 0
 
     cdef Py_ssize_t take_messages(self, const char* p, Py_ssize_t n) except -1:
         """Tells the messages that are complete. Who gets one may close the call. Returns how much of the bytes was used."""
@@ -211,14 +244,8 @@ cdef class GrpcDuplexCall(ResponseSink):
                 break
             if n - at < PREFIX + <Py_ssize_t>length:
                 break
-            if not self.answered:
-                self.answered = True
-                self.measure()
-            message = p[at + PREFIX:at + PREFIX + length]
             at += PREFIX + length
-            listener = self.listener
-            if listener is not None:
-                listener.message(message)
+            self.tell(p[at - length:at])
         return at
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
@@ -234,7 +261,7 @@ cdef class GrpcDuplexCall(ResponseSink):
             return self.fail(
                 int(self.code) if self.code.isdigit() and len(self.code) < 3 else UNKNOWN,
                 one_line(unquote(self.text.decode("latin-1"), errors="replace")), False)
-        if self.received.length:
+        if self.received.length or self.left:
             return self.fail(INTERNAL, "the last message is cut short", False)
         self.let_go()
         if listener is not None:
@@ -242,6 +269,9 @@ cdef class GrpcDuplexCall(ResponseSink):
         return 0
 
     cdef int on_response_flush(self) except -1:
+        cdef object listener = self.listener
+        if not self.ended and listener is not None:
+            listener.flushed()
         return 0
 
     cdef int on_upgraded(self) except -1:

@@ -17,6 +17,7 @@ cdef class ProcessedStream(StreamFilter):
     cdef bint bypassed               # the response is one of the gateway's own
     cdef bint whole                  # the request body had been read: it goes back into the context
     cdef bint taken                  # the request body goes through here
+    cdef public bint delivering      # the processor's messages are being told: push() follows
     cdef bint refuses                # the request takes no more of its body now
     # What the processor has made of the request body, while the request takes no more of it.
     cdef object queue                # collections.deque of bytes

@@ -58,8 +58,10 @@ class ProcessedStream(StreamFilter):
         """Take what was gathered, or its first `most` bytes."""
     def set_request_length(self, length: int) -> None:
         """Set what is known of the request body's length: KEPT, UNKNOWN_LENGTH or bytes."""
-    def send(self, response: bool, data: bytes) -> None:
-        """Send a piece of a body on."""
+    delivering: bool
+    """Messages of the processor are being told: push() follows, and what they bring about can leave together."""
+    def send(self, response: bool, data: bytes, at: int = 0, size: int = -1) -> None:
+        """Send a piece of a body on: `size` bytes of the data from `at` on. Raises ValueError for what is beyond it."""
     def end(self, response: bool, trailers: MessageHead | None = None) -> None:
         """Send the end of a body on. What the source still sends is dropped."""
     def replace_request(self, body: bytes) -> None:

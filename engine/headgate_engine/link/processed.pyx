@@ -218,6 +218,9 @@ cdef class ProcessedStream(StreamFilter):
             return True
         return self.outer.congested()
 
+    cdef bint flush_follows(self) noexcept:
+        return self.delivering or self.outer.flush_follows()
+
     cdef bint stuck(self) noexcept:
         """Whether the client takes no more of the response now."""
         return self.begun and not self.outgoing.finished and self.outer.congested()
@@ -363,20 +366,22 @@ cdef class ProcessedStream(StreamFilter):
         """Take what was gathered."""
         return (self.outgoing if response else self.incoming).take(most)
 
-    def send(self, bint response, bytes data not None):
-        """Send a piece of a body on."""
+    def send(self, bint response, bytes data not None, Py_ssize_t at=0, Py_ssize_t size=-1):
+        """Send a piece of a body on: `size` bytes of the data from `at` on."""
         cdef Lane lane = self.outgoing if response else self.incoming
-        if self.request is None or lane.finished or not data:
+        size = len(data) - at if size < 0 else size
+        if not 0 <= at <= at + size <= len(data):
+            raise ValueError("beyond the data")
+        if self.request is None or lane.finished or size == 0:
             return
         if response:
-            self.let_through(lane, data, len(data))
+            self.let_through(lane, <const char*>data + at, size)
         elif self.whole or self.refuses or self.queue:
-            if self.queue is None:
-                self.queue = collections.deque()
-            self.queue.append(data)
-            self.queued += len(data)
+            self.queue = collections.deque() if self.queue is None else self.queue
+            self.queue.append(data[at:at + size])
+            self.queued += size
         else:
-            self.hand_on(data, len(data))
+            self.hand_on(<const char*>data + at, size)
         self.regulate()
 
     def end(self, bint response, MessageHead trailers=None):
@@ -434,6 +439,7 @@ cdef class ProcessedStream(StreamFilter):
 
     def push(self):
         """Send what was written."""
+        self.delivering = False
         if self.request is not None:
             self.outer.flush()
         if self.request is not None and self.request.client is not None:

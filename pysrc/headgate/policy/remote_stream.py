@@ -22,6 +22,7 @@ class StreamUser(Protocol):
     """Who makes a call."""
 
     def message(self, data: bytes, /) -> None: ...
+    def flushed(self, /) -> None: ...
     def writable(self, /) -> None: ...
     def failed(self, failure: GrpcFailure, /) -> None: ...
     def ended(self, /) -> None: ...
@@ -78,6 +79,9 @@ class ServiceStream:
     # -- StreamListener ------------------------------------------------------------------------------------------------
     def message(self, data: bytes) -> None:
         self._user.message(data)
+
+    def flushed(self) -> None:
+        self._user.flushed()
 
     def writable(self) -> None:
         self._user.writable()

@@ -52,7 +52,7 @@ def take_answer(session: ProcessingSession, answer: ProcessorAnswer, message: by
     if part in HEADS:
         head_answered(session, side, answer, mode)
     elif part in BODIES:
-        body_answered(session, side, answer)
+        body_answered(session, side, answer, message)
     else:
         trailers_answered(session, side, answer)
 
@@ -158,13 +158,13 @@ def replace(session: ProcessingSession, side: Direction, answer: ProcessorAnswer
         session.go_on()
 
 
-def body_answered(session: ProcessingSession, side: Direction, answer: ProcessorAnswer) -> None:
+def body_answered(session: ProcessingSession, side: Direction, answer: ProcessorAnswer, message: bytes) -> None:
     """Change a body, or send a piece of one on."""
     if side.streams and not side.done and not side.awaits_head:
         if answer.mutation != STREAMED_BODY:
             session.fail(f"an answer to the body of the {side.name} is not streamed")
             return
-        streamed(session, side, answer)
+        streamed(session, side, answer, message)
         return
     if not side.awaits_body or answer.mutation == STREAMED_BODY:
         unexpected(session, side, "the body")
@@ -183,11 +183,11 @@ def body_answered(session: ProcessingSession, side: Direction, answer: Processor
         finish(session, side, body)
 
 
-def streamed(session: ProcessingSession, side: Direction, piece: ProcessorAnswer) -> None:
+def streamed(session: ProcessingSession, side: Direction, piece: ProcessorAnswer, message: bytes) -> None:
     """Send a piece of a body on that takes the place of the one that was sent."""
-    if piece.body:
+    if piece.body_size:
         session.idle = 0
-        session.stream.send(side.response, piece.body)
+        session.stream.send(side.response, message, piece.body_at, piece.body_size)
     elif not piece.last:
         count_idle(session)
     if piece.last and not session.over:

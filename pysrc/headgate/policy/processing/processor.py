@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -49,10 +48,6 @@ class ExternalProcessor:
         self._metadata = [(name, [(key, env.program(text, phase)) for key, text in pairs]) for name, pairs in metadata]
         self._of_request = [(name, env.program(text, phase)) for name, text in request]
         self._of_response = [(name, env.program(text, "response")) for name, text in response]
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        return asyncio.get_running_loop()
 
     def call(self, ctx: RequestContext, user: StreamUser) -> ServiceStream:
         """Return a call that has not been opened."""

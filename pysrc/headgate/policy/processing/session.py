@@ -11,7 +11,6 @@ import logging
 from typing import Any, Final
 
 from headgate.policy.processing.answers import take_answer
-from headgate.policy.processing.deadline import AnswerDeadline
 from headgate.policy.processing.direction import Direction
 from headgate.policy.processing.messages import (
     PLAIN,
@@ -22,6 +21,7 @@ from headgate.policy.processing.processor import ExternalProcessor
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.envoy.processing import body_part, read_answer, request_head, response_head, trailer_part
+from headgate_engine.link.answer_deadline import AnswerDeadline
 from headgate_engine.link.grpc_call import GrpcFailure
 from headgate_engine.link.processed import (
     FEEDS,
@@ -52,7 +52,7 @@ class ProcessingSession:
         self._call = processor.call(ctx, self)
         self._opened = self._over = self._told = False
         self._verdict: int | None = None
-        self._deadline = AnswerDeadline(processor.loop, processor.timeout_s, self._late)
+        self._deadline = AnswerDeadline(ctx, processor.timeout_s, self._late)
         self.idle = self.metadata_bytes = 0
         # What was sent of the request body, until there is a connection.
         self._unsent: list[bytes] = []
@@ -235,18 +235,25 @@ class ProcessingSession:
         self._note_reached()
         if self._over or self.ctx is None:
             return
+        self.stream.delivering = True
         try:
             answer = read_answer(data)
         except ValueError as error:
             self.fail(f"the message is no ProcessingResponse: {error}"[:200])
+            self.stream.push()
             return
         try:
             take_answer(self, answer, data)
         except Exception as error:  # task boundary: this request fails
             logger.exception("a processor's message failed")
             self.fail(f"internal error: {type(error).__name__}")
-        self.stream.push()
+        if self._over:
+            self.stream.push()
         self._rearm()
+
+    def flushed(self) -> None:
+        """What the processor has said for now is all."""
+        self.stream.push()
 
     def _note_reached(self) -> None:
         self._reached = True
@@ -365,7 +372,7 @@ class ProcessingSession:
     # -- time-outs -----------------------------------------------------------------------------------------------------
     def _rearm(self) -> None:
         """The time in which the processor has to say something begins anew, if it has to."""
-        self._deadline.set(running=not self._over and self._expects())
+        self._deadline.set(not self._over and self._expects())
 
     def _expects(self) -> bool:
         if self.stream.blocked:
