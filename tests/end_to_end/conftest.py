@@ -198,3 +198,23 @@ def policies(gateway, echo):
         return gateway(BASE % (indented(text), echo), **options)
 
     return start
+
+
+@pytest.fixture
+def processor() -> Iterator[Any]:
+    """An external processor."""
+    from tests.end_to_end.ext_proc_rig import ProcessorPeer  # grpcio: only where it is asked for
+
+    found = ProcessorPeer()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def backend() -> Iterator[Any]:
+    """A backend that reads and writes bodies of any kind."""
+    from tests.end_to_end.ext_proc_rig import BodyBackend
+
+    found = BodyBackend()
+    yield found
+    found.stop()

@@ -179,7 +179,8 @@ def _handler_of(owner: BodyBackend) -> type[BaseHTTPRequestHandler]:
             except ValueError:      # the request was broken off
                 self.close_connection = True
                 return
-            fields = {name.lower(): value for name, value in self.headers.items()}
+            # Lines of one name are joined: it is the same to a reader (RFC 9110 section 5.2).
+            fields = {name.lower(): ",".join(self.headers.get_all(name) or ()) for name in self.headers}
             owner.seen.append(Seen(self.command, self.path, fields, body, trailers))
             chunks = owner.chunks()      # which may set the status
             self.send_response(owner.status)

@@ -27,20 +27,6 @@ routes:
 """
 
 
-@pytest.fixture
-def processor() -> Iterator[ProcessorPeer]:
-    found = ProcessorPeer()
-    yield found
-    found.stop()
-
-
-@pytest.fixture
-def backend() -> Iterator[BodyBackend]:
-    found = BodyBackend()
-    yield found
-    found.stop()
-
-
 def config(backend: BodyBackend, processor: ProcessorPeer, options: dict[str, Any] | None = None, **policy: Any) -> str:
     if options is not None:
         policy["processingOptions"] = options

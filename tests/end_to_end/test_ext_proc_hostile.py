@@ -25,20 +25,6 @@ HEADERS = {"requestBodyMode": "none", "responseBodyMode": "none"}
 BUFFERED = {"requestBodyMode": "buffered", "responseBodyMode": "buffered"}
 
 
-@pytest.fixture
-def processor() -> Iterator[ProcessorPeer]:
-    found = ProcessorPeer()
-    yield found
-    found.stop()
-
-
-@pytest.fixture
-def backend() -> Iterator[BodyBackend]:
-    found = BodyBackend()
-    yield found
-    found.stop()
-
-
 def config(backend: BodyBackend, port: int, options: dict[str, Any] | None = None, **policy: Any) -> str:
     if options is not None:
         policy["processingOptions"] = options

@@ -18,20 +18,6 @@ pytestmark = pytest.mark.warm
 MODES = ("none", "buffered", "bufferedPartial", "fullDuplexStreamed")
 
 
-@pytest.fixture
-def processor() -> Iterator[ProcessorPeer]:
-    found = ProcessorPeer()
-    yield found
-    found.stop()
-
-
-@pytest.fixture
-def backend() -> Iterator[BodyBackend]:
-    found = BodyBackend()
-    yield found
-    found.stop()
-
-
 LLM = """
 llm:
   port: {{port}}

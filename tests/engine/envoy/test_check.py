@@ -41,7 +41,7 @@ def test_a_request() -> None:
     http = found["request"]["http"]
     assert http.pop("headers") == {
         ":method": "POST", ":path": "/p?q=1", ":authority": "a.test:80", ":scheme": "http", "accept": "a, b", "cookie": "c=1; d=2",
-        "x-request-id": "17", "x-odd": "\u00fc\ufffd",
+        "x-request-id": "17", "x-odd": "\u00fc\ufffd", "content-length": "2",
     }  # fmt: skip
     assert http == {
         "id": "17", "method": "POST", "path": "/p?q=1", "host": "a.test:80", "scheme": "http", "size": "2", "protocol": "HTTP/2",
