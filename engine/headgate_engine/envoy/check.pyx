@@ -201,6 +201,8 @@ cdef class CheckQuestion:
             if name in found:
                 value = <bytes>found[name] + (b"; " if span.id == H_COOKIE else b", ") + value
             found[name] = value
+        if head.content_length >= 0 and (self.sent is None or b"content-length" in self.sent):
+            found[b"content-length"] = b"%d" % head.content_length
         if self.body_bytes >= 0 and ctx.body is not None:
             cut = ctx.body_state != BODY_WHOLE or len(ctx.body) > self.body_bytes
             found[PARTIAL] = b"true" if cut else b"false"

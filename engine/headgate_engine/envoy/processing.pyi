@@ -29,9 +29,9 @@ class ProcessorAnswer:
     """What a processor has said of a part.
 
     part: the number of its field: NOTHING, ITSELF (an ImmediateResponse), one of HEADS or BODIES, or trailers.
-    status: of CommonResponse. mutation: what becomes of the body: 0 nothing, 1 another one, 2 cleared, 3 a piece of
-    one that is streamed. body_at, body_size: where `body` stands in the message. last: of a piece. more: metadata, another mode or an answer to the client are in the
-    message.
+    status: of CommonResponse. mutation: what becomes of the body: 0 nothing, 1 another one, 2 cleared, 3 a
+    piece of one that is streamed. body_at, body_size: where `body` stands in the message. last: of a piece.
+    more: metadata, another mode or an answer to the client are in the message.
     """
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...

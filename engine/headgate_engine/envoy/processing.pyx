@@ -87,6 +87,15 @@ cdef int put_fields(ByteBuffer out, MessageHead head) except -1:
     return 0
 
 
+cdef int put_length(ByteBuffer out, MessageHead head) except -1:
+    """Writes the length, which is no field of a head here."""
+    cdef bytes length
+    if head.content_length < 0:
+        return 0
+    length = b"%d" % head.content_length
+    return put_field(out, "content-length", 14, length, len(length))
+
+
 def request_head(MessageHead head not None, bint secure, bint last, bytes more not None=b""):
     cdef ByteBuffer out = begun()
     cdef Py_ssize_t message = open_message(out, TO_REQUEST_HEAD)
@@ -96,6 +105,7 @@ def request_head(MessageHead head not None, bint secure, bint last, bytes more n
     put_field(out, ":authority", 10, head.data + head.authority_off, head.authority_len)
     put_field(out, ":scheme", 7, "https" if secure else "http", 5 if secure else 4)
     put_fields(out, head)
+    put_length(out, head)
     close_message(out, fields)
     if last:
         put(out, "\x18\x01", 2)
@@ -110,6 +120,7 @@ def response_head(MessageHead head not None, bint last, bytes more not None=b"")
     cdef Py_ssize_t fields = open_message(out, FIRST)
     put_field(out, ":status", 7, status, len(status))
     put_fields(out, head)
+    put_length(out, head)
     close_message(out, fields)
     if last:
         put(out, "\x18\x01", 2)

@@ -64,8 +64,8 @@ class Endpoint:
     configured protocol; with None it is HTTP/1.1, or with `infers` that of the client, where the client says something.
     With `tcp` its connections carry bytes as they are. `inward`: it is the bind of this process with that key, and
     there are no connections. `mesh`: it is reached through a tunnel of the workload at that place, whose connections
-    carry tunnels with the bounds of `hbone`.
-    there are no connections. `backs_off`: after a failed connect there is a pause, in which calls fail at once.
+    carry tunnels with the bounds of `hbone`. `backs_off`: after a failed connect there is a pause, in which calls fail
+    at once.
     """
 
     key: str
