@@ -100,6 +100,9 @@ cdef class NestedCalls:
         found.spans = self.spans
         found.span_id = own[:SPAN_ID].decode("ascii")
         found.parent = self.spans.parent_of_calls
+        if self.spans.own and subtype == "Guardrail":
+            # It guards the request of several targets: beside their calls, whose spans take the place of the own one's.
+            found.parent = self.spans.span_id[:SPAN_ID].decode("ascii")
         found.subtype, found.where, found.method, found.target = subtype, where, method, target
         found.started_ns = monotonic_ns()
         return found

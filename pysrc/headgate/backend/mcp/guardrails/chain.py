@@ -68,9 +68,13 @@ class Check:
         self._fields = fields
 
     def about(self, kind: str, target: str, name: str) -> None:
-        """Set the variables of expressions for the addressed tool, prompt, resource or task."""
+        """Set the variables of expressions for the addressed tool, prompt, resource or task, where the telemetry of the
+        request does not have them already (it is at the worker that relays it)."""
         context = self._call.context
-        if context is not None and kind:
+        if context is None or not kind:
+            return
+        known = (context.dynamic or {}).get("mcp")
+        if known is None or isinstance(known, dict):
             context.dynamic = {**(context.dynamic or {}), "mcp": {kind: {"target": target, "name": name}}}
 
     async def request(self, targets: Sequence[str], params: bytes | None) -> bytes | None:
