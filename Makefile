@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -51,6 +51,10 @@ llm-clients: $(VENV)/.test-deps ## LiteLLM's and more of LangChain's clients (25
 conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
 	npm install --no-audit --no-fund --silent --prefix build/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12 node@24
+
+grafana-check: $(VENV)/.test-deps ## build a check of the dashboard from Grafana's own SDK (needs Go 1.25 and its module proxy), and run it
+	cd ci/grafana && go build -o $(abspath .work/grafana-check) .
+	HEADGATE_GRAFANA_CHECK=$(abspath .work/grafana-check) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_dashboard.py
 
 otel-collector: $(VENV)/.test-deps ## build a real OpenTelemetry collector (needs Go 1.25 and its module proxy), and run the tests of traces and logs through it
 	go run go.opentelemetry.io/collector/cmd/builder@v0.165.0 --config ci/otel-collector.yaml

@@ -43,6 +43,8 @@ def _quantiles(family: str, where: str = ROUTES) -> tuple[tuple[str, str], ...]:
 QUANTILES = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
 ERRORS = f'{ROUTES}, status=~"5.."'
 
+FAILED_CALLS = f'{ROUTES}, error_type!=""'
+
 ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
     (
         "Traffic",
@@ -126,6 +128,23 @@ ROWS: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Calls to providers",
                 "s",
                 ((_quantile(0.95, "gw_gen_ai_server_request_duration", "gen_ai_system"), "{{gen_ai_system}} p95"),),
+            ),
+            Panel(
+                "Errors of providers",
+                "reqps",
+                (
+                    (
+                        _rate("gw_gen_ai_server_request_duration_count", "gen_ai_system, error_type", FAILED_CALLS),
+                        "{{gen_ai_system}} {{error_type}}",
+                    ),
+                ),
+                "Statuses of answers, and how calls without one have failed.",
+            ),
+            Panel(
+                "Streams",
+                "reqps",
+                ((_rate("gw_stream_duration_seconds_count", "kind"), "{{kind}}"),),
+                "WebSocket and other upgrades, tunnels and event streams that ended.",
             ),
         ),
     ),
@@ -224,7 +243,7 @@ def _variable(name: str, query: str, several: bool) -> Json:
         "multi": several,
         "includeAll": several,
         "allValue": ".*" if several else None,
-        "current": {"text": "All", "value": "$__all"} if several else {},
+        "current": {"text": "All", "value": "$__all"} if several else {"text": "", "value": ""},
     }
 
 
@@ -241,7 +260,7 @@ def _graph(number: int, panel: Panel, place: Json) -> Json:
             "overrides": [],
         },
         "options": {
-            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True, "calcs": []},
             "tooltip": {"mode": "multi", "sort": "desc"},
         },
         "targets": [
@@ -296,7 +315,7 @@ def dashboard() -> Json:
                     "label": "Data source",
                     "type": "datasource",
                     "query": "prometheus",
-                    "current": {},
+                    "current": {"text": "", "value": ""},
                 },
                 _variable("job", "label_values(gw_build_info, job)", False),
                 _variable("instance", 'label_values(gw_build_info{job="$job"}, instance)', True),

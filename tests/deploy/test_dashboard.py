@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
 import re
 import runpy
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,38 @@ def test_legends_name_labels_that_the_query_keeps() -> None:
             if kept:
                 names = {label.strip() for label in kept[1].split(",")}
                 assert set(re.findall(r"{{(\w+)}}", target["legendFormat"])) <= names, target
+
+
+CHECK = os.environ.get("HEADGATE_GRAFANA_CHECK", "")
+
+
+def grafana_says(folder: Path, dashboard: dict[str, Any]) -> str:
+    """What Grafana's SDK finds in a dashboard that it reads strictly, with its schemas of panels and queries."""
+    path = folder / "dashboard.json"
+    path.write_text(json.dumps(dashboard))
+    return subprocess.run([CHECK, str(path)], capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.skipif(not CHECK, reason="make grafana-check builds the check")
+def test_grafana_reads_it(tmp_path: Path) -> None:
+    assert grafana_says(tmp_path, DASHBOARD) == ""
+
+
+Spoil = Callable[[dict[str, Any]], None]
+
+
+@pytest.mark.skipif(not CHECK, reason="make grafana-check builds the check")
+@pytest.mark.parametrize(("spoil", "found"), [
+    (lambda board: board.update(unknown=1), "Dashboard: unexpected field 'unknown'"),
+    (lambda board: board["panels"][1]["options"]["legend"].update(unknown=1), "unexpected field 'unknown'"),
+    (lambda board: board["panels"][1]["options"]["legend"].pop("calcs"), "panels[1].options.legend.calcs: required field"),
+    (lambda board: board["panels"][1]["targets"][0].update(unknown=1), "panels[1].targets[0]"),
+    (lambda board: board["panels"][1].pop("type"), "panels[1]: discriminator field 'type' not found"),
+])  # fmt: skip
+def test_grafana_finds_what_is_wrong(tmp_path: Path, spoil: Spoil, found: str) -> None:
+    board = copy.deepcopy(DASHBOARD)
+    spoil(board)
+    assert found in grafana_says(tmp_path, board)
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="needs promtool (package prometheus)")

@@ -1,4 +1,4 @@
-"""The same traces and log records through a real OpenTelemetry collector, which passes them on: `make otel-collector`.
+"""The same traces, log records and metrics through a real OpenTelemetry collector, which passes them on: `make otel-collector`.
 
 HEADGATE_OTELCOL is its program; without it there is nothing to run.
 """
@@ -16,6 +16,11 @@ import pytest
 from tests.end_to_end.conftest import free_port
 from tests.end_to_end.otlp_rig import PATIENCE, GrpcCollector
 from tests.end_to_end.test_otlp_logs import test_requests_are_log_records
+from tests.end_to_end.test_otlp_metrics import (
+    test_exemplars_and_exponential_buckets,
+    test_metrics_are_sent_at_intervals,
+    test_the_last_numbers_are_sent_at_the_end,
+)
 from tests.end_to_end.test_traces import (
     backend,
     test_a_client_begins_the_trace,
@@ -31,7 +36,8 @@ pytestmark = [pytest.mark.warm, pytest.mark.skipif(not PROGRAM, reason="make ote
 __all__ = [
     "backend", "test_a_client_begins_the_trace", "test_a_failure_is_told", "test_a_request_and_its_attempt_are_spans",
     "test_a_retry_links_to_the_attempt_before_it", "test_attributes_are_added_and_removed",
-    "test_bytes_that_are_no_text_are_replaced", "test_requests_are_log_records",
+    "test_bytes_that_are_no_text_are_replaced", "test_exemplars_and_exponential_buckets", "test_metrics_are_sent_at_intervals",
+    "test_requests_are_log_records", "test_the_last_numbers_are_sent_at_the_end",
 ]  # fmt: skip
 
 CONFIG = """
@@ -51,6 +57,7 @@ service:
   pipelines:
     traces: {{receivers: [otlp], exporters: [debug, otlp]}}
     logs: {{receivers: [otlp], exporters: [debug, otlp]}}
+    metrics: {{receivers: [otlp], exporters: [debug, otlp]}}
 """
 
 
