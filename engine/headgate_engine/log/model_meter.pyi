@@ -6,6 +6,7 @@ MODEL_SECONDS: tuple[float, ...]
 PER_TOKEN_SECONDS: tuple[float, ...]
 FIRST_TOKEN_SECONDS: tuple[float, ...]
 TOKEN_TYPES: tuple[str, ...]
+MAX_LABEL: int
 MAX_MODELS: int
 MAX_ERRORS: int
 OTHER_ERROR: str

@@ -4,6 +4,7 @@ from typing import NamedTuple
 from headgate_engine.shared.exemplars import FoundExemplar
 from headgate_engine.shared.segment import Segment
 
+PREFIX: bytes
 MAX_BOUNDS: int
 SECONDS: int
 NATIVE_SCHEMA: int
