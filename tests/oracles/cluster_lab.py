@@ -30,11 +30,16 @@ class RunningCluster:
     client: httpx.Client
 
     def send(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, dict[str, Any]]:
-        """Return the status and the JSON object of the answer."""
+        """Return the status and the JSON object of the answer. A server that asks for patience, as one that has just begun
+        does (429), is asked again."""
         content = None if body is None else json.dumps(body)
         kind = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
-        answer = self.client.request(method, path, content=content, headers={"content-type": kind}, params=query)
-        return answer.status_code, answer.json()
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            answer = self.client.request(method, path, content=content, headers={"content-type": kind}, params=query)
+            if answer.status_code != 429 or time.monotonic() > deadline:
+                return answer.status_code, answer.json()
+            time.sleep(0.1)
 
     def apply(self, document: dict[str, Any], path: str) -> dict[str, Any]:
         """Return the stored object; fails the test with the server's words where it refuses."""
@@ -42,6 +47,13 @@ class RunningCluster:
         status, answer = self.send("PATCH", f"{path}/{name}", document, fieldManager="tests", force="true")
         assert status in (200, 201), answer
         return answer
+
+    def listed(self, path: str) -> list[dict[str, Any]]:
+        """Return the objects of a list, each with its version and kind as a watch gives them."""
+        status, answer = self.send("GET", path)
+        assert status == 200, answer
+        about = {"apiVersion": answer["apiVersion"], "kind": answer["kind"].removesuffix("List")}
+        return [{**about, **one} for one in answer["items"]]
 
     def define(self, definitions: list[dict[str, Any]]) -> None:
         """Apply CRDs and wait until their kinds are served."""
@@ -79,11 +91,11 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
-    """An API server with etcd, without controllers and without further CRDs."""
+    """An API server with etcd and the CRDs of the Gateway API (standard channel), without controllers."""
     programs = built()
     # A path of its own: sockets and pid files of runs side by side must not meet.
     folder = tmp_path_factory.mktemp("kubernetes")
-    environment = {**os.environ, "KUBETEST_OUT": str(programs), "KUBETEST_KCM": "0", "KUBETEST_CHANNEL": "none"}
+    environment = {**os.environ, "KUBETEST_OUT": str(programs), "KUBETEST_KCM": "0"}
     try:
         started = subprocess.run(
             [LAB / "up.sh", "up", folder], env=environment, capture_output=True, text=True, timeout=START_SECONDS, check=False

@@ -1,0 +1,125 @@
+"""The translator between a real API server's objects and its checks of statuses."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from certificates_rig import secret
+from cluster_lab import RunningCluster, kubernetes
+from manifests import FROM_SHOP, Json, endpoints, gateway, gateway_class, grant, http_route, listener, made, service, to
+
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.everything import World, everything
+from headgate.cluster.translate.fragments import assembled
+from headgate.cluster.translate.gateway import Acknowledged
+
+__all__ = ["kubernetes"]
+
+GATEWAY_API = "/apis/gateway.networking.k8s.io"
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "GatewayClass": f"{GATEWAY_API}/v1/gatewayclasses",
+    "Gateway": f"{GATEWAY_API}/v1/namespaces/{{}}/gateways",
+    "HTTPRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/httproutes",
+    "ReferenceGrant": f"{GATEWAY_API}/v1beta1/namespaces/{{}}/referencegrants",
+    "Service": "/api/v1/namespaces/{}/services",
+    "Secret": "/api/v1/namespaces/{}/secrets",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
+}
+TLS = {"tls": {"certificateRefs": [{"name": "tls"}]}}
+# An invalid protocol, a conflict, a certificate that is missing: each with a status of its own.
+DOCUMENTS = [
+    *(made("Namespace", name, {}, "v1") for name in ("edge", "shop", "store")),
+    gateway_class(), secret(),
+    gateway(
+        listener("web"), listener("again", 80, "HTTPS", **TLS), listener("tls", 443, "HTTPS", **TLS), listener("bare", 8443, "HTTPS", tls={"certificateRefs": [{"name": "gone"}]}),
+        listener("own", 81, allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}), listener("tcp", 82, "TCP"),
+    ),
+    http_route("shop/cart", {"backendRefs": [to()], "timeouts": {"request": "3s"}}, hostnames=("cart.test",)),
+    http_route("shop/far", {"backendRefs": [to("far", namespace="store")]}),
+    http_route("shop/gone", {"backendRefs": [to("gone")]}, parent={"name": "main", "namespace": "edge", "sectionName": "other"}),
+    service("shop/cart", {"name": "web", "port": 8080}), service("store/far", {"name": "web", "port": 8080}),
+    endpoints("shop/cart-1", "cart", ["10.0.0.1"], ports=[{"name": "web", "port": 80}]),
+]  # fmt: skip
+
+
+def stored(document: Json) -> Json:
+    """Return what a user writes: without what the server adds."""
+    kept = copy.deepcopy(document)
+    for name in ("generation", "creationTimestamp"):
+        kept["metadata"].pop(name)
+    return {key: value for key, value in kept.items() if value != {}}
+
+
+def path_of(kind: str, namespace: str) -> str:
+    return PATHS[kind].format(namespace)
+
+
+def read(server: RunningCluster) -> Snapshot:
+    documents: list[Json] = []
+    for kind in PATHS:
+        documents += server.listed(PATHS[kind].replace("/namespaces/{}", ""))
+    return Snapshot.of(documents)
+
+
+@pytest.fixture(scope="module")
+def server(kubernetes: RunningCluster) -> RunningCluster:
+    for one in DOCUMENTS:
+        kubernetes.apply(stored(one), path_of(one["kind"], one["metadata"].get("namespace", "")))
+    return kubernetes
+
+
+def written(server: RunningCluster, world: World) -> dict[str, dict[str, Any]]:
+    """Write all statuses as a controller would, and return what is stored."""
+    found = {}
+    for one in world.statuses:
+        content = copy.deepcopy(one.content)
+        for holder in (content, *content.get("listeners", ()), *content.get("parents", ())):
+            for condition in holder.get("conditions", ()):
+                condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+        about = server.send("GET", f"{path_of(one.kind.kind, one.key.namespace)}/{one.key.name}")[1]
+        document = {key: about[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": one.key.name}, "status": content}
+        path = f"{path_of(one.kind.kind, one.key.namespace)}/{one.key.name}/status"
+        status, answer = server.send("PATCH", path, document, fieldManager="headgate.dev/headgate", force="true")
+        assert status == 200, answer
+        found[f"{one.kind.kind} {one.key}"] = answer["status"]
+    return found
+
+
+def said(holder: Json) -> dict[str, tuple[str, str]]:
+    return {one["type"]: (one["status"], one["reason"]) for one in holder["conditions"]}
+
+
+def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
+    key = ObjectKey("edge", "main")
+    found = written(server, everything(read(server), {key: Acknowledged(1)}))
+    assert set(found) == {"GatewayClass headgate", "Gateway edge/main", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
+    assert said(found["Gateway edge/main"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
+    listeners = {one["name"]: one for one in found["Gateway edge/main"]["listeners"]}
+    assert {name: one["attachedRoutes"] for name, one in listeners.items()} == {
+        "web": 2, "again": 0, "tls": 2, "bare": 2, "own": 0, "tcp": 0,
+    }  # fmt: skip
+    assert said(listeners["again"])["Conflicted"] == ("True", "ProtocolConflict")
+    assert said(listeners["bare"])["ResolvedRefs"] == ("False", "InvalidCertificateRef")
+    assert said(listeners["own"])["ResolvedRefs"] == ("False", "InvalidRouteKinds")
+    assert said(listeners["tcp"])["Accepted"] == ("False", "UnsupportedProtocol")
+    assert said(found["HTTPRoute shop/gone"]["parents"][0])["Accepted"] == ("False", "NoMatchingParent")
+
+
+def test_a_grant_comes_and_goes(server: RunningCluster) -> None:
+    key, route = ObjectKey("edge", "main"), "HTTPRoute shop/far"
+    allowed = stored(grant("store/g", FROM_SHOP, {"group": "", "kind": "Service"}))
+
+    def resolved() -> tuple[tuple[str, str], bool]:
+        """Return the condition, and whether the file knows the service."""
+        world = everything(read(server), {})
+        file = assembled(world.gateways[key])
+        return said(written(server, world)[route]["parents"][0])["ResolvedRefs"], any(one["name"] == "far" for one in file["services"])
+
+    assert resolved() == (("False", "RefNotPermitted"), False)
+    server.apply(allowed, path_of("ReferenceGrant", "store"))
+    assert resolved() == (("True", "ResolvedRefs"), True)
+    server.send("DELETE", f"{path_of('ReferenceGrant', 'store')}/g")
+    assert resolved() == (("False", "RefNotPermitted"), False)
