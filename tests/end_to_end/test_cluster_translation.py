@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from manifests import Json, endpoints, gateway_class, http_route, listener, service, to
+from manifests import Json, endpoints, gateway_class, http_route, listener, made, service, to
 from manifests import gateway as gateway_manifest
 from tests.end_to_end.running import Gateway
 
@@ -106,3 +106,29 @@ def test_redirects_name_the_port_of_the_listener_unless_another_is_said(served: 
         "/tls/a?b=1": (301, "https://cart.test/tls/a?b=1"),
         "/host/a": (302, "http://pay.test:8443/y/a"),
     }
+
+
+def policy(name: str, kind: str, target: str, traffic: Json) -> Json:
+    reference = {"group": "gateway.networking.k8s.io", "kind": kind, "name": target}
+    return made("GatewayPolicy", name, {"targetRefs": [reference], "traffic": traffic}, "headgate.dev/v1alpha1")
+
+
+def test_policies_hold_at_their_targets(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    deny = {"authorization": {"action": "Deny", "policy": {"matchExpressions": ["request.path == '/open/secret'"]}}}
+    header = {"headerModifiers": {"response": {"set": [{"name": "x-policy", "value": "1"}]}}}
+    limit = {"rateLimit": {"local": [{"requests": 1, "unit": "Hours"}]}}
+    ask = served(
+        http_route("shop/open", {**path("/open"), "backendRefs": [to()]}),
+        http_route("shop/shut", {**path("/shut"), "backendRefs": [to()]}),
+        http_route("shop/few", {**path("/few"), "backendRefs": [to()]}),
+        policy("edge/deny", "Gateway", "main", {"phase": "PreRouting", **deny}),
+        policy("shop/header", "HTTPRoute", "open", header),
+        policy("shop/login", "HTTPRoute", "shut", {"jwtAuthentication": {"providers": []}}),
+        policy("shop/limit", "HTTPRoute", "few", limit),
+    )
+    assert (ask("/open").status_code, ask("/open").headers["x-policy"]) == (200, "1")
+    assert ask("/open/secret").status_code == 403
+    # What protects and cannot be translated yet lets nobody pass.
+    assert ask("/shut").status_code == 403
+    assert [ask("/few").status_code for _ in range(2)] == [200, 429]
+    assert "x-policy" not in ask("/few").headers

@@ -28,6 +28,7 @@ from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, is_own, translate
 from headgate.cluster.translate.parents import gateway_named
+from headgate.cluster.translate.policies import policies, reach
 
 
 class World(NamedTuple):
@@ -56,11 +57,13 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
         statuses.append(found.status)
         for route, entries in found.parents.items():
             parents.setdefault(route, []).extend(entries)
+    attached = policies(snapshot, [reach(key, one) for key, one in gateways.items()], CONTROLLER)
+    gateways = {key: (*one, *attached.fragments[key]) for key, one in gateways.items()}
     for (kind, key), entries in sorted(parents.items()):
         statuses.append(
             ObjectStatus(GroupKind(GATEWAY_API, kind), key, {"parents": _in_their_order(snapshot, kind, key, entries)})
         )
-    return World(gateways, statuses)
+    return World(gateways, [*statuses, *attached.statuses])
 
 
 def _by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
