@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from tests.end_to_end.gwctl_rig import gwctl
 from tests.end_to_end.running import Gateway, free_port
 from tests.end_to_end.spiffe_rig import usage
@@ -44,8 +45,9 @@ routes:
 class Authority:
     """An authority of the test: `own.pem` has its certificate, `own.key` its key."""
 
-    def __init__(self, folder: Path, limits: x509.NameConstraints | None = None) -> None:
-        self.folder, self.key = folder, ec.generate_private_key(ec.SECP256R1())
+    def __init__(self, folder: Path, limits: x509.NameConstraints | None = None, *, rsa_bits: int = 0) -> None:
+        self.folder = folder
+        self.key = rsa.generate_private_key(65537, rsa_bits) if rsa_bits else ec.generate_private_key(ec.SECP256R1())
         now = datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "made here")])
         built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(self.key.public_key())
@@ -65,6 +67,19 @@ class Authority:
         found = ssl.create_default_context(cafile=str(self.folder / "own.pem"))
         found.maximum_version = version
         return found
+
+
+def test_an_authority_with_a_long_key(gateway, tmp_path) -> None:
+    """A thread signs, and handshakes wait: several for one name, and others beside them."""
+    authority = Authority(tmp_path, rsa_bits=4096)
+    running = gateway(DYNAMIC.replace("FOLDER", str(tmp_path)))
+    names = ["a.test", "a.test", "b.test", "c.shop.test", "d.test", "b.test"]
+    with ThreadPoolExecutor(len(names)) as pool:
+        found = list(pool.map(lambda name: shown(running, authority.context(), name)[0], names))
+    serials = [one.serial_number for one in found]
+    assert (serials[0], serials[2]) == (serials[1], serials[5])
+    assert len(set(serials)) == 4
+    assert shown(running, authority.context(), "a.test")[0].serial_number == serials[0]
 
 
 def shown(running: Gateway, context: ssl.SSLContext, name: str, session: ssl.SSLSession | None = None) -> tuple[x509.Certificate, ssl.SSLSession, bool]:

@@ -9,10 +9,13 @@ cdef class SecureServer(SecureTransport):
     cdef ClientHello hello
     cdef ByteBuffer first        # of a hello that comes in several reads
     cdef bint settled            # open, or failed
+    cdef object awaited          # task that makes its TlsContext; None: nothing is waited for
     cdef bint cut_short          # the client has ended the connection without saying so in TLS, and that is being told
     cdef public object proxied, connect_head     # as in link/face
     # The listener does no TLS: what came goes on as it is.
     cdef int _settle(self) except -1
+    cdef int _await(self, object task, const char* p, Py_ssize_t n) except -1
+    cdef bint _choose(self, object chosen, const char* p, Py_ssize_t n) except -1
     cdef int _pass_on(self, const char* p, Py_ssize_t n) except -1
 
 cdef class SecureClient(SecureTransport):

@@ -9,8 +9,11 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 from libc.stdint cimport int64_t
 
 import asyncio
+import logging
 
 from headgate_engine.errors import TlsError
+
+logger = logging.getLogger("headgate.secure")
 
 cdef enum:
     # Bytes of a client before its hello is whole.
@@ -49,8 +52,8 @@ cdef class SecureServer(SecureTransport):
 
     cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
         cdef int found
-        if self.settled:
-            return False
+        if self.settled or self.awaited is not None:
+            return False             # reading is paused
         if self.first is not None:
             self.first.append(p, n)
             p, n = self.first.data, self.first.length
@@ -69,9 +72,15 @@ cdef class SecureServer(SecureTransport):
         try:
             chosen = self.port.find(self.requested_name)
         except TlsError as error:
+            chosen = error
+        return self._choose(chosen, p, n)
+
+    cdef bint _choose(self, object chosen, const char* p, Py_ssize_t n) except -1:
+        """Go on with what Port.find() has said, or a TlsError."""
+        if isinstance(chosen, TlsError):
             shared_output().append(NO_CERTIFICATE, len(NO_CERTIFICATE))
             self._flush()
-            self.failed("identity", str(error))
+            self.failed("identity", str(chosen))
             return False
         if chosen is None:
             shared_output().append(NO_NAME, len(NO_NAME))
@@ -79,11 +88,39 @@ cdef class SecureServer(SecureTransport):
             self.failed("name", "no listener has this name")
             return False
         if not isinstance(chosen, TlsContext):
-            self._pass_on(p, n)
+            if isinstance(chosen, asyncio.Future):
+                self._await(chosen, p, n)
+            else:
+                self._pass_on(p, n)
             return False
         self.tls = TlsConnection(<TlsContext>chosen, shared_output())
         self.tls.take(p, n)
         return True
+
+    cdef int _await(self, object task, const char* p, Py_ssize_t n) except -1:
+        """Somebody is making the context: what has come waits, and the rest stays in the socket."""
+        self.awaited = task
+        if self.first is None:
+            self.first = ByteBuffer()
+            self.first.append(p, n)
+        if self.raw is not None:
+            self.raw.pause_reading()
+        task.add_done_callback(self._made)
+        return 0
+
+    def _made(self, task):
+        cdef ByteBuffer first = self.first
+        self.awaited = None
+        if self.settled or self.raw is None or self.closing:
+            return
+        chosen = TlsError("the certificate was not made") if task.cancelled() or task.exception() is not None else task.result()
+        try:
+            if self._choose(chosen, first.data, first.length):
+                self.raw.resume_reading()
+                self.received(first.data, first.length)
+        except Exception:  # task boundary: a fault here ends this connection, never the loop
+            logger.exception("TLS connection failed")
+            self.abort()
 
     cdef int _pass_on(self, const char* p, Py_ssize_t n) except -1:
         cdef bytes data = p[:n]

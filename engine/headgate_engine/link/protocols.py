@@ -8,10 +8,12 @@ Worker.connection_made() and connection_lost(). A client row makes the kind of c
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from headgate_engine.errors import TlsError
 from headgate_engine.link.addresses import address_of, address_text
 from headgate_engine.link.contract import RequestFactory, UpstreamProtocol
 from headgate_engine.link.downstream import DownstreamConnection
@@ -59,13 +61,16 @@ NS_PER_S = 1_000_000_000
 logger = logging.getLogger("headgate.tls")
 
 
+Found = TlsContext | asyncio.Task[TlsContext | TlsError] | str | None
+
+
 class ServerNames(Protocol):
     """Chooses the TLS settings of a connection by the name that its client asks for."""
 
-    def find(self, name: str | None) -> TlsContext | str | None:
+    def find(self, name: str | None) -> Found:
         """Return the settings for a name in lower case (None if the client sent none), or PASSTHROUGH.
 
-        None: no listener has the name.
+        None: no listener has the name. A task: somebody is making them; its result may be the error.
         """
 
 
@@ -113,8 +118,10 @@ class Port:
         """Return a connection that passes the handshake on. name: that the client asks for; first: what has come."""
         return TcpConnection(self.worker, self._slot, self._requests, name, first)
 
-    def find(self, name: str | None) -> TlsContext | str | None:
-        """Return the TLS settings for a name, PASSTHROUGH where its listener has none, None without a listener."""
+    def find(self, name: str | None) -> Found:
+        """Return the TLS settings for a name or who is making them, PASSTHROUGH where its listener has none, None
+        without a listener.
+        """
         return None if self._names is None else self._names.find(name)
 
     def unproxied(self, fault: str, transport: Any) -> None:

@@ -13,6 +13,7 @@ from headgate.document.lazy_dataclass import replace
 from headgate.ir.digest import digest
 from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls, ServerTls
+from headgate_engine.errors import TlsError
 from headgate_engine.link.handshake import HandshakeError
 from headgate_engine.link.protocols import NEGOTIATED, PASSTHROUGH
 from headgate_engine.link.secure import SecureTransport
@@ -51,8 +52,10 @@ TICKETS: Final = Tickets()
 class ContextSource(Protocol):
     """Makes the contexts of a listener whose certificate is not configured."""
 
-    def find(self, name: str | None) -> TlsContext:
-        """Return the context for a server name (None if the client sent none). Raises TlsError if there is none."""
+    def find(self, name: str | None) -> TlsContext | asyncio.Task[TlsContext | TlsError]:
+        """Return the context for a server name (None if the client sent none), or who is making it. Raises TlsError if
+        there is none.
+        """
 
 
 def server_context(tls: ServerTls, hostname: str | None = None) -> TlsContext | ContextSource:
@@ -140,9 +143,10 @@ class SniSelector:
         else:
             self._exact[hostname] = context
 
-    def find(self, name: str | None) -> TlsContext | str | None:
-        """Return the context for an SNI name (None if the client sent none), PASSTHROUGH for a listener without TLS of
-        its own, or None if no listener matches. Raises TlsError if the listener has no certificate for the name."""
+    def find(self, name: str | None) -> TlsContext | asyncio.Task[TlsContext | TlsError] | str | None:
+        """Return the context for an SNI name (None if the client sent none), or a task that makes it. PASSTHROUGH: the
+        listener has no TLS of its own; None: no listener matches. Raises TlsError if the listener has no certificate
+        for the name."""
         found = self._default
         if name is not None:
             found = self._exact.get(name) or self._wildcard(name)

@@ -91,6 +91,87 @@ async def test_a_listener_without_a_certificate(rig: Rig) -> None:
     assert rig.worker.arriving_count() == 0
 
 
+class Making:
+    """A listener whose settings are being made: `task` ends with `outcome`, or with the error that it is."""
+
+    def __init__(self, rig: Rig, outcome: object) -> None:
+        self.go_on = asyncio.Event()
+        self.asked = 0
+        self._outcome = outcome
+        self.task = rig.loop.create_task(self._make())
+
+    async def _make(self) -> object:
+        await self.go_on.wait()
+        if isinstance(self._outcome, OSError):
+            raise self._outcome
+        return self._outcome
+
+    def find(self, name: str | None) -> object:
+        self.asked += 1
+        return self.task
+
+
+@on_rig()
+async def test_handshakes_wait_for_what_is_being_made(rig: Rig) -> None:
+    front = await SecureFront(rig, Echo).start()
+    names = Making(rig, front.port_object.find(None))
+    front.port_object.secure(names, 30.0)
+    clients = [rig.loop.create_task(front.open()) for _ in range(3)]
+    gone_reader, gone = await asyncio.open_connection("127.0.0.1", front.port)
+    for part in (hello()[:50], hello()[50:]):
+        gone.write(part)
+        await gone.drain()
+        await asyncio.sleep(0)
+    await rig.wait(lambda: names.asked == 4, "all wait")
+    # What comes meanwhile stays in the socket.
+    gone.write(b"x" * 100_000)
+    assert rig.worker.arriving_count() == 4
+    gone.transport.abort()
+    names.go_on.set()
+    for reader, writer in [await one for one in clients]:
+        writer.write(b"abc")
+        assert await reader.readexactly(3) == b"abc"
+        writer.close()
+    assert await gone_reader.read() == b""
+    await rig.wait(lambda: rig.worker.arriving_count() == 0, "none is left")
+
+
+@pytest.mark.parametrize("outcome", [TlsError("no"), OSError("broken"), None])
+def test_what_cannot_be_made(outcome: object) -> None:
+    @on_rig()
+    async def attempt(rig: Rig) -> None:
+        front = await SecureFront(rig).start()
+        names = Making(rig, outcome)
+        front.port_object.secure(names, 30.0)
+        reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+        writer.write(hello())
+        await rig.wait(lambda: names.asked, "it waits")
+        if outcome is None:
+            names.task.cancel()
+        else:
+            names.go_on.set()
+        assert await reader.read() == b"\x15\x03\x01\0\2\2\x50", "internal_error"
+        writer.close()
+        await rig.wait(lambda: front.failures, "it is reported")
+        told = "no" if isinstance(outcome, TlsError) else "the certificate was not made"
+        assert front.failures == [("identity", told)]
+        assert rig.worker.arriving_count() == 0
+
+
+@on_rig()
+async def test_the_time_of_a_handshake_that_waits(rig: Rig) -> None:
+    front = await SecureFront(rig).start()
+    names = Making(rig, None)
+    front.port_object.secure(names, 0.02)
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    writer.write(hello())
+    assert await reader.read() == b""
+    assert front.failures == [("timeout", "the handshake took too long")]
+    names.go_on.set()
+    await names.task
+    writer.close()
+
+
 @on_rig()
 async def test_a_listener_may_refuse_a_client_behind_the_handshake(rig: Rig) -> None:
     asked: list[object] = []

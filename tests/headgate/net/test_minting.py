@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import trustme
-from cryptography.hazmat.primitives import serialization
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from headgate.document.secret import Secret
 from headgate.ir.tls import ServerTls
@@ -23,11 +27,11 @@ class Rig:
     kept_ms: int = 60_000
     made: list[str] = field(default_factory=list)
 
-    def listener(self) -> MintingListener:
+    def listener(self, cert: bytes | None = None, key: str = "") -> MintingListener:
         authority = trustme.CA()
         tls = ServerTls(
-            cert_file=None, key_file=None, cert_pem=authority.cert_pem.bytes(), key="k", source="dynamicCa",
-            key_pem=Secret(authority.private_key_pem.bytes().decode()), minted_ms=self.kept_ms, minted_most=3,
+            cert_file=None, key_file=None, cert_pem=cert or authority.cert_pem.bytes(), key="k", source="dynamicCa",
+            key_pem=Secret(key or authority.private_key_pem.bytes().decode()), minted_ms=self.kept_ms, minted_most=3,
         )  # fmt: skip
         return MintingListener(tls, self.hostname, self._make)
 
@@ -100,3 +104,46 @@ class Loader:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(serialization, name)
+
+
+def slow_authority() -> tuple[bytes, str]:
+    """An authority with an RSA key of 3072 bits: certificate and key."""
+    key = rsa.generate_private_key(65537, 3072)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return built.public_bytes(serialization.Encoding.PEM), private.decode()
+
+
+def test_long_keys_sign_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headgate.net.minting.MOST_AT_A_TIME", 2)
+    rig = Rig()
+    found = rig.listener(*slow_authority())
+
+    async def handshakes() -> None:
+        first, second = found.find("a.test"), found.find("b.test")
+        assert isinstance(first, asyncio.Task)
+        assert isinstance(second, asyncio.Task)
+        assert found.find("a.test") is first, "one for all who ask"
+        with pytest.raises(TlsError, match="too many certificates are being made"):
+            found.find("c.test")
+        made = await first
+        assert isinstance(made, TlsContext)
+        assert found.find("a.test") is made
+        await second
+        refused = found.find("a b")
+        assert isinstance(refused, asyncio.Task)
+        error = await refused
+        assert isinstance(error, TlsError)
+        assert "no host name" in str(error)
+
+    asyncio.run(handshakes())
+    assert sorted(rig.made) == ["a.test", "b.test"]
