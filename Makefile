@@ -10,7 +10,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -95,6 +95,10 @@ wheel-check: wheel ## install the wheel in a clean environment and serve a reque
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
+
+bench-gate: $(STAMP)  ## instructions of requests of HTTP/1.1 beside bench/results/instructions.json (needs valgrind); two minutes
+	@command -v valgrind >/dev/null || { echo 'valgrind is not installed' >&2; exit 1; }
+	$(BIN)/python -m bench.instructions.gate
 
 fuzz: $(VENV)/.test-deps  ## a minute of random inputs for each fuzz target
 	ci/fuzz.sh 60

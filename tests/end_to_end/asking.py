@@ -63,7 +63,7 @@ class Answer:
 
 
 def ask(running, method: str = "GET", path: str = "/api/x", headers: dict[str, str] | None = None, body: str = "") -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=120)
     connection.request(method, path, body.encode() if body else None, {"host": "a.test", **(headers or {})})
     answer = Answer(connection.getresponse())
     connection.close()

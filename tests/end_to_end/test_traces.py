@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.otlp_rig import GrpcCollector, HttpCollector, Span, tracing
+from tests.end_to_end.over_http2 import WANTED
 from tests.end_to_end.provider_stand_in import StandIn, whole
 from tests.end_to_end.tracing import Watch, rows, wait_for, watchers
 
@@ -77,7 +78,7 @@ def test_a_request_and_its_attempt_are_spans(gateway: Any, backend: StandIn, col
     wanted = {
         "http.request.method": "GET", "url.scheme": "http", "url.path": "/p/x", "url.query": "token=<redacted>&y=1",
         "server.address": "127.0.0.1", "server.port": running.port, "client.address": "127.0.0.1",
-        "network.protocol.version": "1.1", "http.response.status_code": 200, "http.route": "/p/*",
+        "network.protocol.version": "2" if WANTED else "1.1", "http.response.status_code": 200, "http.route": "/p/*",
         "http.status": 200, "http.path": "/p/x?token=<redacted>&y=1", "route": "default/plain",
         "user_agent.original": "me/1", "request.id": answer.headers["x-request-id"], "trace.id": server.trace,
         "endpoint": f"127.0.0.1:{backend.port}",
