@@ -242,7 +242,7 @@ def test_the_table_holds(send: Any) -> None:
         assert answer.status == row.status, (name, answer)
         if name in ("upstream_failed", "backendAuth: failed"):
             assert answer.body.startswith(f"{row.body}: ")
-            assert answer.body.endswith("Connection refused")
+            assert "Connection refused" in answer.body
         elif name.startswith("promptGuard"):
             # On paths of models it is an error object with the text and what to do.
             assert json.loads(answer.body)["error"]["message"].startswith(f"{row.body}: "), (name, answer)
