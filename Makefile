@@ -96,7 +96,7 @@ wheel-check: wheel ## install the wheel in a clean environment and serve a reque
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
 
-bench-gate: $(STAMP)  ## instructions of requests of HTTP/1.1 beside bench/results/instructions.json (needs valgrind); two minutes
+bench-gate: $(STAMP)  ## instructions of requests of HTTP/1.1 beside bench/results/instructions.json (needs valgrind); five minutes
 	@command -v valgrind >/dev/null || { echo 'valgrind is not installed' >&2; exit 1; }
 	$(BIN)/python -m bench.instructions.gate
 
