@@ -57,7 +57,7 @@ class _Closing:
         out: Json = {}
         rest: Json = {}
         for name, value in schema.items():
-            given = "anyOf" if name == "oneOf" and "anyOf" not in schema else name
+            given = "anyOf" if (name == "oneOf" and "anyOf" not in schema) or _is_single(name, value, schema) else name
             if given in NAMED and isinstance(value, dict):
                 out[given] = {key: self.node(one, depth + 1) for key, one in value.items()}
             elif given in LISTS and isinstance(value, list):
@@ -77,6 +77,13 @@ class _Closing:
             before = out.get("description")
             out["description"] = f"{before}\n\n{{{told}}}" if isinstance(before, str) and before else f"{{{told}}}"
         return out
+
+
+def _is_single(name: str, value: Any, schema: Json) -> bool:
+    """Return whether it is an `allOf` of one reference, which the vendor only takes under another name."""
+    if name != "allOf" or "anyOf" in schema or "oneOf" in schema or not isinstance(value, list) or len(value) != 1:
+        return False
+    return isinstance(value[0], dict) and "$ref" in value[0]
 
 
 def _is_kept(name: str, value: Any) -> bool:

@@ -1,7 +1,8 @@
-"""`strict` of tools at Claude and at Bedrock: calls whose arguments are what the schema says.
+"""`strict` of tools: calls whose arguments are what the schema says, as far as the vendor takes the schema.
 
-Sources: https://platform.claude.com/docs/en/build-with-claude/structured-outputs (models, limits of a request) and
-https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html. Where a vendor would refuse the request,
+Sources: https://platform.claude.com/docs/en/build-with-claude/structured-outputs (models, schemas, limits),
+https://docs.aws.amazon.com/bedrock/latest/userguide/structured-output.html and
+https://platform.openai.com/docs/guides/structured-outputs#supported-schemas. Where a vendor would refuse the request,
 the tool goes without, and `strict` is told as lost.
 """
 
@@ -12,6 +13,7 @@ from typing import Any, Final
 from headgate.dialect.llm import efforts
 from headgate.dialect.llm.closed_schemas import closed
 from headgate.dialect.llm.contract import Json
+from headgate.dialect.llm.schemas import MAX_NODES
 
 # The first version of Claude that has it.
 FIRST: Final = (4, 5)
@@ -23,7 +25,8 @@ BEDROCK: Final = "aws.bedrock"
 AT_BEDROCK: Final = (
     "qwen.", "openai.", "deepseek.", "google.", "minimax.", "mistral.", "moonshot.", "moonshotai.", "nvidia.",
 )  # fmt: skip
-# Of all strict tools of a request: their number, members that may be missing, and members of several types.
+# Of a request: strict tools, and in the schemas of these and of its answer members that may be missing, and members of
+# several types.
 MOST_TOOLS: Final = 20
 MOST_OPTIONAL: Final = 24
 MOST_UNIONS: Final = 16
@@ -40,12 +43,13 @@ def takes(model: str, vendor: str) -> bool:
 
 
 class StrictTools:
-    """Makes the tools of one request strict, as far as its vendor takes them."""
+    """Makes the tools of one request strict, as far as its vendor takes them. `answer`: the schema of its answer."""
 
-    def __init__(self, model: str, vendor: str, dropped: list[str]) -> None:
+    def __init__(self, model: str, vendor: str, dropped: list[str], answer: Any = None) -> None:
         self.taken = takes(model, vendor)
         self.dropped = dropped
-        self.tools = self.optional = self.unions = 0
+        self.tools = 0
+        self.optional, self.unions = _counted(answer)
 
     def schema(self, schema: Json, at: str) -> Json | None:
         """Return the schema of a strict tool, None if it cannot be one. `at`: the path of its `strict`.
@@ -56,6 +60,7 @@ class StrictTools:
         if (
             not self.taken or self.tools == MOST_TOOLS
             or self.optional + optional > MOST_OPTIONAL or self.unions + unions > MOST_UNIONS
+            or is_refused(schema)
         ):  # fmt: skip
             self.dropped.append(at)
             return None
@@ -63,6 +68,79 @@ class StrictTools:
         self.optional += optional
         self.unions += unions
         return closed(schema, f"{at.rpartition('.')[0]}.parameters", self.dropped)
+
+
+def is_refused(schema: Json) -> bool:
+    """Return whether Claude's vendors refuse a schema even when it is closed.
+
+    They do if it is recursive, refers to another document or within `allOf`, or if an `enum` has lists or objects. A
+    schema that is too large to tell counts as refused.
+    """
+    refers: dict[str, set[str]] = {}
+    waiting: list[tuple[str, Any]] = [("", schema)]
+    left = MAX_NODES
+    while waiting:
+        name, target = waiting.pop()
+        found: set[str] = set()
+        nodes = [target]
+        while nodes:
+            one = nodes.pop()
+            left -= 1
+            if left < 0 or _is_odd(one):
+                return True
+            if isinstance(one, dict):
+                nodes += one.values()
+                if isinstance(one.get("$ref"), str):
+                    found.add(one["$ref"])
+            elif isinstance(one, list):
+                nodes += one
+        refers[name] = found
+        for other in found - refers.keys():
+            if (meant := _meant(schema, other)) is None:
+                return True
+            refers[other] = set()
+            waiting.append((other, meant))
+    return _is_circular(refers)
+
+
+def _is_odd(one: Any) -> bool:
+    """Return whether a node of a schema has what no closed schema may have."""
+    if not isinstance(one, dict):
+        return False
+    values, parts = one.get("enum"), one.get("allOf")
+    if isinstance(values, list) and any(isinstance(value, list | dict) for value in values):
+        return True
+    if not isinstance(parts, list) or len(parts) == 1:
+        return False
+    return any(isinstance(part, dict) and "$ref" in part for part in parts)
+
+
+def _is_circular(refers: dict[str, set[str]]) -> bool:
+    """Return whether a name leads back to itself."""
+    referring: dict[str, list[str]] = {name: [] for name in refers}
+    for name, others in refers.items():
+        for other in others:
+            referring[other].append(name)
+    count = {name: len(others) for name, others in refers.items()}
+    ends = [name for name, others in refers.items() if not others]
+    done = 0
+    while ends:
+        done += 1
+        for name in referring[ends.pop()]:
+            count[name] -= 1
+            if not count[name]:
+                ends.append(name)
+    return done < len(refers)
+
+
+def _meant(schema: Json, reference: str) -> Any:
+    """Return what a reference within the schema means, None if there is nothing."""
+    if not reference.startswith("#"):
+        return None
+    found: Any = schema
+    for part in reference[1:].split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
+    return found
 
 
 def _counted(schema: Any) -> tuple[int, int]:

@@ -40,6 +40,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], bool]] = [
     ("references", {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "title": "A"}}, "$schema": "x"},
      {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "title": "A", **CLOSED}}}, False),
     ("one of", {"oneOf": [{"type": "object"}, TEXT]}, {"anyOf": [{"type": "object", **CLOSED}, TEXT]}, False),
+    ("all of one", {"allOf": [{"$ref": "#/$defs/A"}], "description": "x", "$defs": {"A": TEXT}},
+     {"anyOf": [{"$ref": "#/$defs/A"}], "description": "x", "$defs": {"A": TEXT}}, False),
+    ("all of several", {"allOf": [{"type": "string"}, {"title": "A"}]}, {"allOf": [{"type": "string"}, {"title": "A"}]}, False),
     ("names of members", {"type": "object", "properties": {"minimum": TEXT, "format": TEXT}},
      {"type": "object", "properties": {"minimum": TEXT, "format": TEXT}, **CLOSED}, False),
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from llm_strict import schema_faults
 
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Options
-from headgate.dialect.llm.strict_tools import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS, StrictTools, takes
+from headgate.dialect.llm.schemas import MAX_NODES
+from headgate.dialect.llm.strict_tools import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS, StrictTools, is_refused, takes
 
 Json = dict[str, Any]
 SCHEMA = {"type": "object", "properties": {"at": {"type": "string", "pattern": "^a"}, "n": {"type": "integer", "minimum": 1}},
@@ -98,3 +99,55 @@ def test_what_is_beyond_the_vendor_s_limits_is_told(schemas: list[Json], strict:
     made = [work.schema(schema, f"tools[{at}].function.strict") for at, schema in enumerate(schemas)]
     assert len([one for one in made if one is not None]) == strict
     assert dropped == [f"tools[{at}].function.strict" for at, one in enumerate(made) if one is None]
+
+
+NODE = {"type": "object", "properties": {"next": {"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]}}, "required": ["next"]}
+LEAF = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+def with_definitions(at: Json, **named: Json) -> Json:
+    return {"type": "object", "properties": {"at": at}, "required": ["at"], "$defs": named}
+
+
+@pytest.mark.parametrize(
+    ("schema", "refused"),
+    [
+        (with_definitions({"$ref": "#/$defs/node"}, node=NODE), True),
+        (with_definitions({"$ref": "#"}), True),
+        (with_definitions({"$ref": "#/properties/at"}), True),
+        (with_definitions({"$ref": "#/$defs/a"}, a={"items": {"$ref": "#/$defs/b"}}, b={"items": {"$ref": "#/$defs/a"}}), True),
+        (with_definitions({"$ref": "#/$defs/nobody"}), True),
+        (with_definitions({"$ref": "https://example.com/schema.json"}), True),
+        (with_definitions({"enum": [{"a": 1}, "x"]}), True),
+        (with_definitions({"allOf": [{"$ref": "#/$defs/leaf"}, {"type": "object"}]}, leaf=LEAF), True),
+        (with_definitions({"items": [{"type": "string"}] * MAX_NODES}), True),
+        (with_definitions({"allOf": [{"$ref": "#/$defs/leaf"}]}, leaf=LEAF), False),
+        (with_definitions({"$ref": "#/$defs/a~1b"}, **{"a/b": LEAF}), False),
+        (with_definitions({"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/leaf"}]}, a={"items": {"$ref": "#/$defs/leaf"}},
+                          leaf=LEAF), False),
+        (with_definitions({"enum": ["a", 1, None, True]}), False),
+        (with_definitions({"type": "object", "properties": {"enum": {"type": "string"}, "$ref": {"type": "string"}}}), False),
+    ],
+    ids=["node", "root", "itself", "two", "nobody", "elsewhere", "values", "all of", "large", "one of all", "escaped", "shared",
+         "plain", "names"],
+)  # fmt: skip
+def test_schemas_that_no_claude_takes_go_without(schema: Json, refused: bool) -> None:
+    assert is_refused(schema) == refused
+    dropped: list[str] = []
+    made = StrictTools(CLAUDE, "anthropic", dropped).schema(schema, "tools[0].function.strict")
+    assert (made is None) == refused
+    assert dropped == (["tools[0].function.strict"] if refused else [])
+
+
+@pytest.mark.parametrize("client", ["completions", "responses"])
+def test_the_schema_of_the_answer_counts_as_well(client: str) -> None:
+    answer = members(MOST_OPTIONAL, needed=False)
+    body = asking(client, True, members(1, needed=False))
+    if client == "completions":
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "told", "schema": answer}}
+    else:
+        body["text"] = {"format": {"type": "json_schema", "name": "told", "schema": answer}}
+    asked = pairs.PAIRS[client, "messages"].request(body, Options(model=CLAUDE, vendor="anthropic"))
+    assert sent("messages", asked.body)[0] is False
+    assert [name.replace("[0]", "[]") for name in asked.dropped] == [f"{PATHS[client]}.strict"]
+    assert shape_faults("messages", asked.body) == []

@@ -66,7 +66,7 @@ def request(body: Json, options: Options, documents: frozenset[str] | None = Non
     if (user := fields.text(body, "user")) is not None:
         out["metadata"] = {"user_id": user}
     asked_for = choice_of(body)
-    tools = _tools(body, asked_for, StrictTools(model, options.vendor, dropped))
+    tools = _tools(body, asked_for, StrictTools(model, options.vendor, dropped, _answer_schema(body)))
     for at, tool in vendor_tools.asked_for(body):
         if (made := vendor_tools.to_messages(tool, at, options.vendor, dropped)) is not None:
             tools.append(made)
@@ -369,6 +369,14 @@ def in_tool_loop(messages: list[Json]) -> bool:
     return messages[-2]["role"] == "assistant" and said[0]["type"] not in ("thinking", "redacted_thinking")
 
 
+def _answer_schema(body: Json) -> Json | None:
+    form = fields.obj(body, "response_format") or {}
+    if fields.text(form, "type", "response_format") != "json_schema":
+        return None
+    named = fields.obj(form, "json_schema", "response_format") or {}
+    return fields.obj(named, "schema", SCHEMA.rpartition(".")[0])
+
+
 def _output_format(body: Json, way: Way) -> Json | None:
     """Return the format of answers. Any JSON object is none that the provider has: its objects have fixed members."""
     form = fields.obj(body, "response_format") or {}
@@ -378,7 +386,7 @@ def _output_format(body: Json, way: Way) -> Json | None:
     if kind != "json_schema":
         return None
     named = fields.obj(form, "json_schema", "response_format") or {}
-    schema = fields.obj(named, "schema", SCHEMA.rpartition(".")[0])
+    schema = _answer_schema(body)
     if schema is None:
         raise Untranslatable(SCHEMA, "is missing")
     out: Json = {"type": "json_schema", "schema": closed(schema, SCHEMA, way.dropped)}
