@@ -24,6 +24,11 @@ def normalise(schema: Json, at: str = "schema") -> Json:
     return _Normaliser(schema, at).node(schema, (), 0)
 
 
+def described(schema: Json, text: str | None) -> Json:
+    """Return a schema with what is said of it beside it, for formats that have no other place. Its own words win."""
+    return schema if not text or "description" in schema else {**schema, "description": text}
+
+
 class _Normaliser:
     def __init__(self, root: Json, at: str) -> None:
         self.root = root

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from headgate.dialect.llm import efforts
+from headgate.dialect.llm import efforts, fields
 from headgate.dialect.llm.closed_schemas import closed
 from headgate.dialect.llm.contract import Json
 from headgate.dialect.llm.schemas import MAX_NODES
@@ -30,6 +30,15 @@ AT_BEDROCK: Final = (
 MOST_TOOLS: Final = 20
 MOST_OPTIONAL: Final = 24
 MOST_UNIONS: Final = 16
+# What OpenAI knows in schemas of strict tools.
+_KNOWN: Final = frozenset((
+    "type", "properties", "required", "additionalProperties", "items", "anyOf", "$ref", "$defs", "definitions", "enum",
+    "const", "title", "description", "pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "minItems", "maxItems",
+))  # fmt: skip
+_FORMATS: Final = frozenset((
+    "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
+))  # fmt: skip
 
 
 def takes(model: str, vendor: str) -> bool:
@@ -40,6 +49,46 @@ def takes(model: str, vendor: str) -> bool:
     if version is not None:
         return version >= FIRST
     return vendor != BEDROCK or any(name in model for name in AT_BEDROCK)
+
+
+def asked(tool: Json, dropped: list[str]) -> bool | None:
+    """Return `strict` of a tool of Messages as OpenAI takes it, None if it does not say. Raises Untranslatable."""
+    wanted = fields.flag(tool, "strict", "tools")
+    if wanted and not openai_takes(tool.get("input_schema")):
+        dropped.append("tools[].strict")
+        return False
+    return wanted
+
+
+def openai_takes(schema: Any) -> bool:
+    """Return whether OpenAI takes a schema for a strict tool: all objects are closed and all members required."""
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return False
+    waiting: list[Any] = [schema]
+    left = MAX_NODES
+    while waiting:
+        one = waiting.pop()
+        left -= 1
+        if left < 0 or not isinstance(one, dict) or not one.keys() <= _KNOWN or not _is_full(one):
+            return False
+        for name in ("properties", "$defs", "definitions"):
+            waiting += one.get(name, {}).values()
+        waiting += one.get("anyOf", ())
+        waiting += [one["items"]] if "items" in one else []
+    return True
+
+
+def _is_full(one: Json) -> bool:
+    """Return whether a node has no member that may be missing, no others, and a form that OpenAI knows."""
+    members, needed, kind = one.get("properties", {}), one.get("required", []), one.get("type")
+    if not all(isinstance(one.get(name, {}), dict) for name in ("properties", "$defs", "definitions")):
+        return False
+    if not isinstance(one.get("anyOf", []), list) or str(one.get("format", "date")) not in _FORMATS:
+        return False
+    if kind == "object" or (isinstance(kind, list) and "object" in kind) or members:
+        closes = one.get("additionalProperties") is False and isinstance(needed, list)
+        return closes and members.keys() <= set(map(str, needed))
+    return True
 
 
 class StrictTools:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from llm_sdk_shapes import shape_faults
 from llm_strict import schema_faults
 
 from headgate.dialect.llm import pairs
@@ -108,3 +109,42 @@ def test_clients_get_answers_of_their_schemas_from_claude(client: str, upstream:
     anything = pair.request(wanting(client, None), Options(model="claude-sonnet-4-5"))
     assert sent_schema(upstream, anything.body) is None
     assert TOLD[client][0] in anything.dropped
+
+
+PERSON = {"type": "object", "properties": {"a": TEXT}, "required": ["a"], **CLOSED}
+SAID = "what is known of a person"
+
+
+@pytest.mark.parametrize("upstream", ["completions", "responses", "messages", "gemini"])
+@pytest.mark.parametrize("name", ["person", "a person"])
+def test_what_converse_says_of_an_answer_s_schema_is_said_elsewhere(upstream: str, name: str) -> None:
+    told = {"schema": json.dumps(PERSON), "name": name, "description": SAID}
+    body = {"messages": [{"role": "user", "content": [{"text": "hi"}]}],
+            "outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": told}}}}  # fmt: skip
+    asked = pairs.PAIRS["converse", upstream].request(body, Options(model="m-1"))
+    assert shape_faults(upstream, asked.body) == []
+    assert not asked.dropped
+    if upstream == "messages":
+        assert asked.body["output_config"]["format"] == {"type": "json_schema", "schema": {**PERSON, "description": SAID}}
+    elif upstream == "gemini":
+        assert asked.body["generationConfig"]["responseSchema"]["description"] == SAID
+    else:
+        form = asked.body["response_format"]["json_schema"] if upstream == "completions" else asked.body["text"]["format"]
+        # OpenAI takes no spaces in names.
+        assert (form["name"], form["description"]) == ("person" if name == "person" else "structured_output", SAID)
+        assert form["schema"] == PERSON
+
+
+@pytest.mark.parametrize("client", ["completions", "responses"])
+@pytest.mark.parametrize("own", [None, "its own words"])
+def test_what_openai_s_clients_say_of_a_schema_reaches_claude(client: str, own: str | None) -> None:
+    schema = PERSON if own is None else {**PERSON, "description": own}
+    named = {"name": "person", "description": SAID, "schema": schema}
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}], "response_format": {"type": "json_schema", "json_schema": named}}
+    if client == "responses":
+        body = {"input": "hi", "text": {"format": {"type": "json_schema", **named}}}
+    asked = pairs.PAIRS[client, "messages"].request(body, Options(model="claude-sonnet-4-5"))
+    assert asked.body["output_config"]["format"]["schema"] == {**PERSON, "description": own or SAID}
+    found = pairs.PAIRS[client, "converse"].request(body, Options(model="claude-sonnet-4-5"))
+    form = found.body["outputConfig"]["textFormat"]["structure"]["jsonSchema"]
+    assert (form["name"], form["description"]) == ("person", SAID)

@@ -15,6 +15,8 @@ from headgate.dialect.llm.pairs import PAIRS
 Json = dict[str, Any]
 PICTURE = "data:image/png;base64,aGVsbG8="
 # A request of every client with a place for each path of the table.
+# A schema that every vendor takes for a strict tool.
+FULL: Json = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 BASES: dict[str, Json] = {
     "completions": {
         "model": "m-1",
@@ -36,7 +38,7 @@ BASES: dict[str, Json] = {
             {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {"a": "b"}}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "c"}]},
         ],
-        "tools": [{"name": "f", "input_schema": {"type": "object", "properties": {"a": {"type": "string"}}}}],
+        "tools": [{"name": "f", "input_schema": FULL}],
         "tool_choice": {"type": "auto"},
     },
     "responses": {
@@ -60,8 +62,7 @@ BASES: dict[str, Json] = {
             {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"a": "b"}}}]},
             {"role": "user", "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "c"}]}}]},
         ],
-        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object",
-                       "properties": {"a": {"type": "string"}}}}}}]},
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": FULL}}}]},
         "inferenceConfig": {"maxTokens": 99}, "additionalModelRequestFields": {},
     },
     "text": {"model": "m-1", "prompt": "hi"},

@@ -11,7 +11,15 @@ from llm_strict import schema_faults
 from headgate.dialect.llm import pairs
 from headgate.dialect.llm.contract import Options
 from headgate.dialect.llm.schemas import MAX_NODES
-from headgate.dialect.llm.strict_tools import MOST_OPTIONAL, MOST_TOOLS, MOST_UNIONS, StrictTools, is_refused, takes
+from headgate.dialect.llm.strict_tools import (
+    MOST_OPTIONAL,
+    MOST_TOOLS,
+    MOST_UNIONS,
+    StrictTools,
+    is_refused,
+    openai_takes,
+    takes,
+)
 
 Json = dict[str, Any]
 SCHEMA = {"type": "object", "properties": {"at": {"type": "string", "pattern": "^a"}, "n": {"type": "integer", "minimum": 1}},
@@ -151,3 +159,54 @@ def test_the_schema_of_the_answer_counts_as_well(client: str) -> None:
     assert sent("messages", asked.body)[0] is False
     assert [name.replace("[0]", "[]") for name in asked.dropped] == [f"{PATHS[client]}.strict"]
     assert shape_faults("messages", asked.body) == []
+
+
+def closed_to(*needed: str, **named: Json) -> Json:
+    return {"type": "object", "properties": named, "required": list(needed), "additionalProperties": False}
+
+
+TEXT = {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "taken"),
+    [
+        (closed_to("at", at=TEXT), True),
+        (closed_to(), True),
+        (closed_to("at", at={"anyOf": [closed_to("b", b=TEXT), {"type": "null"}]}), True),
+        ({**closed_to("at", at={"$ref": "#/$defs/a"}), "$defs": {"a": closed_to("b", b={"type": "string", "format": "date"})}}, True),
+        (closed_to("a", a=TEXT, b=TEXT), False),
+        ({"type": "object", "properties": {"at": TEXT}, "required": ["at"]}, False),
+        (closed_to("at", at={"type": "array", "items": {"type": "object"}}), False),
+        ({**closed_to("at", at={"$ref": "#/$defs/a"}), "$defs": {"a": closed_to(b=TEXT)}}, False),
+        (closed_to("at", at={"type": "string", "default": "x"}), False),
+        (closed_to("at", at={"oneOf": [TEXT]}), False),
+        (closed_to("at", at={"type": "string", "format": "uri"}), False),
+        (closed_to("at", at={"anyOf": [TEXT] * MAX_NODES}), False),
+        ({"anyOf": [closed_to()]}, False),
+        (closed_to("at", at={"type": ["object", "null"]}), False),
+        *(({**closed_to(), name: 1}, False) for name in ("anyOf", "$defs", "properties", "required", "items", "format")),
+        (None, False),
+    ],
+)
+def test_which_schemas_openai_takes(schema: Any, taken: bool) -> None:
+    assert openai_takes(schema) == taken
+
+
+@pytest.mark.parametrize("client", ["messages", "converse"])
+@pytest.mark.parametrize("upstream", ["completions", "responses", "gemini"])
+@pytest.mark.parametrize("schema", [closed_to("at", at=TEXT), closed_to(at=TEXT)], ids=["fits", "optional"])
+def test_strict_goes_where_openai_takes_the_schema(client: str, upstream: str, schema: Json) -> None:
+    body = asking(client, True, schema)
+    asked = pairs.PAIRS[client, upstream].request(body, Options(model="gpt-5.2", vendor="openai"))
+    fits = bool(schema["required"])
+    # Gemini has no place for it, and that is told once.
+    at = f"{PATHS[client]}.strict"
+    assert list(asked.dropped) == ([at.replace("[]", "[0]")] if upstream == "gemini" else [] if fits else [at])
+    assert shape_faults(upstream, asked.body) == []
+    if upstream == "gemini":
+        return
+    [tool] = asked.body["tools"]
+    function = tool["function"] if upstream == "completions" else tool
+    assert function["strict"] is fits
+    assert function["parameters"] == schema

@@ -56,10 +56,12 @@ _CONVERSE_MARKS = "cache points, except towards `gpt-*` from 5.6 on"
 _THOUGHTS = "thoughts of earlier turns that another vendor has had"
 CONVERSE_TO_COMPLETIONS_DROPS = (
     *_CONVERSE, _CONVERSE_MARKS, _THOUGHTS, "`top_k`; `status` of tool results; citations",
+    messages_to_completions.DROPS[-1],
 )  # fmt: skip
 CONVERSE_TO_RESPONSES_DROPS = (
     *_CONVERSE, _THOUGHTS,
     "`stopSequences`, `top_k`; cache points other than those of `system`; citations of documents",
+    messages_to_completions.DROPS[-1],
 )  # fmt: skip
 CONVERSE_TO_GEMINI_DROPS = (
     *_CONVERSE, _THOUGHTS, "cache points, `strict` of tools, citations",
@@ -70,6 +72,7 @@ _RESPONSES_THINKING = (
     "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
     "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
 )
+_STRICT = "tools[].strict"
 _THINKING = "generationConfig.thinkingConfig"
 _EXTRA_THINKING = f"{converse_to_messages.EXTRA}.thinking"
 # Names of the format between, by the names that the client knows.
@@ -81,6 +84,7 @@ _THERE = {
     "temperature": {"gemini": "generationConfig.temperature", "converse": "inferenceConfig.temperature"},
     "top_p": {"gemini": "generationConfig.topP", "converse": "inferenceConfig.topP"},
     "top_k": {"gemini": "generationConfig.topK", "converse": f"{converse_to_messages.EXTRA}.top_k"},
+    _STRICT: {"converse": converse_to_messages.STRICT},
     "tool_choice": {"gemini": "toolConfig", "converse": "toolConfig.toolChoice"},
     "response_format": {
         "responses": "text.format", "gemini": "generationConfig.responseMimeType",
@@ -193,6 +197,8 @@ def messages_to_gemini(body: Json, options: Options) -> TranslatedRequest:
         first.body["thinking_config"] = completions_to_gemini.thinking_of(first.model, efforts.level_of(budget), budget)
         first = replace(first, dropped=tuple(name for name in first.dropped if name != "thinking"))
     fields.copy(body, first.body, {"top_k": "top_k"})
+    # The format has no place for it, whatever the schema is.
+    first = replace(first, dropped=tuple(name for name in first.dropped if name != _STRICT))
     return _join(first, completions_to_gemini.request(first.body, options), "messages")
 
 

@@ -8,7 +8,7 @@ from headgate.dialect.llm import content, custom_tools, efforts, fields, ran_cod
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.idents import THOUGHT, UNSIGNED
 from headgate.dialect.llm.sayable import Past
-from headgate.dialect.llm.schemas import normalise
+from headgate.dialect.llm.schemas import described, normalise
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 
 DROPS = (
@@ -292,6 +292,7 @@ def _config(body: Json, model: str) -> Json:
         schema = fields.obj(named, "schema", "response_format.json_schema")
         if schema is None:
             raise Untranslatable("response_format.json_schema.schema", "is missing")
+        schema = described(schema, fields.text(named, "description", "response_format.json_schema"))
         out["responseSchema"] = normalise(schema, "response_format.json_schema.schema")
     thinking = fields.obj(body, "thinking_config")
     effort, own = efforts.known(body.get("reasoning_effort")), efforts.own_budget(body)

@@ -8,6 +8,7 @@ from headgate.dialect.llm import content, custom_tools, efforts, fields, idents,
 from headgate.dialect.llm.closed_schemas import closed
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
+from headgate.dialect.llm.schemas import described
 from headgate.dialect.llm.strict_tools import StrictTools
 from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, functions_of, only
 from headgate_engine.llm.translate.turns import messages_turn
@@ -389,6 +390,8 @@ def _output_format(body: Json, way: Way) -> Json | None:
     schema = _answer_schema(body)
     if schema is None:
         raise Untranslatable(SCHEMA, "is missing")
+    if not way.strict:
+        schema = described(schema, fields.text(named, "description", SCHEMA.rpartition(".")[0]))
     out: Json = {"type": "json_schema", "schema": closed(schema, SCHEMA, way.dropped)}
     if way.strict:
         fields.copy(named, out, {"name": "name", "description": "description"})

@@ -11,6 +11,7 @@ from typing import Final
 from headgate.dialect.llm import content, efforts, fields, history, strict_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
+from headgate.dialect.llm.schemas import described
 from headgate.dialect.llm.translate import completions_to_messages
 from headgate.dialect.llm.translate.converse_content import Blocks
 from headgate_engine.llm.translate.readers import Garbage, load_json
@@ -26,6 +27,7 @@ DROPS = (
     "take",
 )
 EXTRA: Final = "additionalModelRequestFields"
+STRICT: Final = "toolConfig.tools[].toolSpec.strict"
 SCHEMA: Final = "outputConfig.textFormat.structure.jsonSchema"
 # Searches that Bedrock runs itself.
 SEARCHES: Final = frozenset({"nova_grounding", "web_search"})
@@ -70,10 +72,23 @@ def request(body: Json, options: Options) -> TranslatedRequest:
                 dropped.append(Past(f"messages[{position}].content[]"))
             _check_documents(block, f"messages[{position}].content[]")
     out.setdefault("max_tokens", options.max_tokens_default)
+    _name_nothing(out)
     _think(out, dropped)
     if not strict_tools.takes(out["model"], options.vendor):
-        dropped += [_STRICT for tool in out.get("tools", ()) if tool.pop("strict", None)]
+        dropped += [STRICT for tool in out.get("tools", ()) if tool.pop("strict", None)]
     return asked(history.messages(out, options.vendor), out, options, dropped)
+
+
+def _name_nothing(out: Json) -> None:
+    """Say in the schema of the answer what is said beside it, where Anthropic has no place for that."""
+    config = out.get("output_config") or {}
+    form = fields.obj(config, "format", "output_config")
+    if form is None or form.keys() <= {"type", "schema"}:
+        return
+    made = {name: value for name, value in form.items() if name not in ("name", "description")}
+    if isinstance(made.get("schema"), dict):
+        made["schema"] = described(made["schema"], fields.text(form, "description", SCHEMA))
+    out["output_config"] = {**config, "format": made}
 
 
 def asked(made: Json, out: Json, options: Options, dropped: list[str]) -> TranslatedRequest:
@@ -158,6 +173,7 @@ def _answer_format(body: Json, out: Json) -> None:
         if not isinstance(schema, dict):
             raise Untranslatable(f"{SCHEMA}.schema", "must be the JSON text of an object")
         told["format"] = {"type": "json_schema", "schema": schema}
+        fields.copy(named, told["format"], {"name": "name", "description": "description"})
     if told:
         out["output_config"] = told
 
@@ -214,7 +230,6 @@ def _think(out: Json, dropped: list[str]) -> None:
         dropped.append(_NAMES["top_p"])
 
 
-_STRICT: Final = "toolConfig.tools[].toolSpec.strict"
 _NAMES: Final = {
     "temperature": "inferenceConfig.temperature", "top_p": "inferenceConfig.topP", "top_k": f"{EXTRA}.top_k",
 }  # fmt: skip

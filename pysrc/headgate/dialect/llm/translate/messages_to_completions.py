@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from headgate.dialect.llm import content, efforts, fields, idents, ran_code, vendor_tools
+from headgate.dialect.llm import content, efforts, fields, idents, ran_code, strict_tools, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate_engine.llm.translate.counts import UsageCounts
@@ -21,12 +22,15 @@ DROPS = (
     "refused instead of dropped: documents by URL or id, images by id",
     "`cache_control`, except towards `gpt-*` from 5.6 on",
     "`metadata` other than `user_id`",
+    "`strict` of tools with open objects, optional members or keywords that OpenAI does not take in them",
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 # From this version on, chat completions with tools are refused unless the reasoning effort is `none`.
 NO_EFFORT_WITH_TOOLS = (5, 3)
 # What a tool has said that has shown something only.
 SHOWN = "(shown below)"
+# Names that OpenAI takes.
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 BREAKPOINT = {"mode": "explicit"}
 
 
@@ -328,7 +332,7 @@ def _tools(body: Json, dropped: list[str]) -> list[Json]:
         if (description := fields.text(tool, "description", "tools")) is not None:
             function["description"] = description
         function["parameters"] = fields.obj(tool, "input_schema", "tools") or {"type": "object", "properties": {}}
-        if (strict := fields.flag(tool, "strict", "tools")) is not None:
+        if (strict := strict_tools.asked(tool, dropped)) is not None:
             function["strict"] = strict
         out.append({"type": "function", "function": function})
     return out
@@ -393,4 +397,14 @@ def output_schema(body: Json) -> Json | None:
 
 def _output_format(body: Json) -> Json | None:
     schema = output_schema(body)
-    return schema and {"type": "json_schema", "json_schema": {"name": "structured_output", "schema": schema}}
+    return schema and {"type": "json_schema", "json_schema": {**output_names(body), "schema": schema}}
+
+
+def output_names(body: Json) -> Json:
+    """Return name and description of the schema for the reply, which only requests of Converse have."""
+    form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config") or {}
+    name = fields.text(form, "name", "output_config.format")
+    out: Json = {"name": name if name and NAME.fullmatch(name) else "structured_output"}
+    if (description := fields.text(form, "description", "output_config.format")) is not None:
+        out["description"] = description
+    return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.dialect.llm import content, fields, history, idents, ran_code, vendor_tools
+from headgate.dialect.llm import content, fields, history, idents, ran_code, strict_tools, vendor_tools
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.sayable import Past
 from headgate.dialect.llm.translate import messages_to_completions as chat
@@ -18,6 +18,7 @@ DROPS = (
     "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
     "`cache_control` other than of `system` blocks",
     "thinking blocks of earlier turns that other vendors thought",
+    "`strict` of tools with open objects, optional members or keywords that OpenAI does not take in them",
 )
 
 
@@ -36,7 +37,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if limit is not None:
         out["max_output_tokens"] = limit
     fields.copy(body, out, {"temperature": "temperature", "top_p": "top_p", "metadata": "metadata"})
-    tools = [_tool(tool) for tool in chat.custom_tools(body, dropped)]
+    tools = [_tool(tool, dropped) for tool in chat.custom_tools(body, dropped)]
     tools += [vendor_tools.to_responses(tool, at, dropped) for at, tool in chat.server_tools(body, dropped)]
     if tools:
         out["tools"] = tools
@@ -47,7 +48,7 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["include"] = [ENCRYPTED]
     schema = chat.output_schema(body)
     if schema is not None:
-        out["text"] = {"format": {"type": "json_schema", "name": "structured_output", "schema": schema}}
+        out["text"] = {"format": {"type": "json_schema", **chat.output_names(body), "schema": schema}}
     stream = bool(fields.flag(body, "stream"))
     if stream:
         out["stream"] = True
@@ -187,12 +188,12 @@ def _result(block: Json, at: str, dropped: list[str]) -> Json:
     }
 
 
-def _tool(tool: Json) -> Json:
+def _tool(tool: Json, dropped: list[str]) -> Json:
     out: Json = {"type": "function", "name": fields.needed_text(tool, "name", "tools")}
     if (description := fields.text(tool, "description", "tools")) is not None:
         out["description"] = description
     out["parameters"] = fields.obj(tool, "input_schema", "tools") or {"type": "object", "properties": {}}
-    out["strict"] = bool(fields.flag(tool, "strict", "tools"))
+    out["strict"] = bool(strict_tools.asked(tool, dropped))
     return out
 
 
