@@ -35,6 +35,12 @@ MAX_STEPS = 128
 LEFT_STEPS = 32
 # Response header with the names of what the provider's format could not say of a request.
 cdef bytes UNSUPPORTED = b"x-gw-unsupported-parameters"
+# Where the vendors' clients look for the id of a request, by format; Google's have none.
+cdef dict ID_FIELDS = {
+    "completions": b"x-request-id", "responses": b"x-request-id", "text": b"x-request-id", "embeddings": b"x-request-id",
+    "messages": b"request-id", "count_tokens": b"request-id", "converse": b"x-amzn-requestid",
+}
+cdef tuple IDS = (b"x-request-id", b"request-id", b"x-amzn-requestid")
 # headgate.dialect.llm.sayable.ANSWER
 cdef str ANSWER = "answer"
 
@@ -45,6 +51,21 @@ cdef TranslatedTap translated_tap(LlmCall call, FormatRoute format_route):
     tap.call = call
     tap.limit = (<LlmTarget>call.target).max_answer
     return tap
+
+
+cdef int _put_id(LlmCall call, RequestContext ctx, MessageHead head) except -1:
+    """Tells the provider's id of the request, else the gateway's, where clients of the format look for it."""
+    cdef bytes field = ID_FIELDS.get(call.format)
+    cdef bytes name, found = ctx.request_id
+    cdef int at
+    if field is None or head.find(field, len(field), 0) >= 0:
+        return 0
+    for name in IDS:
+        at = head.find(name, len(name), 0)
+        if at >= 0:
+            found = head.data[head.spans[at].value_off:head.spans[at].value_off + head.spans[at].value_len]
+            break
+    return 0 if found is None else head.add_field(field, len(field), found, len(found))
 
 
 cdef class TranslatedTap(ResponseTap):
@@ -65,6 +86,7 @@ cdef class TranslatedTap(ResponseTap):
         if head.status == 429:
             for name, value in self.work.limits(head):
                 head.add_field(<bytes>name, len(<bytes>name), <bytes>value, len(<bytes>value))
+        _put_id(self.call, ctx, head)
         if self.call.unsupported is not None:
             head.add_field(UNSUPPORTED, len(UNSUPPORTED), self.call.unsupported, len(self.call.unsupported))
         if 200 <= head.status < 300 and events:

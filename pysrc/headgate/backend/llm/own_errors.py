@@ -73,6 +73,10 @@ KEPT: Final = 512
 KEPT_BYTES: Final = 1024
 JSON_TYPE: Final = (b"content-type", b"application/json")
 RESOURCE: Final = b"x-ratelimit-resource"
+# Where clients of a format look for the id of a request, beside `x-request-id`.
+ID_FIELDS: Final[dict[str, bytes]] = {
+    "messages": b"request-id", "count_tokens": b"request-id", "converse": b"x-amzn-requestid",
+}  # fmt: skip
 
 
 def speak(
@@ -90,6 +94,8 @@ def speak(
         body = faults.with_request_id(format, body, request_id.decode("latin-1"))
     kept = tuple(pair for pair in reply.headers if pair[0] not in (b"content-type", b"retry-after", RESOURCE))
     fields = (JSON_TYPE, *kept)
+    if request_id is not None and format in ID_FIELDS:
+        fields += ((ID_FIELDS[format], request_id),)
     if format == "converse":
         fields += ((faults.AWS_FIELD, faults.aws_type(reply.status)),)
     if reply.status == 429:
