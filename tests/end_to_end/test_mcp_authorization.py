@@ -124,7 +124,7 @@ SEEN = """
 
 def test_rules_see_the_same_at_every_worker(gateway: Callable[..., Any]) -> None:
     """A process belongs to one worker, to which the others relay its requests."""
-    settings = "frontendPolicies: {http: {headersWithUnderscores: keep}}\n"
+    settings = "frontendPolicies: {http: {headersWithUnderscores: keep, http2MaxHeaderSize: 131072}}\n"
     running = gateway(settings + config({"one": SAMPLE}, SEEN.lstrip("\n")), 3)
     fields = {**ACCEPT, "x_team": "a", "x-long": "x" * 60_000}
     opened = httpx.post(f"{running.url}/mcp", headers=fields, json={"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}, timeout=60)
