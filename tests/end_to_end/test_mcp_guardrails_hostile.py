@@ -50,8 +50,8 @@ def test_a_dead_server_and_one_that_comes_back(gateway: Callable[..., Any]) -> N
     easy = Raw(running)
     assert failure(strict).startswith("mcpGuardrails checkRequest failed: UNAVAILABLE: Connection refused")
     assert easy.text("echo", message="x") == "Echo: x"
-    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="FailOpen"}', 1)
-    running.wait_metric('gw_guardrail_checks_total{phase="Response",action="FailOpen"}', 1)
+    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="FailOpen",guard="remote"}', 1)
+    running.wait_metric('gw_guardrail_checks_total{phase="Response",action="FailOpen",guard="remote"}', 1)
     for _ in range(2):
         policy = Policy(port)
         try:
@@ -300,8 +300,8 @@ def test_the_example_with_the_official_client(gateway: Callable[..., Any], examp
             await session.read_resource("sample://readme")  # type: ignore[arg-type]
 
     asyncio.run(run())
-    running.wait_metric('gw_guardrail_checks_total{phase="Response",action="Mask"}', 2)
-    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="Reject"}', 1)
+    running.wait_metric('gw_guardrail_checks_total{phase="Response",action="Mask",guard="remote"}', 2)
+    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="Reject",guard="remote"}', 1)
     assert running.metric('gw_upstream_call_duration_seconds_count{kind="Policy",subtype="Guardrail"}') >= 6
 
 

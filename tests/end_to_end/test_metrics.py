@@ -9,7 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
+from tests.end_to_end.conftest import free_port
+from tests.end_to_end.federation_rig import SAMPLE, Raw, config
+from tests.end_to_end.mcp_guardrails_rig import guarded
 from tests.end_to_end.running import PATIENCE, Gateway
 
 from headgate.telemetry.families import BY_NAME
@@ -30,7 +34,7 @@ routes:
 - name: held
   backends: [{backend: /held}]
 """
-SAMPLE = re.compile(r'^(gw_\w+?)(_bucket|_sum|_count)?(?:\{(.*)\})? (\S+)$')
+LINE = re.compile(r'^(gw_\w+?)(_bucket|_sum|_count)?(?:\{(.*)\})? (\S+)$')
 LABEL = re.compile(r'([a-zA-Z_]\w*)="(?:[^"\\]|\\.)*"')
 
 
@@ -55,6 +59,21 @@ def gauge(running: Gateway, start: str) -> float:
     """The sum of the current samples whose line begins with `start`."""
     page = running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1]
     return sum(float(line.rpartition(" ")[2]) for line in page.splitlines() if line.startswith(start))
+
+
+def families(running: Gateway) -> set[str]:
+    """The families that have samples; each sample has the labels that the table names."""
+    seen = set()
+    for line in running.fetch(f"http://127.0.0.1:{running.stats}/metrics")[1].splitlines():
+        if line.startswith("#"):
+            continue
+        found = LINE.match(line)
+        assert found, line
+        family = BY_NAME.get(found[1]) or BY_NAME[found[1] + (found[2] or "")]
+        labels = [name for name in LABEL.findall(found[3] or "") if name != "le"]
+        assert tuple(labels) == family.labels, line
+        seen.add(family.name)
+    return seen
 
 
 def until(running: Gateway, start: str, value: float) -> None:
@@ -112,16 +131,18 @@ def test_every_sample_has_the_labels_that_the_table_names(running: tuple[Gateway
     go_on.set()
     for path in ("/limited", "/", "/none"):
         gateway.fetch(gateway.url + path)
-    page = gateway.fetch(f"http://127.0.0.1:{gateway.stats}/metrics")[1]
-    seen = set()
-    for line in page.splitlines():
-        if line.startswith("#"):
-            continue
-        found = SAMPLE.match(line)
-        assert found, line
-        family = BY_NAME.get(found[1]) or BY_NAME[found[1] + (found[2] or "")]
-        labels = [name for name in LABEL.findall(found[3] or "") if name != "le"]
-        assert tuple(labels) == family.labels, line
-        seen.add(family.name)
+    seen = families(gateway)
     assert {"gw_requests_total", "gw_process_cpu_seconds_total", "gw_process_open_descriptors", "gw_process_max_descriptors",
             "gw_process_start_time_seconds", "gw_endpoint_health", "gw_upstream_calls_waiting"} <= seen  # fmt: skip
+
+
+def test_guards_of_models_and_of_mcp_have_the_same_labels(gateway: Callable[..., Gateway]) -> None:
+    guard = '{regex: {action: Reject, matches: [{pattern: "no"}]}, rejection: {status: 422}}'
+    models = f'llm:\n  policies: {{guardrails: {{request: [{guard}]}}}}\n  models: [{{name: m, provider: openai, params: {{apiKey: k}}}}]\n'
+    running = gateway(config({"a": SAMPLE}, guarded(free_port(), more="methods: {tools/list: full}, failureMode: failOpen")) + models)
+    assert Raw(running).names("tools/list", "tools")
+    asked = {"model": "m", "messages": [{"role": "user", "content": "no"}]}
+    assert httpx.post(f"{running.url}/v1/chat/completions", json=asked, timeout=PATIENCE).status_code == 422
+    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="FailOpen",guard="remote"}', 1)
+    running.wait_metric('gw_guardrail_checks_total{phase="Request",action="Reject",guard="regex"}', 1)
+    assert "gw_guardrail_checks_total" in families(running)

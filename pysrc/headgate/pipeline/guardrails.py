@@ -15,6 +15,8 @@ from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.segment import Segment
 
 CHECKS: Final = "gw_guardrail_checks_total"
+# The `kind` of a processor; `guard` of a check by a guard of models is the kind of that guard.
+KIND: Final = "remote"
 
 
 class GuardrailMeter:
@@ -28,7 +30,7 @@ class GuardrailMeter:
         """Count one check."""
         counter = self._checks.get((phase, action))
         if counter is None:
-            key = series_key(CHECKS, {"phase": phase, "action": action})
+            key = series_key(CHECKS, {"phase": phase, "action": action, "guard": KIND})
             counter = self._checks[phase, action] = Counter(self._segment, key)
         counter.add()
 

@@ -144,7 +144,7 @@ FAMILIES: tuple[Family, ...] = (
         "mcp_requests", "MCP messages by method.", "method", "resource_type", "server", "resource", *PLACE, added=True
     ),
     _counter(
-        "guardrail_checks", "Checks of guardrails, by phase and what came of them; `guard` on LLM paths alone.",
+        "guardrail_checks", "Checks of guardrails, by phase, result and kind; on MCP paths `guard` is `remote`.",
         "phase", "action", "guard",
     ),
     _gauge("mcp_sessions", "MCP sessions by backend, and by worker that knows them.", "backend", "worker"),
