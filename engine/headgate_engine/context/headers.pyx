@@ -9,7 +9,8 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from libc.stdint cimport uint32_t
 from libc.string cimport memchr, memcpy
 
-from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, is_value, same_lower
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, IS_VALUE, all_of, is_name, same_lower
 
 cdef enum:
     FIRST_DATA = 1024

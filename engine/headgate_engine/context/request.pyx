@@ -2,7 +2,8 @@
 
 cimport cython
 
-from headgate_engine.wire.scan cimport IS_TOKEN, all_of, is_value
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport IS_TOKEN, all_of
 
 
 cdef int checked_fields(tuple fields) except -1:

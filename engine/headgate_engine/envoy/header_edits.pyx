@@ -7,7 +7,8 @@ from headgate_engine.context.request cimport (
     EDIT_ADD_IF_ABSENT, EDIT_APPEND, EDIT_REPLACE_IF_PRESENT, EDIT_REPLACE_OR_ADD)
 from headgate_engine.envoy.wire_format cimport (
     WIRE_BYTES, WIRE_VARINT, WireCursor, WireField, cursor_of, is_utf8, next_field)
-from headgate_engine.wire.scan cimport IS_TOKEN, all_of, is_value
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport IS_TOKEN, all_of
 
 from headgate_engine.context.field_names import MESSAGE_FRAMING, encoded
 

@@ -16,7 +16,8 @@ from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, B
 from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_HEAD, I_INFORMATIONAL, REFUSED, S_BODY, S_DONE, S_IDLE, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, is_value, put_lower
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, put_lower
 
 import http
 

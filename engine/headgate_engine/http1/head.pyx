@@ -13,8 +13,8 @@ from headgate_engine.context.headers cimport (
     H_TE, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
-from headgate_engine.wire.scan cimport (
-    IS_TARGET, IS_TOKEN, all_of, is_name, is_value, lower, same_lower)
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, is_name, lower, same_lower
 
 from headgate_engine.context.field_names import FORBIDDEN_TRAILERS, HOP_BY_HOP, encoded
 from headgate_engine.errors import RemoteProtocolError

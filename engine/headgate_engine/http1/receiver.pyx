@@ -20,6 +20,7 @@ from headgate_engine.http1.kinds cimport (
 from headgate_engine.http1.states cimport (
     I_END, I_EOF, I_FAULT, I_HEAD, I_INFORMATIONAL, I_SWITCH, REFUSED, S_BODY, S_DONE, S_ERROR, S_IDLE, S_TUNNEL,
     next_state)
+from headgate_engine.wire.block cimport whole_lines
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.scan cimport IS_TOKEN, all_of
 
@@ -163,6 +164,7 @@ cdef class Http1Receiver:
         cdef const char* end
         if start_line and n > first and memchr(p, 10, first + 1) == NULL:
             raise RemoteProtocolError("start line is too long", 414 if self.role == ROLE_SERVER else 502)
+        at = whole_lines(p, at, n)
         while at < n:
             end = <const char*>memchr(p + at, 10, n - at)
             if end == NULL:

@@ -16,7 +16,8 @@ from headgate_engine.context.headers cimport (
 from headgate_engine.http2.hpack cimport INDEX_NEVER, INDEX_USUAL, HpackEncoder
 from headgate_engine.http2.kinds cimport E_PROTOCOL
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.scan cimport HG_CLASS, IS_TARGET, IS_TOKEN, all_of, is_value, put_lower, same_lower
+from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.scan cimport HG_CLASS, IS_TARGET, IS_TOKEN, all_of, put_lower, same_lower
 
 from headgate_engine.context.field_names import FORBIDDEN_TRAILERS, REQUEST_FRAMING, encoded
 from headgate_engine.errors import LocalProtocolError

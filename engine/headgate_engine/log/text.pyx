@@ -2,10 +2,10 @@
 # Most indexes go into C arrays, whose bounds Cython cannot check; the few into lists are limited by their length.
 """Values of log lines; see text.pxd."""
 
-from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t
 
+from headgate_engine.wire.block cimport is_bare
 from headgate_engine.wire.buffer cimport ByteBuffer, put
-from headgate_engine.wire.scan cimport some_below, some_equal, word_at
 
 cdef enum:
     _MAX_VALUE = 8192
@@ -14,28 +14,6 @@ cdef enum:
 MAX_VALUE = _MAX_VALUE
 
 cdef const char* HEX = b"0123456789abcdef"
-
-
-cdef inline uint64_t _some_not_bare(uint64_t word) noexcept nogil:
-    return (word & <uint64_t>0x8080808080808080) | some_below(word, 33) | some_equal(word, 127) \
-        | some_equal(word, 34) | some_equal(word, 92)
-
-
-cdef inline bint _bare(const char* p, Py_ssize_t n) noexcept nogil:
-    """Return whether it is visible ASCII without quotes and backslashes."""
-    cdef Py_ssize_t i = 0
-    cdef uint8_t c
-    if n >= 8:
-        while i + 8 < n:
-            if _some_not_bare(word_at(p + i)):
-                return False
-            i += 8
-        return not _some_not_bare(word_at(p + n - 8))
-    for i in range(n):
-        c = <uint8_t>p[i]
-        if c <= 32 or c >= 127 or c == 34 or c == 92:
-            return False
-    return True
 
 
 cdef inline bint _hidden(int32_t code) noexcept nogil:
@@ -94,7 +72,7 @@ cdef int append_text_value(ByteBuffer out, const char* p, Py_ssize_t n) except -
     cdef Py_ssize_t size = _cut(p, n)
     cdef Py_ssize_t at = 0, length, i
     cdef int32_t code
-    if n and _bare(p, size):
+    if n and is_bare(p, size):
         put(out, p, size)
         return 0 if size == n else out.append(b"...", 3)
     out.append_byte(34)
@@ -121,7 +99,7 @@ cdef int append_json_value(ByteBuffer out, const char* p, Py_ssize_t n) except -
     cdef Py_ssize_t at = 0, length
     cdef int32_t code
     out.append_byte(34)
-    if _bare(p, size):
+    if is_bare(p, size):
         put(out, p, size)
         at = size
     while at < size:

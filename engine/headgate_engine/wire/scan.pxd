@@ -46,34 +46,6 @@ cdef inline uint64_t half_at(const char* p) noexcept nogil:
     return half
 
 
-cdef inline uint64_t some_below(uint64_t word, uint64_t limit) noexcept nogil:
-    """Return non-zero if one of the bytes is less than `limit` (1 to 128)."""
-    return (word - <uint64_t>0x0101010101010101 * limit) & ~word & <uint64_t>0x8080808080808080
-
-
-cdef inline uint64_t some_equal(uint64_t word, uint64_t byte) noexcept nogil:
-    """Return non-zero if one of the bytes is `byte`."""
-    return some_below(word ^ <uint64_t>0x0101010101010101 * byte, 1)
-
-
-cdef inline uint64_t some_unusual(uint64_t word) noexcept nogil:
-    """Return non-zero if one of the bytes is a tab or not IS_VALUE."""
-    return some_below(word, 32) | some_equal(word, 127)
-
-
-cdef inline bint is_value(const char* p, Py_ssize_t n) noexcept nogil:
-    """Return whether all bytes are IS_VALUE."""
-    cdef Py_ssize_t at = 0
-    while at + 8 <= n:
-        if some_unusual(word_at(p + at)) and not all_of(p + at, 8, IS_VALUE):
-            return False
-        at += 8
-    if at == 0 or at == n:
-        return all_of(p + at, n - at, IS_VALUE)
-    # The last eight bytes; some of them are checked twice.
-    return not some_unusual(word_at(p + n - 8)) or all_of(p + at, n - at, IS_VALUE)
-
-
 cdef inline bint is_name(const char* p, const char* lowered, Py_ssize_t n) noexcept nogil:
     """Return whether n bytes are the field name `lowered`, in any case.
 

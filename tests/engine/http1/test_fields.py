@@ -1,11 +1,11 @@
-"""Names and values of fields, byte by byte: they are looked at eight bytes at a time, and no place may hide one."""
+"""Names and values of fields, byte by byte: they are looked at sixteen bytes at a time, and no place may hide one."""
 
 from __future__ import annotations
 
 import pytest
 
-from headgate_drivers.events import RequestHead
-from headgate_drivers.http1 import SERVER, PythonCodec
+from headgate_drivers.events import NeedData, RequestHead, ResponseHead
+from headgate_drivers.http1 import CLIENT, SERVER, PythonCodec
 from headgate_engine.errors import RemoteProtocolError
 
 TOKEN = frozenset(b"!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -32,6 +32,39 @@ def test_no_place_in_a_value_hides_a_byte(size: int) -> None:
         for place in range(size) if odd not in (10, 13) else ():
             value = b"v" * place + bytes([odd]) + b"v" * (size - place - 1)
             assert fields(b"x-a: " + value) == ({b"x-a": value.strip(b" \t")} if odd in VALUE else None), (odd, place)
+
+
+@pytest.mark.parametrize("size", [*range(1, 19), 31, 32, 33])
+def test_no_place_in_a_reason_hides_a_byte(size: int) -> None:
+    for odd in (0, 8, 9, 31, 32, 65, 126, 127, 128, 255):
+        for place in range(size):
+            codec = PythonCodec(CLIENT)
+            codec.send(RequestHead("GET", "/", "a.test"))
+            reason = b"r" * place + bytes([odd]) + b"r" * (size - place - 1)
+            codec.receive(b"HTTP/1.1 200 " + reason + b"\r\n\r\n")
+            if odd in VALUE:
+                assert isinstance(codec.next_event(), ResponseHead)
+            else:
+                with pytest.raises(RemoteProtocolError, match="reason"):
+                    codec.next_event()
+
+
+@pytest.mark.parametrize("blank", [b"", b"\r", b"\n"])
+@pytest.mark.parametrize("start", [1, 2, 3, 16, 19])
+def test_no_place_hides_a_line_without_a_cr_or_the_end_of_the_section(start: int, blank: bytes) -> None:
+    """However the bytes are cut, and wherever in a block of sixteen the LF lies."""
+    for size in range(1, 50):
+        head = b"GET / HTTP/1.1\r\nx: " + b"v" * size + blank + b"\n\r\nHost: a.test\r\n\r\n"
+        codec = PythonCodec(SERVER)
+        codec.receive(head[:start])
+        assert isinstance(codec.next_event(), NeedData)
+        codec.receive(head[start:])
+        if blank == b"\r":        # the section ends here, without a host
+            with pytest.raises(RemoteProtocolError, match="host"):
+                codec.next_event()
+        else:
+            with pytest.raises(RemoteProtocolError, match="CR LF"):
+                codec.next_event()
 
 
 @pytest.mark.parametrize("known", HOP_BY_HOP)
