@@ -158,7 +158,7 @@ cdef class Pool(ConnectionOwner):
     cdef int _offer(self, ClientConnection connection) except -1:
         """Gives waiting calls to the connection, oldest first, and keeps its remaining capacity in the pool."""
         cdef ResponseSink sink
-        while self.waiting and connection.capacity() > 0:
+        while len(self.waiting) and connection.capacity() > 0:
             sink = self._next_waiting()
             self._begin(connection, sink)
         if connection.capacity() > 0:
@@ -172,7 +172,8 @@ cdef class Pool(ConnectionOwner):
     # -- the list ----------------------------------------------------------------------------------------------------
     cdef int _list(self, ClientConnection connection) except -1:
         """Puts a connection in front; without a call in progress, its idle time begins."""
-        self._unlist(connection)
+        if connection.listed or connection.counted_idle:
+            self._unlist(connection)
         connection.listed = True
         connection.older = self.newest
         if self.newest is not None:
@@ -318,7 +319,7 @@ cdef class Pool(ConnectionOwner):
         return self._offer(connection)
 
     cdef int connection_free(self, ClientConnection connection) except -1:
-        if self.waiting and not connection.no_pending_input():
+        if len(self.waiting) and not connection.no_pending_input():
             # The end of the connection, or bytes nobody asked for, came right behind the response.
             return connection.close()
         return self._offer(connection)

@@ -202,30 +202,16 @@ cdef class Worker:
     cdef int log_written(self) except -1:
         """Called after a line was put into `log`."""
         if self.log.length >= LOG_CHUNK:
-            self._flush_log()
+            write_lines(self)        # a timer that runs is kept: a new one for each piece would cost more than the piece
         elif self.log_handle is None:
             self.log_handle = self.loop.call_later(LOG_DELAY, self._flush_log)
         return 0
 
     def _flush_log(self):
-        cdef Py_ssize_t end, sent
         if self.log_handle is not None:
             self.log_handle.cancel()
             self.log_handle = None
-        while self.log.length:
-            end = last_line_end(self.log.data, min(self.log.length, LOG_CHUNK))
-            if end == 0:
-                end = next_line_end(self.log.data, self.log.length)
-            sent = write(self.log_fd, self.log.data, end)
-            if sent < 0:
-                if errno == EINTR:
-                    continue
-                if errno == EAGAIN and self.log.length < LOG_LIMIT:
-                    self.log_handle = self.loop.call_later(LOG_DELAY, self._flush_log)
-                    return
-                self.log.clear()       # nobody reads the log: dropping it beats growing without bound
-                return
-            self.log.consume(sent)
+        write_lines(self)
 
     # -- date header, once a second ----------------------------------------------------------------------------------
     def _tick_date(self):
@@ -242,6 +228,26 @@ cdef class Worker:
         self.reads.close()
         if self.date_handle is not None:
             self.date_handle.cancel()
+
+
+cdef int write_lines(Worker worker) except -1:
+    """Writes the lines that wait, and keeps those that the file takes later."""
+    cdef ByteBuffer log = worker.log
+    cdef Py_ssize_t end, sent
+    while log.length:
+        end = last_line_end(log.data, min(log.length, LOG_CHUNK))
+        if end == 0:
+            end = next_line_end(log.data, log.length)
+        sent = write(worker.log_fd, log.data, end)
+        if sent >= 0:
+            log.consume(sent)
+        elif errno == EAGAIN and log.length < LOG_LIMIT:
+            if worker.log_handle is None:
+                worker.log_handle = worker.loop.call_later(LOG_DELAY, worker._flush_log)
+            return 0
+        elif errno != EINTR:
+            log.clear()       # nobody reads the log: dropping it beats growing without bound
+    return 0
 
 
 def http_date(double now):

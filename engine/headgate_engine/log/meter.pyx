@@ -1,7 +1,6 @@
 """Metrics of requests and connections, in the families of headgate.telemetry.families."""
 
-from cpython.list cimport PyList_GET_ITEM
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 from libc.string cimport memcmp
 
 from headgate_engine.context.headers cimport HEAD_CONNECT, MessageHead
@@ -21,6 +20,13 @@ from headgate_engine.log.labels import label
 # Methods with a label value of their own. All others, which clients can invent, are `other`.
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other")
 cdef list METHOD_BYTES = [name.encode() for name in METHODS]
+# The same, without `other`, for comparisons.
+ctypedef const char* MethodText
+cdef MethodText[9] METHOD_TEXTS
+cdef uint32_t[9] METHOD_LENGTHS
+for _method in range(9):
+    METHOD_TEXTS[_method] = <bytes>METHOD_BYTES[_method]
+    METHOD_LENGTHS[_method] = <uint32_t>len(<bytes>METHOD_BYTES[_method])
 
 HANDSHAKE_SECONDS = (0.0005, 0.0015, 0.0043, 0.0126, 0.0368, 0.108, 0.316, 0.924, 2.71, 8)
 PROCESSING_SECONDS = (0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25)
@@ -78,11 +84,9 @@ cdef class ProcessingMeter:
 
 cdef int method_index(MessageHead head) noexcept:
     cdef int i
-    cdef bytes name
+    cdef uint32_t length = head.method_len
     for i in range(9):
-        name = <bytes>PyList_GET_ITEM(METHOD_BYTES, i)
-        if <Py_ssize_t>head.method_len == len(name) and memcmp(
-                head.data + head.method_off, <char*>name, len(name)) == 0:
+        if length == METHOD_LENGTHS[i] and memcmp(head.data + head.method_off, METHOD_TEXTS[i], length) == 0:
             return i
     return 9
 

@@ -24,6 +24,9 @@ from headgate_engine.log.keys import FIELDS, ORDER
 
 cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+    bint PyUnicode_IS_COMPACT_ASCII(object text)
+    const char* PyUnicode_DATA(object text)
+    Py_ssize_t PyUnicode_GET_LENGTH(object text)
 
 cdef enum:
     END_OF_LINE = 1 << 20
@@ -76,8 +79,6 @@ cdef class RequestFields:
     cdef list _placed(self, list fields, dict named):
         """Return (place, number, key, value) of the added fields, the last one first. A key is there once."""
         cdef dict found = {}
-        if fields is None:
-            return None
         for key, value in fields:
             if value is None or key in self.removed or named is not None and key in named:
                 continue
@@ -89,7 +90,7 @@ cdef class RequestFields:
         return placed
 
     cdef int write_fields(self, ByteBuffer out, RequestContext ctx, dict named) except -1:
-        cdef list extras = self._placed(ctx.log_fields, named)
+        cdef list extras = None if ctx.log_fields is None else self._placed(ctx.log_fields, named)
         if extras:
             self._extras(out, extras, PLACE[F_REQUEST_ID])
         if ctx.request_id is not None:
@@ -99,7 +100,7 @@ cdef class RequestFields:
         self._target(out, ctx)
         if extras:
             self._extras(out, extras, PLACE[F_BYTES_RECEIVED])
-        if ctx.protocol is None or ctx.protocol != "tcp":
+        if ctx.protocol is None or len(ctx.protocol) != 3 or ctx.protocol != "tcp":
             self._request(out, ctx, extras)        # a connection whose bytes go on as they come has none
         if ctx.secure and ctx.connection is not None:
             if extras:
@@ -245,6 +246,8 @@ cdef class RequestFields:
         cdef Py_ssize_t n
         cdef const char* p
         cdef bytes raw
+        if value is not None and PyUnicode_IS_COMPACT_ASCII(value):
+            return self._text(out, field, PyUnicode_DATA(value), PyUnicode_GET_LENGTH(value))
         try:
             p = PyUnicode_AsUTF8AndSize(value, &n)
         except UnicodeEncodeError:
