@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent import futures
 
+import grpc
 import httpx
 import pytest
-from manifests import Json, endpoints, gateway_class, http_route, listener, made, service, to
+from manifests import Json, endpoints, gateway_class, grpc_route, http_route, listener, made, service, to
 from manifests import gateway as gateway_manifest
 from tests.end_to_end.running import Gateway
 
@@ -132,3 +134,46 @@ def test_policies_hold_at_their_targets(served: Callable[..., Callable[..., http
     assert ask("/shut").status_code == 403
     assert [ask("/few").status_code for _ in range(2)] == [200, 429]
     assert "x-policy" not in ask("/few").headers
+
+
+@pytest.fixture
+def calls() -> Iterator[int]:
+    """Return the port of a server of gRPC that answers any call with what it was asked for."""
+
+    class Any(grpc.GenericRpcHandler):
+        def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+            return grpc.unary_unary_rpc_method_handler(lambda request, _context: details.method.encode() + request)
+
+    server = grpc.server(futures.ThreadPoolExecutor(2), handlers=(Any(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield port
+    server.stop(None).wait()
+
+
+def test_calls_of_grpc_are_told_apart_by_their_methods(gateway: Callable[..., Gateway], calls: int) -> None:
+    def rule(*backends: Json, **method: str) -> Json:
+        return {"matches": [{"method": method}], "backendRefs": list(backends)}
+
+    running = gateway(
+        configuration(
+            gateway_manifest(listener(port=PORT)), service("shop/calls"), endpoints("shop/calls-1", "calls", ["127.0.0.1"], calls),
+            grpc_route(
+                "shop/calls", rule(to("calls"), service="shop.Cart", method="Add"), rule(to("calls"), service="shop.Pay"),
+                rule(to("calls"), type="RegularExpression", service="[a-z]+[.]Store", method="(Get|Put)"), rule(service="shop.Empty"),
+            ),
+        )
+    )  # fmt: skip
+
+    def call(method: str) -> bytes | grpc.StatusCode:
+        with grpc.insecure_channel(f"127.0.0.1:{running.port}") as channel:
+            try:
+                return bytes(channel.unary_unary(method)(b"!", timeout=60))
+            except grpc.RpcError as error:
+                return error.code()
+
+    for method in ("/shop.Cart/Add", "/shop.Pay/Any", "/far.Store/Put"):
+        assert call(method) == method.encode() + b"!"
+    for method in ("/shop.Cart/Drop", "/shop.Payer/Any", "/far.Store/Put2", "/Far.Store/Put"):
+        assert call(method) == grpc.StatusCode.UNIMPLEMENTED
+    assert call("/shop.Empty/Any") == grpc.StatusCode.UNAVAILABLE

@@ -43,6 +43,10 @@ def http_route(name: str = "shop/cart", *rules: Json, parent: Json | None = None
     return made("HTTPRoute", name, spec, **metadata)
 
 
+def grpc_route(name: str = "shop/calls", *rules: Json, **more: Any) -> Json:
+    return http_route(name, *rules, **more) | {"kind": "GRPCRoute"}
+
+
 def service(name: str = "shop/cart", *ports: Json, **more: Any) -> Json:
     return made("Service", name, {"ports": list(ports or ({"port": 8080},)), **more}, "v1")
 

@@ -36,6 +36,7 @@ NAMESPACE: Final = GroupKind(CORE, "Namespace")
 ENDPOINT_SLICE: Final = GroupKind(DISCOVERY, "EndpointSlice")
 GATEWAY_CLASS: Final = GroupKind(GATEWAY_API, "GatewayClass")
 GATEWAY: Final = GroupKind(GATEWAY_API, "Gateway")
+GRPC_ROUTE: Final = GroupKind(GATEWAY_API, "GRPCRoute")
 HTTP_ROUTE: Final = GroupKind(GATEWAY_API, "HTTPRoute")
 REFERENCE_GRANT: Final = GroupKind(GATEWAY_API, "ReferenceGrant")
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import SERVICE, GroupKind, ObjectKey, Snapshot, key_of, kind_of
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.grants import permitted
-from headgate.cluster.translate.services import has_port, host
+from headgate.cluster.translate.services import host, port_of
+
+# In front of names of backends that do not exist.
+UNRESOLVED: Final = "unresolved/"
 
 
 class Target(NamedTuple):
-    """The file's form of a destination, and the Service behind it."""
+    """The file's form of a destination, and the Service behind it.
+
+    `says_protocol`: whether the port of the Service says which protocol is spoken there.
+    """
 
     form: dict[str, Any]
     service: ObjectKey
+    says_protocol: bool = False
 
 
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
@@ -38,12 +45,14 @@ def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
             "UnsupportedValue", f"Service {key} is an ExternalName, which may lead past what a ReferenceGrant allows"
         )
     port = reference.get("port")
-    if port is None or not has_port(service, port):
+    entry = port_of(service, port)
+    if entry is None:
         return Unmet("BackendNotFound", f"Service {key} has no port {port}")
-    return Target({"service": {"name": f"{key.namespace}/{host(key)}", "port": port}}, key)
+    form = {"service": {"name": f"{key.namespace}/{host(key)}", "port": port}}
+    return Target(form, key, bool(entry.get("appProtocol")))
 
 
 def nowhere(route: Json, reference: Json) -> dict[str, Any]:
     """Return the form of a reference that leads nowhere: a named backend that does not exist. Its requests get 500."""
     namespace = reference.get("namespace") or key_of(route).namespace
-    return {"backend": f"unresolved/{namespace}/{reference['name']}"}
+    return {"backend": f"{UNRESOLVED}{namespace}/{reference['name']}"}

@@ -17,12 +17,15 @@ from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_API,
     GATEWAY_CLASS,
+    GRPC_ROUTE,
     HTTP_ROUTE,
     GroupKind,
     ObjectKey,
     Snapshot,
     generation,
     key_of,
+    kind_of,
+    seniority,
 )
 from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
@@ -69,7 +72,8 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
 def _by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
     """Return the routes that name each Gateway, the oldest first."""
     found: dict[ObjectKey, list[Json]] = {}
-    for route in snapshot.oldest_first(HTTP_ROUTE):
+    routes = [one for kind in (HTTP_ROUTE, GRPC_ROUTE) for one in snapshot.kinds.get(kind, {}).values()]
+    for route in sorted(routes, key=lambda one: (seniority(one), kind_of(one))):
         references = route["spec"].get("parentRefs") or ()
         for key in dict.fromkeys(named for one in references if (named := gateway_named(route, one)) is not None):
             found.setdefault(key, []).append(route)

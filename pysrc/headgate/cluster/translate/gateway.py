@@ -9,21 +9,27 @@ from typing import Any, Final, NamedTuple
 from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_CLASS,
+    GRPC_ROUTE,
+    HTTP_ROUTE,
     ObjectKey,
     Snapshot,
     generation,
     key_of,
     kind_of,
 )
+from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Fragment, Json
-from headgate.cluster.translate.http_routes import RouteResult, http_route
+from headgate.cluster.translate.grpc_routes import grpc_route
+from headgate.cluster.translate.http_routes import http_route
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
-from headgate.cluster.translate.parents import attachments, gateway_named
+from headgate.cluster.translate.parents import Attachment, attachments, gateway_named
+from headgate.cluster.translate.routes import RouteResult
 from headgate.cluster.translate.services import discovered
 
 CONTROLLER: Final = "headgate.dev/headgate"
 _ACCEPTED: Final = "Successfully accepted Route"
+_TRANSLATORS: Final = {HTTP_ROUTE: http_route, GRPC_ROUTE: grpc_route}
 
 
 class Acknowledged(NamedTuple):
@@ -58,6 +64,7 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
     places = {one.name: f"listener/{key}.{one.name}" for one in known}
     used: list[ObjectKey] = []
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+    claims = Claims()
     for route in routes:
         entries: list[Json] = []
         counted: set[str] = set()
@@ -67,9 +74,13 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
             if gateway_named(route, reference) != key:
                 continue
             attached = attachments(snapshot, route, reference, gateway, known)
-            result = http_route(snapshot, route, [] if isinstance(attached, Unmet) else attached, places)
             if not isinstance(attached, Unmet):
-                counted |= {one.listener.name for one in attached}
+                attached = claims.left(route, attached)
+            usable: list[Attachment] = [] if isinstance(attached, Unmet) else attached
+            result = _TRANSLATORS[kind_of(route)](snapshot, route, usable, places)
+            counted |= {one.listener.name for one in usable}
+            if _some_rule_holds(route, result):
+                claims.hold(route, usable)
             found.update((one.key, one) for one in result.fragments)
             used += result.used
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
@@ -97,13 +108,17 @@ def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]
             )
 
 
+def _some_rule_holds(route: Json, result: RouteResult) -> bool:
+    return not result.invalid or len(result.invalid) < len(route["spec"].get("rules") or ())
+
+
 def _parent(route: Json, reference: Json, refused: Unmet | None, result: RouteResult) -> Json:
     """Return the entry of a route's status for one parentRef. Rules that are left out do not take the others away."""
     dropped = [one for refusals in result.invalid.values() for one in refusals]
     conditions = [holds("Accepted", "Accepted", _ACCEPTED)]
     if refused is not None:
         conditions = [fails("Accepted", refused)]
-    elif dropped and len(result.invalid) == len(route["spec"]["rules"]):
+    elif not _some_rule_holds(route, result):
         conditions = [judged("Accepted", dropped, _ACCEPTED)]
     elif dropped:
         reason, message = judged("", dropped, "")[2:]

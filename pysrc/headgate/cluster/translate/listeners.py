@@ -16,7 +16,10 @@ from headgate.cluster.translate.fragments import Json
 # Ports of the gateway's own servers.
 RESERVED: Final = (15_000, 15_020, 15_021)
 # Which kinds of routes a protocol can serve; of other protocols and kinds none is translated yet.
-KINDS: Final[dict[str, tuple[str, ...]]] = {"HTTP": ("HTTPRoute",), "HTTPS": ("HTTPRoute",)}
+KINDS: Final[dict[str, tuple[str, ...]]] = {
+    "HTTP": ("HTTPRoute", "GRPCRoute"),
+    "HTTPS": ("HTTPRoute", "GRPCRoute"),
+}
 
 
 @dataclass(slots=True)

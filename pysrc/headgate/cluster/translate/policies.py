@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_API,
+    GRPC_ROUTE,
     HTTP_ROUTE,
     GroupKind,
     ObjectKey,
@@ -20,6 +21,7 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.grpc_routes import file_name
 from headgate.cluster.translate.selectors import selects
 from headgate.cluster.translate.traffic import Policies, traffic
 
@@ -34,7 +36,7 @@ _SECTIONS: Final = ("frontend", "backend", "ai", "strategy")
 
 
 class Reach(NamedTuple):
-    """What a Gateway serves: listeners by name, and routes with the names of their rules."""
+    """What a Gateway serves: listeners by name, and routes, as the file names them, with the names of their rules."""
 
     gateway: ObjectKey
     listeners: frozenset[str]
@@ -114,10 +116,13 @@ def _place(namespace: str, target: Json, reached: Reach) -> Place | None:
     if kind == GATEWAY and key == reached.gateway and section in (None, *reached.listeners):
         named = {"listenerName": section} if section else {}
         return Place({"gateway": {**_FILE_GATEWAY, **named}}, kind.kind, spot)
-    if kind == HTTP_ROUTE and key in reached.routes and section in (None, *reached.routes[key]):
-        named = {"ruleName": section} if section else {}
-        return Place({"route": {"name": key.name, "namespace": key.namespace, **named}}, kind.kind, spot)
-    return None
+    if kind not in (HTTP_ROUTE, GRPC_ROUTE):
+        return None
+    route = ObjectKey(key.namespace, file_name(key.name) if kind == GRPC_ROUTE else key.name)
+    if route not in reached.routes or section not in (None, *reached.routes[route]):
+        return None
+    named = {"ruleName": section} if section else {}
+    return Place({"route": {"name": route.name, "namespace": route.namespace, **named}}, kind.kind, spot)
 
 
 def _attach(
@@ -133,7 +138,8 @@ def _attach(
         if holder != key and kind not in _ADDS_UP:
             lost.append(f"{kind} of {place.kind} {place.spot} is that of the older policy {holder}")
             continue
-        name = {"name": key.name, "namespace": key.namespace}
+        # The file has a policy of one kind at one target, and no two of one name.
+        name = {"name": f"{key.name}:{kind}:{place.spot}", "namespace": key.namespace}
         entry = {"name": name, "target": place.form, "phase": phase, "policy": {kind: value}}
         fragments.append(Fragment(key=f"policy/traffic/{key}:{kind}:{place.spot}", place="policies", value=entry))
     return lost

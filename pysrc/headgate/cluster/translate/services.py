@@ -18,8 +18,9 @@ def host(key: ObjectKey) -> str:
     return f"{key.name}.{key.namespace}.svc.{DOMAIN}"
 
 
-def has_port(service: Json, port: int) -> bool:
-    return any(one["port"] == port for one in service["spec"].get("ports") or ())
+def port_of(service: Json, port: int | None) -> Json | None:
+    """Return what a Service says of one of its ports."""
+    return next((one for one in service["spec"].get("ports") or () if one["port"] == port), None)
 
 
 def discovered(snapshot: Snapshot, used: Iterable[ObjectKey]) -> list[Fragment]:

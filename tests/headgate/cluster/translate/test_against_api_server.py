@@ -8,7 +8,20 @@ from typing import Any
 import pytest
 from certificates_rig import secret
 from cluster_lab import RunningCluster, kubernetes
-from manifests import FROM_SHOP, Json, endpoints, gateway, gateway_class, grant, http_route, listener, made, service, to
+from manifests import (
+    FROM_SHOP,
+    Json,
+    endpoints,
+    gateway,
+    gateway_class,
+    grant,
+    grpc_route,
+    http_route,
+    listener,
+    made,
+    service,
+    to,
+)
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
@@ -23,6 +36,7 @@ PATHS = {
     "GatewayClass": f"{GATEWAY_API}/v1/gatewayclasses",
     "Gateway": f"{GATEWAY_API}/v1/namespaces/{{}}/gateways",
     "HTTPRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/httproutes",
+    "GRPCRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/grpcroutes",
     "ReferenceGrant": f"{GATEWAY_API}/v1beta1/namespaces/{{}}/referencegrants",
     "Service": "/api/v1/namespaces/{}/services",
     "Secret": "/api/v1/namespaces/{}/secrets",
@@ -38,8 +52,10 @@ DOCUMENTS = [
         listener("own", 81, allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}), listener("tcp", 82, "TCP"),
     ),
     http_route("shop/cart", {"backendRefs": [to()], "timeouts": {"request": "3s"}}, hostnames=("cart.test",)),
-    http_route("shop/far", {"backendRefs": [to("far", namespace="store")]}),
+    http_route("shop/far", {"backendRefs": [to("far", namespace="store")]}, hostnames=("far.test",)),
     http_route("shop/gone", {"backendRefs": [to("gone")]}, parent={"name": "main", "namespace": "edge", "sectionName": "other"}),
+    grpc_route("shop/calls", {"matches": [{"method": {"service": "shop.Cart", "method": "Add"}}], "backendRefs": [to()]}, hostnames=("calls.test",)),
+    grpc_route("shop/late", hostnames=("cart.test",)),
     service("shop/cart", {"name": "web", "port": 8080}), service("store/far", {"name": "web", "port": 8080}),
     endpoints("shop/cart-1", "cart", ["10.0.0.1"], ports=[{"name": "web", "port": 80}]),
 ]  # fmt: skip
@@ -95,16 +111,19 @@ def said(holder: Json) -> dict[str, tuple[str, str]]:
 def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     key = ObjectKey("edge", "main")
     found = written(server, everything(read(server), {key: Acknowledged(1)}))
-    assert set(found) == {"GatewayClass headgate", "Gateway edge/main", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
+    assert set(found) == {"GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
     assert said(found["Gateway edge/main"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
     listeners = {one["name"]: one for one in found["Gateway edge/main"]["listeners"]}
     assert {name: one["attachedRoutes"] for name, one in listeners.items()} == {
-        "web": 2, "again": 0, "tls": 2, "bare": 2, "own": 0, "tcp": 0,
+        "web": 3, "again": 0, "tls": 3, "bare": 3, "own": 0, "tcp": 0,
     }  # fmt: skip
     assert said(listeners["again"])["Conflicted"] == ("True", "ProtocolConflict")
     assert said(listeners["bare"])["ResolvedRefs"] == ("False", "InvalidCertificateRef")
     assert said(listeners["own"])["ResolvedRefs"] == ("False", "InvalidRouteKinds")
     assert said(listeners["tcp"])["Accepted"] == ("False", "UnsupportedProtocol")
+    assert said(found["GRPCRoute shop/calls"]["parents"][0])["Accepted"] == ("True", "Accepted")
+    assert said(found["GRPCRoute shop/late"]["parents"][0])["Accepted"] == ("False", "HostnameConflict")
+    assert [one["kind"] for one in listeners["web"]["supportedKinds"]] == ["HTTPRoute", "GRPCRoute"]
     assert said(found["HTTPRoute shop/gone"]["parents"][0])["Accepted"] == ("False", "NoMatchingParent")
 
 

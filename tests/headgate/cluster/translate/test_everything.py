@@ -9,7 +9,20 @@ from pathlib import Path
 import pytest
 import yaml
 from certificates_rig import secret
-from manifests import FROM_SHOP, Json, endpoints, gateway, gateway_class, grant, http_route, listener, made, service, to
+from manifests import (
+    FROM_SHOP,
+    Json,
+    endpoints,
+    gateway,
+    gateway_class,
+    grant,
+    grpc_route,
+    http_route,
+    listener,
+    made,
+    service,
+    to,
+)
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything, main
@@ -25,7 +38,10 @@ FILTERS = [
 ]
 CLUSTER = [
     gateway_class(), gateway_class("theirs", "other.test/x"), secret(),
-    gateway(listener(), listener("tls", 443, "HTTPS", hostname="*.shop.test", **TLS)),
+    gateway(
+        listener(), listener("tls", 443, "HTTPS", hostname="*.shop.test", **TLS),
+        listener("rpc", 9090, allowedRoutes={"namespaces": {"from": "All"}, "kinds": [{"kind": "GRPCRoute"}]}),
+    ),
     gateway(listener("in", 8080), name="edge/inner"),
     made("Gateway", "edge/theirs", {"gatewayClassName": "theirs", "listeners": [listener()]}),
     http_route("shop/cart", {"matches": [{"path": {"value": "/cart"}}], "filters": FILTERS, "backendRefs": [to(), to("pay", weight=2)],
@@ -34,6 +50,7 @@ CLUSTER = [
     http_route("shop/both", parent={"name": "inner", "namespace": "edge"}),
     http_route("shop/theirs", parent={"name": "theirs", "namespace": "edge"}),
     http_route("shop/moved", {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "path": {"type": "ReplaceFullPath", "replaceFullPath": "/x"}}}]}),
+    grpc_route("shop/calls", {"matches": [{"method": {"service": "shop.Cart"}}], "backendRefs": [to(), to("gone")]}, {}, hostnames=("calls.shop.test",)),
     service(), service("shop/pay"), service("store/far"),
     grant("store/g", FROM_SHOP, {"group": "", "kind": "Service"}),
     endpoints("shop/cart-1", "cart", ["10.0.0.1", "10.0.0.2"]), endpoints("shop/pay-1", "pay", ["10.0.0.3"]),
@@ -65,7 +82,7 @@ def test_only_own_gateways_and_what_they_reach() -> None:
 
 def test_statuses_are_of_all_that_this_controller_decides_about() -> None:
     assert [f"{one.kind.kind} {one.key}" for one in world(CLUSTER).statuses] == [
-        "GatewayClass headgate", "Gateway edge/inner", "Gateway edge/main", "HTTPRoute shop/both", "HTTPRoute shop/broken",
+        "GatewayClass headgate", "Gateway edge/inner", "Gateway edge/main", "GRPCRoute shop/calls", "HTTPRoute shop/both", "HTTPRoute shop/broken",
         "HTTPRoute shop/cart", "HTTPRoute shop/moved",
     ]  # fmt: skip
 
@@ -84,7 +101,7 @@ def test_the_loader_of_the_file_reads_it(name: str) -> None:
     text = json.dumps(assembled(world(CLUSTER).gateways[ObjectKey("edge", name)]))
     loaded = load(TextSource(text))
     routes = [route for bind in loaded.gateway.binds for one in bind.listeners for route in one.routes]
-    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved")} if name == "main" else {("shop", "both")})
+    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved"), ("shop", "grpc/calls")} if name == "main" else {("shop", "both")})
     assert [one for one in loaded.warnings if "unresolved/" not in one] == []
 
 
@@ -103,4 +120,4 @@ def test_manifests_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([str(file)]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert set(shown["gateways"]) == {"edge/main", "edge/inner"}
-    assert len(shown["statuses"]) == 7
+    assert len(shown["statuses"]) == 8

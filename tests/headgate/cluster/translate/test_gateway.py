@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from manifests import Json, gateway, gateway_class, http_route, listener, service, to
+from manifests import Json, gateway, gateway_class, grpc_route, http_route, listener, service, to
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.fragments import assembled
 from headgate.cluster.translate.gateway import Acknowledged, GatewayTranslation, is_own, translate
 
@@ -116,6 +116,18 @@ def test_attached_routes_are_counted_once_for_each_listener() -> None:
 )
 def test_conditions_of_a_route(route: Json, said: dict[str, Any]) -> None:
     assert about(translation(gateway(), route)) == said
+
+
+def test_an_older_route_of_another_kind_keeps_its_host_names() -> None:
+    older, newer = http_route(), grpc_route(creationTimestamp="2026-02-01T00:00:00Z", hostnames=("a.test",))
+    found = translation(gateway(), older, newer)
+    assert conditions(found.parents["GRPCRoute", ObjectKey("shop", "calls")][0])["Accepted"] == ("False", "HostnameConflict")
+    assert found.status.content["listeners"][0]["attachedRoutes"] == 1
+    assert [one.key for one in found.fragments if one.place == "routes"] == ["route/shop/cart.00.web"]
+    # One that is not accepted keeps nothing.
+    bad = http_route("shop/bad", {"filters": [{"type": "X"}]})
+    found = translation(gateway(), bad, newer)
+    assert conditions(found.parents["GRPCRoute", ObjectKey("shop", "calls")][0])["Accepted"] == ("True", "Accepted")
 
 
 def test_only_ports_that_can_be_opened_are() -> None:

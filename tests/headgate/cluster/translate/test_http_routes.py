@@ -8,10 +8,10 @@ import pytest
 from manifests import Json, http_route, listener, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
-from headgate.cluster.translate.http_routes import RouteResult
 from headgate.cluster.translate.http_routes import http_route as translated
 from headgate.cluster.translate.listeners import ListenerState
 from headgate.cluster.translate.parents import Attachment
+from headgate.cluster.translate.routes import RouteResult
 
 CART = {"weight": 1, "service": {"name": "shop/cart.shop.svc.cluster.local", "port": 8080}}
 SNAPSHOT = Snapshot.of([service()])
@@ -111,6 +111,20 @@ def test_a_rule_that_cannot_be_in_force_leaves_the_others() -> None:
     found = result({"filters": [{"type": "ExternalAuth"}]}, {"backendRefs": [to()]})
     assert [one.key for one in found.fragments] == ["route/shop/cart.01.web"]
     assert list(found.invalid) == [0]
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"path": {"type": "RegularExpression", "value": "/(a"}},
+        {"headers": [{"name": "x", "type": "RegularExpression", "value": "[a"}]},
+        {"queryParams": [{"name": "q", "type": "RegularExpression", "value": "(?=a)"}]},
+    ],
+)
+def test_a_rule_with_a_pattern_that_is_none_leaves_the_others(match: Json) -> None:
+    found = result({"matches": [{}, match], "backendRefs": [to()]}, {"backendRefs": [to()]})
+    assert [one.key for one in found.fragments] == ["route/shop/cart.01.web"]
+    assert [(one.reason, "not a regular expression" in one.message) for one in found.invalid[0]] == [("UnsupportedValue", True)]
 
 
 def test_references_of_a_route_without_listeners_are_looked_at() -> None:

@@ -29,7 +29,7 @@ def test_a_plain_listener() -> None:
     (only,) = found(listener(hostname="*.Shop.test"))
     assert said(only) == FINE
     assert only.served
-    assert [one.kind for one in only.supported] == ["HTTPRoute"]
+    assert [one.kind for one in only.supported] == ["HTTPRoute", "GRPCRoute"]
     assert fragment_value(only, "edge") == {"name": "web", "namespace": "edge", "protocol": "HTTP", "hostname": "*.shop.test"}
 
 

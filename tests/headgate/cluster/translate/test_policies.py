@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from manifests import Json, gateway, gateway_class, http_route, listener, made, service, to
+from manifests import Json, gateway, gateway_class, grpc_route, http_route, listener, made, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
@@ -19,7 +19,8 @@ ROUTE = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "car
 OWNER = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "main"}
 CLUSTER = [
     gateway_class(), gateway(listener(), listener("in", 81)), gateway(name="edge/other"), service(),
-    http_route("shop/cart", {"name": "buy", "backendRefs": [to()]}, {"backendRefs": [to()]}, labels={"tier": "a"}),
+    http_route("shop/cart", {"name": "buy", "backendRefs": [to()]}, {"backendRefs": [to()]}, hostnames=("cart.test",), labels={"tier": "a"}),
+    grpc_route("shop/cart", {"name": "call", "backendRefs": [to()]}, hostnames=("calls.test",)),
     http_route("shop/lost", parent={"name": "main", "namespace": "edge", "sectionName": "none"}),
 ]  # fmt: skip
 
@@ -58,6 +59,11 @@ FILE = {"gatewayName": "default", "gatewayNamespace": "default"}
     [
         ("shop/slow", ROUTE, {"route": {"name": "cart", "namespace": "shop"}}),
         ("shop/slow", {**ROUTE, "sectionName": "buy"}, {"route": {"name": "cart", "namespace": "shop", "ruleName": "buy"}}),
+        ("shop/slow", {**ROUTE, "kind": "GRPCRoute"}, {"route": {"name": "grpc/cart", "namespace": "shop"}}),
+        (
+            "shop/slow", {**ROUTE, "kind": "GRPCRoute", "sectionName": "call"},
+            {"route": {"name": "grpc/cart", "namespace": "shop", "ruleName": "call"}},
+        ),
         ("edge/slow", OWNER, {"gateway": FILE}),
         ("edge/slow", {**OWNER, "sectionName": "in"}, {"gateway": {**FILE, "listenerName": "in"}}),
     ],
@@ -107,6 +113,12 @@ def test_of_two_policies_the_older_one_holds_and_the_other_is_told() -> None:
     content = next(one.content for one in found.statuses if one.key.name == "slow")
     message = content["ancestors"][0]["conditions"][0]["message"]
     assert message == "timeout of HTTPRoute shop/cart is that of the older policy shop/zoo"
+
+
+def test_a_policy_of_several_kinds_and_targets_is_one_entry_for_each() -> None:
+    both = {**SLOW, "delay": {"duration": "'1s'"}}
+    found = world(policy(None, traffic=both, targetRefs=[{**ROUTE, "sectionName": "buy"}, ROUTE]))
+    assert sorted(kind for _, kind, _ in placed(found)) == ["delay", "delay", "timeout", "timeout"]
 
 
 def test_rules_of_authorization_add_up() -> None:

@@ -1,0 +1,140 @@
+"""What routes of HTTP and of gRPC have in common: each rule is a route of the file at each listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
+from headgate.cluster.translate.backends import UNRESOLVED, nowhere, target
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.filters import FilterReader
+from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.parents import Attachment
+from headgate.document.fields import pattern
+
+# Of a rule without a match.
+ANY: Final[Json] = {"path": {"pathPrefix": "/"}}
+
+
+@dataclass(slots=True)
+class RouteResult:
+    """What a route came to at one parent. `invalid`: by the number of a rule why it is not in force; `unresolved`:
+    references that lead nowhere; `used`: the Services behind the others."""
+
+    fragments: list[Fragment] = field(default_factory=list)
+    used: list[ObjectKey] = field(default_factory=list)
+    invalid: dict[int, list[Unmet]] = field(default_factory=dict)
+    unresolved: list[Unmet] = field(default_factory=list)
+
+
+class RouteDialect(NamedTuple):
+    """What kinds of routes differ in.
+
+    `mark`: stands in front of the section in keys. `named`: the name that a route has in the file. `match`: one match
+    of the file, or a ValueError. `policies`: what a rule says beside its filters. `broken`: the answer of a rule that
+    has no backend to send anything to. `grpc`: a Service is spoken to in HTTP/2 if its port does not say, and a rule
+    whose backends all lead nowhere has that answer too.
+    """
+
+    mark: str
+    named: Callable[[str], str]
+    match: Callable[[Json], Json]
+    policies: Callable[[Json], Json]
+    broken: Json
+    grpc: bool = False
+
+
+def translated(
+    snapshot: Snapshot, route: Json, dialect: RouteDialect, attachments: list[Attachment], places: dict[str, str]
+) -> RouteResult:
+    """Return the routes of the file for a route. `places`: the key of each listener's fragment, by its name.
+
+    Without an attachment there are no routes; references are looked at all the same.
+    """
+    result = RouteResult()
+    for index, rule in enumerate(route["spec"].get("rules") or ()):
+        for attachment in attachments or (None,):
+            filters = FilterReader(snapshot, route, attachment.listener.port if attachment else 0)
+            value = _rule(snapshot, route, rule, dialect, filters)
+            result.unresolved += filters.unresolved
+            result.used += filters.used
+            if filters.invalid:
+                result.invalid[index] = filters.invalid
+            elif attachment is not None and attachment.listener.served:
+                if attachment.hostnames:
+                    value["hostnames"] = list(attachment.hostnames)
+                section = attachment.listener.name
+                fragment = Fragment(
+                    key=f"route/{key_of(route)}.{index:02d}.{dialect.mark}{section}",
+                    place="routes",
+                    value=value,
+                    parent=places[section],
+                    # What is equally specific is chosen by age, then by name, then by the rule's place.
+                    order=(*seniority(route), index),
+                )
+                result.fragments.append(fragment)
+    return result
+
+
+def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader) -> dict[str, Any]:
+    """Return one rule, which is not to be used if `filters` finds it invalid."""
+    policies = filters.read(rule.get("filters") or ())
+    policies |= dialect.policies(rule)
+    backends = list(_backends(snapshot, route, rule, dialect, filters))
+    if dialect.grpc and all(one.get("backend", "").startswith(UNRESOLVED) for one in backends):
+        backends = []
+    if not backends and "requestRedirect" not in policies:
+        policies["directResponse"] = dialect.broken
+    found: dict[str, Any] = {"name": dialect.named(key_of(route).name), "namespace": key_of(route).namespace}
+    if rule.get("name"):
+        found["ruleName"] = rule["name"]
+    found["matches"] = list(_matches(rule, dialect, filters)) or [ANY]
+    if policies:
+        found["policies"] = policies
+    if backends:
+        found["backends"] = backends
+    return found
+
+
+def _matches(rule: Json, dialect: RouteDialect, filters: FilterReader) -> Iterator[Json]:
+    for one in rule.get("matches") or ():
+        try:
+            yield dialect.match(one)
+        except ValueError as error:
+            filters.invalid.append(Unmet("UnsupportedValue", f"a match is {error}"))
+
+
+def _backends(
+    snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader
+) -> Iterator[dict[str, Any]]:
+    for reference in rule.get("backendRefs") or ():
+        reached = target(snapshot, route, reference)
+        weight = {"weight": reference.get("weight", 1)}
+        if isinstance(reached, Unmet):
+            filters.unresolved.append(reached)
+            yield weight | nowhere(route, reference)
+            continue
+        filters.used.append(reached.service)
+        policies = filters.read(reference.get("filters") or ())
+        if dialect.grpc and not reached.says_protocol:
+            policies["http"] = {"version": "HTTP/2"}
+        yield weight | reached.form | ({"policies": policies} if policies else {})
+
+
+def entries(match: Json, name: str, folded: bool) -> list[Json]:
+    """Return conditions on headers or parameters. Of several about one name the first counts; `folded`: in any case.
+
+    Raises ValueError for a pattern that is none.
+    """
+    kept: dict[str, Json] = {}
+    for one in match.get(name) or ():
+        kept.setdefault(one["name"].lower() if folded else one["name"], one)
+    return [{"name": one["name"], "value": _value(one)} for one in kept.values()]
+
+
+def _value(one: Json) -> Json:
+    if one.get("type") == "RegularExpression":
+        return {"regex": pattern(one["value"])}
+    return {"exact": one["value"]}
