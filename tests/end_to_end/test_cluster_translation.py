@@ -8,7 +8,20 @@ from concurrent import futures
 import grpc
 import httpx
 import pytest
-from manifests import Json, endpoints, gateway_class, grpc_route, http_route, listener, made, service, to
+from manifests import (
+    Json,
+    endpoints,
+    entries,
+    gateway_backend,
+    gateway_class,
+    grpc_route,
+    http_route,
+    listener,
+    made,
+    own,
+    service,
+    to,
+)
 from manifests import gateway as gateway_manifest
 from tests.end_to_end.running import Gateway
 
@@ -134,6 +147,25 @@ def test_policies_hold_at_their_targets(served: Callable[..., Callable[..., http
     assert ask("/shut").status_code == 403
     assert [ask("/few").status_code for _ in range(2)] == [200, 429]
     assert "x-policy" not in ask("/few").headers
+
+
+def test_own_backends_are_called_with_their_credentials(served: Callable[..., Callable[..., httpx.Response]], echo: int) -> None:
+    place = {"static": {"host": "127.0.0.1", "port": echo}}
+    ask = served(
+        entries("Secret", "shop/key", Authorization="first$HOME"),
+        gateway_backend("shop/named", **place, policies={"auth": {"secretRef": {"name": "key"}}}),
+        gateway_backend("shop/lost", **place, policies={"auth": {"secretRef": {"name": "gone"}}}),
+        gateway_backend("shop/any", dynamicForwardProxy={"allowedRanges": ["127.0.0.1/32"], "allowedPorts": [echo]}),
+        http_route("shop/named", {**path("/named"), "backendRefs": [own("named")]}),
+        http_route("shop/lost", {**path("/lost"), "backendRefs": [own("lost")]}),
+        http_route("shop/any", {**path("/any"), "backendRefs": [own("any")]}),
+    )
+    answer = ask("/named")
+    assert (answer.status_code, ["authorization", "Bearer first$HOME"] in answer.json()["headers"]) == (200, True)
+    # What cannot have its credentials is not called without them.
+    assert ask("/lost").status_code == 500
+    assert ask("/any", host=f"127.0.0.1:{echo}").json()["path"] == "/any"
+    assert ask("/any", host="127.0.0.2:1").status_code != 200
 
 
 @pytest.fixture

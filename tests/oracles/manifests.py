@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 Json = dict[str, Any]
@@ -49,6 +50,22 @@ def grpc_route(name: str = "shop/calls", *rules: Json, **more: Any) -> Json:
 
 def service(name: str = "shop/cart", *ports: Json, **more: Any) -> Json:
     return made("Service", name, {"ports": list(ports or ({"port": 8080},)), **more}, "v1")
+
+
+def gateway_backend(name: str = "shop/away", **spec: Any) -> Json:
+    return made("GatewayBackend", name, spec or {"static": {"host": "away.test", "port": 80}}, "headgate.dev/v1alpha1")
+
+
+def entries(kind: str, name: str, **data: str) -> Json:
+    """Return a Secret or ConfigMap with these entries."""
+    found = made(kind, name, {}, "v1")
+    del found["spec"]
+    return found | {"data": {key: base64.b64encode(one.encode()).decode() if kind == "Secret" else one for key, one in data.items()}}
+
+
+def own(name: str, kind: str = "GatewayBackend", **more: Any) -> Json:
+    """Return a reference to one of our kinds."""
+    return {"group": "headgate.dev", "kind": kind, "name": name, **more}
 
 
 def endpoints(name: str, owner: str, addresses: list[str], port: int = 80, **more: Any) -> Json:

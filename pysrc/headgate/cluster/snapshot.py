@@ -11,6 +11,7 @@ Json = dict[str, Any]
 CORE: Final = ""
 DISCOVERY: Final = "discovery.k8s.io"
 GATEWAY_API: Final = "gateway.networking.k8s.io"
+OWN: Final = "headgate.dev"
 
 
 class GroupKind(NamedTuple):
@@ -31,6 +32,7 @@ class ObjectKey(NamedTuple):
 
 
 SERVICE: Final = GroupKind(CORE, "Service")
+CONFIG_MAP: Final = GroupKind(CORE, "ConfigMap")
 SECRET: Final = GroupKind(CORE, "Secret")
 NAMESPACE: Final = GroupKind(CORE, "Namespace")
 ENDPOINT_SLICE: Final = GroupKind(DISCOVERY, "EndpointSlice")
@@ -39,6 +41,7 @@ GATEWAY: Final = GroupKind(GATEWAY_API, "Gateway")
 GRPC_ROUTE: Final = GroupKind(GATEWAY_API, "GRPCRoute")
 HTTP_ROUTE: Final = GroupKind(GATEWAY_API, "HTTPRoute")
 REFERENCE_GRANT: Final = GroupKind(GATEWAY_API, "ReferenceGrant")
+GATEWAY_BACKEND: Final = GroupKind(OWN, "GatewayBackend")
 
 
 def kind_of(document: Mapping[str, Any]) -> GroupKind:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from headgate.cluster.snapshot import SERVICE, GroupKind, ObjectKey, Snapshot, key_of, kind_of
+from headgate.cluster.snapshot import GATEWAY_BACKEND, SERVICE, GroupKind, ObjectKey, Snapshot, key_of, kind_of
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.gateway_backends import file_name, translate_backend
 from headgate.cluster.translate.grants import permitted
 from headgate.cluster.translate.services import host, port_of
 
@@ -15,36 +16,51 @@ UNRESOLVED: Final = "unresolved/"
 
 
 class Target(NamedTuple):
-    """The file's form of a destination, and the Service behind it.
+    """The file's form of a destination, and the Service or GatewayBackend behind it.
 
-    `says_protocol`: whether the port of the Service says which protocol is spoken there.
+    `says_protocol`: whether it is said which version of HTTP is spoken there.
     """
 
     form: dict[str, Any]
-    service: ObjectKey
+    service: ObjectKey | None = None
     says_protocol: bool = False
+    backend: ObjectKey | None = None
 
 
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
     """Return where a backendRef leads, or why it leads nowhere."""
     kind = GroupKind(reference.get("group", ""), reference.get("kind", "Service"))
-    if kind != SERVICE:
+    if kind not in (SERVICE, GATEWAY_BACKEND):
         return Unmet(
             "InvalidKind", f"backend {reference['name']}: {kind.kind} of group {kind.group!r} is not supported"
         )
     namespace = key_of(route).namespace
     key = ObjectKey(reference.get("namespace") or namespace, reference["name"])
-    if not permitted(snapshot, kind_of(route), namespace, SERVICE, key):
-        message = f"Service {key}: no ReferenceGrant lets {kind_of(route).kind}s of {namespace} refer to it"
+    if not permitted(snapshot, kind_of(route), namespace, kind, key):
+        message = f"{kind.kind} {key}: no ReferenceGrant lets {kind_of(route).kind}s of {namespace} refer to it"
         return Unmet("RefNotPermitted", message)
-    service = snapshot.find(SERVICE, *key)
-    if service is None:
-        return Unmet("BackendNotFound", f"Service {key} not found")
+    found = snapshot.find(kind, *key)
+    if found is None:
+        return Unmet("BackendNotFound", f"{kind.kind} {key} not found")
+    return _backend(snapshot, key, found) if kind == GATEWAY_BACKEND else _service(key, found, reference.get("port"))
+
+
+def _backend(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:
+    made = translate_backend(snapshot, found)
+    if isinstance(made, Unmet):
+        return Unmet("Invalid", f"GatewayBackend {key} is not accepted: {made.message}")
+    # Of other kinds it is known what is spoken with them.
+    open_ended = "host" in made.form or made.inline
+    says = not open_ended or "version" in made.form.get("policies", {}).get("http", {})
+    form = dict(made.form) if made.inline else {"backend": file_name(key)}
+    return Target(form, says_protocol=says, backend=key)
+
+
+def _service(key: ObjectKey, service: Json, port: int | None) -> Target | Unmet:
     if service["spec"].get("type") == "ExternalName":
         return Unmet(
             "UnsupportedValue", f"Service {key} is an ExternalName, which may lead past what a ReferenceGrant allows"
         )
-    port = reference.get("port")
     entry = port_of(service, port)
     if entry is None:
         return Unmet("BackendNotFound", f"Service {key} has no port {port}")

@@ -16,6 +16,7 @@ import yaml
 from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_API,
+    GATEWAY_BACKEND,
     GATEWAY_CLASS,
     GRPC_ROUTE,
     HTTP_ROUTE,
@@ -30,6 +31,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, is_own, translate
+from headgate.cluster.translate.gateway_backends import status
 from headgate.cluster.translate.parents import gateway_named
 from headgate.cluster.translate.policies import policies, reach
 
@@ -66,7 +68,8 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
         statuses.append(
             ObjectStatus(GroupKind(GATEWAY_API, kind), key, {"parents": _in_their_order(snapshot, kind, key, entries)})
         )
-    return World(gateways, [*statuses, *attached.statuses])
+    backends = [status(snapshot, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)]
+    return World(gateways, [*statuses, *backends, *attached.statuses])
 
 
 def _by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:

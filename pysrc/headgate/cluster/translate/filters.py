@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
-from headgate.cluster.translate.backends import target
+from headgate.cluster.translate.backends import Target, target
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 
@@ -22,7 +22,7 @@ _EXCLUSIVE: Final = {"RequestRedirect", "URLRewrite"}
 
 class FilterReader:
     """Reads the filters of one rule at one listener. `invalid`: the rule cannot be in force; `unresolved`: references
-    that lead nowhere; `used`: the Services of mirrors."""
+    that lead nowhere; `used` and `backends`: Services and GatewayBackends that are led to."""
 
     def __init__(self, snapshot: Snapshot, route: Json, port: int) -> None:
         self._snapshot = snapshot
@@ -31,6 +31,7 @@ class FilterReader:
         self.invalid: list[Unmet] = []
         self.unresolved: list[Unmet] = []
         self.used: list[ObjectKey] = []
+        self.backends: list[ObjectKey] = []
 
     def read(self, filters: Sequence[Json]) -> dict[str, Any]:
         """Return the policies that the filters are."""
@@ -78,8 +79,19 @@ class FilterReader:
         if isinstance(reached, Unmet):
             self.unresolved.append(reached)
             return None
-        self.used.append(reached.service)
+        if "dynamic" in reached.form:
+            message = f"GatewayBackend {reached.backend}: a dynamic forward proxy has no place to mirror to"
+            self.unresolved.append(Unmet("UnsupportedValue", message))
+            return None
+        self.note(reached)
         return "requestMirror", {"backend": reached.form, "percentage": _share(value)}
+
+    def note(self, reached: Target) -> None:
+        """Remember what a rule leads to."""
+        if reached.service is not None:
+            self.used.append(reached.service)
+        if reached.backend is not None:
+            self.backends.append(reached.backend)
 
 
 def _share(value: Json) -> float:

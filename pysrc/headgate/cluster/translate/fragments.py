@@ -34,4 +34,17 @@ def assembled(fragments: Iterable[Fragment]) -> Json:
     values.update((one.key, dict(one.value)) for one in known)
     for one in known:
         values[one.parent].setdefault(one.place, []).append(values[one.key])
-    return values[""]
+    found: Json = assembled_value(values[""])
+    return found
+
+
+def assembled_value(value: Any) -> Any:
+    """Return a value as a file has it, where `$` begins the name of a variable of the gateway's environment.
+
+    Nobody who writes a resource may read one.
+    """
+    if isinstance(value, str):
+        return value.replace("$", "$$")
+    if isinstance(value, dict):
+        return {assembled_value(key): assembled_value(one) for key, one in value.items()}
+    return [assembled_value(one) for one in value] if isinstance(value, list | tuple) else value

@@ -20,6 +20,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.grpc_routes import grpc_route
 from headgate.cluster.translate.http_routes import http_route
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
@@ -63,6 +64,7 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
     fragments = list(_listeners(key, known))
     places = {one.name: f"listener/{key}.{one.name}" for one in known}
     used: list[ObjectKey] = []
+    backends: set[ObjectKey] = set()
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
     claims = Claims()
     for route in routes:
@@ -83,13 +85,14 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
                 claims.hold(route, usable)
             found.update((one.key, one) for one in result.fragments)
             used += result.used
+            backends |= set(result.backends)
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
         for one in known:
             one.attached += one.name in counted
         fragments += found.values()
         if entries:
             parents[kind_of(route).kind, key_of(route)] = entries
-    fragments += discovered(snapshot, used)
+    fragments += [*named(snapshot, backends), *discovered(snapshot, used)]
     return GatewayTranslation(tuple(fragments), _status(gateway, known, acknowledged), parents)
 
 

@@ -13,6 +13,7 @@ from headgate.cluster.snapshot import (
     GATEWAY_API,
     GRPC_ROUTE,
     HTTP_ROUTE,
+    OWN,
     GroupKind,
     ObjectKey,
     Snapshot,
@@ -25,7 +26,6 @@ from headgate.cluster.translate.grpc_routes import file_name
 from headgate.cluster.translate.selectors import selects
 from headgate.cluster.translate.traffic import Policies, traffic
 
-OWN: Final = "headgate.dev"
 POLICY: Final = GroupKind(OWN, "GatewayPolicy")
 MOST_ANCESTORS: Final = 16
 # All listeners of a file belong to one gateway.

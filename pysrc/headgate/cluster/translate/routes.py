@@ -8,9 +8,11 @@ from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
 from headgate.cluster.translate.backends import UNRESOLVED, nowhere, target
+from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.filters import FilterReader
 from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.parents import Attachment
 from headgate.document.fields import pattern
 
@@ -21,10 +23,11 @@ ANY: Final[Json] = {"path": {"pathPrefix": "/"}}
 @dataclass(slots=True)
 class RouteResult:
     """What a route came to at one parent. `invalid`: by the number of a rule why it is not in force; `unresolved`:
-    references that lead nowhere; `used`: the Services behind the others."""
+    references that lead nowhere; `used`, `backends`: the Services and GatewayBackends behind the others."""
 
     fragments: list[Fragment] = field(default_factory=list)
     used: list[ObjectKey] = field(default_factory=list)
+    backends: list[ObjectKey] = field(default_factory=list)
     invalid: dict[int, list[Unmet]] = field(default_factory=dict)
     unresolved: list[Unmet] = field(default_factory=list)
 
@@ -58,8 +61,11 @@ def translated(
         for attachment in attachments or (None,):
             filters = FilterReader(snapshot, route, attachment.listener.port if attachment else 0)
             value = _rule(snapshot, route, rule, dialect, filters)
+            if (wrong := _faults(snapshot, value, filters)) is not None:
+                filters.invalid.append(wrong)
             result.unresolved += filters.unresolved
             result.used += filters.used
+            result.backends += filters.backends
             if filters.invalid:
                 result.invalid[index] = filters.invalid
             elif attachment is not None and attachment.listener.served:
@@ -98,6 +104,16 @@ def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, fi
     return found
 
 
+def _faults(snapshot: Snapshot, value: Json, filters: FilterReader) -> Unmet | None:
+    """Return what the loader says of a rule whose parts it takes, but perhaps not together."""
+    edited = any(one.get("policies", {}).keys() - {"http"} for one in value.get("backends", ()))
+    if not (edited or filters.backends):
+        return None
+    known = [one.value for one in named(snapshot, set(filters.backends))]
+    wrong = faults_of_route(value, known)
+    return Unmet("UnsupportedValue", "; ".join(wrong)) if wrong else None
+
+
 def _matches(rule: Json, dialect: RouteDialect, filters: FilterReader) -> Iterator[Json]:
     for one in rule.get("matches") or ():
         try:
@@ -116,10 +132,12 @@ def _backends(
             filters.unresolved.append(reached)
             yield weight | nowhere(route, reference)
             continue
-        filters.used.append(reached.service)
+        filters.note(reached)
         policies = filters.read(reference.get("filters") or ())
         if dialect.grpc and not reached.says_protocol:
             policies["http"] = {"version": "HTTP/2"}
+        # What a reference says comes before what its backend says of itself.
+        policies = reached.form.get("policies", {}) | policies
         yield weight | reached.form | ({"policies": policies} if policies else {})
 
 

@@ -18,6 +18,21 @@ def host(key: ObjectKey) -> str:
     return f"{key.name}.{key.namespace}.svc.{DOMAIN}"
 
 
+def address(name: str, port: int) -> str:
+    """Return `name:port`, with brackets around an IPv6 address."""
+    return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
+
+
+def cluster_host(snapshot: Snapshot, key: ObjectKey, port: int) -> str:
+    """Return the name of a Service for what reaches it by name alone; ValueError if it has no such port."""
+    service = snapshot.find(SERVICE, *key)
+    if service is None:
+        raise ValueError(f"Service {key} not found")
+    if service["spec"].get("type") == "ExternalName" or port_of(service, port) is None:
+        raise ValueError(f"Service {key} has no port {port}")
+    return host(key)
+
+
 def port_of(service: Json, port: int | None) -> Json | None:
     """Return what a Service says of one of its ports."""
     return next((one for one in service["spec"].get("ports") or () if one["port"] == port), None)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.fragments import Json
 
 # Of what protects something and cannot be translated: nobody passes.
 CLOSED: Final[Json] = {"deny": "true"}
-PROTECTS: Final = frozenset(
-    ("jwtAuthentication", "apiKeyAuthentication", "basicAuthentication", "extAuth", "extProc", "csrf")
-)
+PROTECTS: Final = frozenset((
+    "jwtAuthentication", "apiKeyAuthentication", "basicAuthentication", "authorization", "extAuth", "extProc", "csrf",
+))  # fmt: skip
 _INTERVALS: Final = {"Seconds": "1s", "Minutes": "1m", "Hours": "1h"}
 
 
@@ -38,7 +39,11 @@ def traffic(section: Json) -> Policies:
         try:
             if reader is None:
                 raise ValueError("is not supported yet")
-            found.update(reader(value))
+            made = reader(value)
+            for kind, policy in made.items():
+                if wrong := faults_of_policy(kind, policy):
+                    raise ValueError(f"cannot be in force: {'; '.join(wrong)}")
+            found.update(made)
         except ValueError as error:
             faults.append(f"traffic.{name} {error}")
             if name in PROTECTS:
@@ -110,13 +115,14 @@ def _rate_limit(value: Json) -> Json:
     return {"localRateLimit": list(value["local"])}
 
 
-def _authorization(value: Json) -> Json:
+def rules(value: Json) -> list[Json]:
+    """Return the rules of an authorization."""
     kind = value.get("action", "Allow").lower()
-    return {"authorization": {"rules": [{kind: one} for one in value["policy"]["matchExpressions"]]}}
+    return [{kind: one} for one in value["policy"]["matchExpressions"]]
 
 
 _READERS: Final[dict[str, Callable[[Json], Json]]] = {
-    "authorization": _authorization,
+    "authorization": lambda value: {"authorization": {"rules": rules(value)}},
     "buffer": lambda value: {"buffer": value},
     "cors": lambda value: {"cors": value | {"maxAge": f"{value.get('maxAge', 5)}s"}},
     "csrf": lambda value: {"csrf": value},

@@ -14,12 +14,14 @@ from manifests import (
     Json,
     endpoints,
     gateway,
+    gateway_backend,
     gateway_class,
     grant,
     grpc_route,
     http_route,
     listener,
     made,
+    own,
     service,
     to,
 )
@@ -51,6 +53,9 @@ CLUSTER = [
     http_route("shop/theirs", parent={"name": "theirs", "namespace": "edge"}),
     http_route("shop/moved", {"filters": [{"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "path": {"type": "ReplaceFullPath", "replaceFullPath": "/x"}}}]}),
     grpc_route("shop/calls", {"matches": [{"method": {"service": "shop.Cart"}}], "backendRefs": [to(), to("gone")]}, {}, hostnames=("calls.shop.test",)),
+    gateway_backend("shop/model", ai={"provider": {"openai": {}}}), gateway_backend("shop/unused"),
+    http_route("shop/own", {"matches": [{"path": {"value": "/own"}}], "backendRefs": [own("model"), own("any")]}),
+    gateway_backend("shop/any", dynamicForwardProxy={"allowedPorts": [80]}, policies={"http": {"version": "HTTP1"}}),
     service(), service("shop/pay"), service("store/far"),
     grant("store/g", FROM_SHOP, {"group": "", "kind": "Service"}),
     endpoints("shop/cart-1", "cart", ["10.0.0.1", "10.0.0.2"]), endpoints("shop/pay-1", "pay", ["10.0.0.3"]),
@@ -78,12 +83,15 @@ def test_only_own_gateways_and_what_they_reach() -> None:
     assert [one["name"] for one in inner["services"]] == ["cart"]
     assert "10.0.0.3" not in json.dumps(inner)
     assert "PRIVATE KEY" not in json.dumps(inner)
+    assert "backends" not in inner
+    assert [one["name"] for one in assembled(found.gateways[ObjectKey("edge", "main")])["backends"]] == ["shop/model"]
 
 
 def test_statuses_are_of_all_that_this_controller_decides_about() -> None:
     assert [f"{one.kind.kind} {one.key}" for one in world(CLUSTER).statuses] == [
         "GatewayClass headgate", "Gateway edge/inner", "Gateway edge/main", "GRPCRoute shop/calls", "HTTPRoute shop/both", "HTTPRoute shop/broken",
         "HTTPRoute shop/cart", "HTTPRoute shop/moved",
+        "HTTPRoute shop/own", "GatewayBackend shop/any", "GatewayBackend shop/model", "GatewayBackend shop/unused",
     ]  # fmt: skip
 
 
@@ -101,7 +109,7 @@ def test_the_loader_of_the_file_reads_it(name: str) -> None:
     text = json.dumps(assembled(world(CLUSTER).gateways[ObjectKey("edge", name)]))
     loaded = load(TextSource(text))
     routes = [route for bind in loaded.gateway.binds for one in bind.listeners for route in one.routes]
-    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved"), ("shop", "grpc/calls")} if name == "main" else {("shop", "both")})
+    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved"), ("shop", "own"), ("shop", "grpc/calls")} if name == "main" else {("shop", "both")})
     assert [one for one in loaded.warnings if "unresolved/" not in one] == []
 
 
@@ -120,4 +128,4 @@ def test_manifests_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main([str(file)]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert set(shown["gateways"]) == {"edge/main", "edge/inner"}
-    assert len(shown["statuses"]) == 8
+    assert len(shown["statuses"]) == 12

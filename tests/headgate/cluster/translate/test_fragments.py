@@ -7,6 +7,7 @@ import random
 import pytest
 
 from headgate.cluster.translate.fragments import Fragment, assembled
+from headgate.document.expand import expand
 
 PARTS = [
     Fragment(key="bind/80/a", place="binds", value={"port": 80}, order=(80,)),
@@ -35,3 +36,11 @@ def test_the_file_is_the_same_whatever_comes_first() -> None:
 def test_a_fragment_stands_in_one_that_there_is() -> None:
     with pytest.raises(KeyError):
         assembled(PARTS[2:])
+
+
+def test_nobody_reads_the_environment_of_a_gateway() -> None:
+    """A dollar sign of a resource stays one: see document.expand."""
+    value = {"$KEY": ["^/v1$", "${KEY}", 1, None], "b": "$$"}
+    found = assembled([Fragment(key="a", place="binds", value=value)])
+    assert found == {"binds": [{"$$KEY": ["^/v1$$", "$${KEY}", 1, None], "b": "$$$$"}]}
+    assert [expand(text, {"KEY": "secret"}).text for text in found["binds"][0]["$$KEY"][:2]] == ["^/v1$", "${KEY}"]

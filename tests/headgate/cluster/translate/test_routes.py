@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from manifests import Json, http_route, listener, service, to
+from manifests import Json, gateway_backend, http_route, listener, own, service, to
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.http_routes import http_route as http_translated
 from headgate.cluster.translate.listeners import ListenerState
 from headgate.cluster.translate.parents import Attachment
 from headgate.cluster.translate.routes import ANY, RouteDialect, RouteResult, entries, translated
@@ -49,3 +50,19 @@ def test_of_several_entries_of_one_name_the_first_counts() -> None:
     assert entries(said, "headers", folded=False) == [{"name": "A", "value": {"exact": "1"}}, {"name": "a", "value": {"exact": "2"}}, second]
     with pytest.raises(ValueError, match="not a regular expression"):
         entries({"headers": [{"name": "b", "type": "RegularExpression", "value": "("}]}, "headers", folded=True)
+
+
+def test_a_rule_whose_parts_do_not_go_together_leaves_the_others() -> None:
+    rewrite = {"type": "URLRewrite", "urlRewrite": {"hostname": "x.test"}}
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": own("model")}}
+    snapshot = Snapshot.of([service("shop/plain"), gateway_backend("shop/model", ai={"provider": {"openai": {}}}), gateway_backend()])
+    rules = [
+        {"backendRefs": [to("plain", filters=[rewrite])]}, {"backendRefs": [to("plain")], "filters": [mirror]},
+        {"backendRefs": [own("model")]}, {"backendRefs": [own("away")], "filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": own("away")}}]},
+    ]  # fmt: skip
+    found = http_translated(snapshot, http_route("shop/a", *rules), [Attachment(ListenerState(listener()), ())], {"web": "listener/web"})
+    assert {index: [one.reason for one in refusals] for index, refusals in found.invalid.items()} == {0: ["UnsupportedValue"], 1: ["UnsupportedValue"]}
+    assert "urlRewrite" in found.invalid[0][0].message
+    assert "cannot be used in mirror" in found.invalid[1][0].message
+    assert [one.key for one in found.fragments] == ["route/shop/a.02.web", "route/shop/a.03.web"]
+    assert set(found.backends) == {ObjectKey("shop", "model"), ObjectKey("shop", "away")}

@@ -81,3 +81,11 @@ def test_other_parts_that_cannot_be_said_are_told_and_leave_the_rest() -> None:
     assert found.faults == ["traffic.rateLimit global is not supported yet"]
     two = {"conditional": [{"policy": {"local": [{"requests": 1, "unit": "Hours"}] * 2}}]}
     assert traffic({"rateLimit": two}).faults == ["traffic.rateLimit with conditions has exactly one local limit in each entry"]
+
+
+def test_what_the_loader_refuses_is_told_and_what_protects_lets_nobody_pass() -> None:
+    allow = {"policy": {"matchExpressions": ["1 +"]}}
+    found = traffic({"authorization": allow, "delay": {"duration": "1 +"}, "timeouts": {"request": "1s"}})
+    assert found.found == {"timeout": {"requestTimeout": "1s"}, "authorization": {"rules": [CLOSED]}}
+    assert [one.partition(":")[0] for one in found.faults] == ["traffic.authorization cannot be in force", "traffic.delay cannot be in force"]
+    assert all("ends too early" in one for one in found.faults)

@@ -1,0 +1,54 @@
+"""What the loader of the file says of a part by itself.
+
+A part that it refuses would take the whole file of a gateway away. So each is shown to it before, and what it says
+becomes a condition of the object that the part came from. That is a pure function: no environment and no file of the
+part are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Final
+
+from headgate.cluster.translate.fragments import Json, assembled_value
+from headgate.config.load import TextSource, load
+from headgate.errors import ConfigErrors, Problem
+
+# Most parts are the same in the next snapshot.
+_KEPT: Final = 4_096
+_NOWHERE: Final[Json] = {"host": "127.0.0.1:1"}
+_PLACE: Final = re.compile(r"^(binds\[0\]\.listeners\[0\]\.routes\[0\](\.policies)?|backends\[0\])\.?")
+
+
+def faults_of_policy(kind: str, value: object) -> tuple[str, ...]:
+    """Return what is wrong with a policy of a route, in words for people."""
+    return _faults(json.dumps(_file({"policies": {kind: value}, "backends": [_NOWHERE]})))
+
+
+def faults_of_backend(form: Json) -> tuple[str, ...]:
+    """Return what is wrong with a backend as it stands in a route or, without a name there, among the named ones."""
+    if "name" in form:
+        return _faults(json.dumps(_file({"backends": [{"backend": form["name"]}]}) | {"backends": [form]}))
+    return _faults(json.dumps(_file({"backends": [form]})))
+
+
+def faults_of_route(route: Json, backends: list[Json]) -> tuple[str, ...]:
+    """Return what is wrong with a route with the named backends that it leads to."""
+    return _faults(json.dumps(_file(route) | {"backends": backends}))
+
+
+def _file(route: Json) -> Json:
+    return {"binds": [{"port": 8080, "listeners": [{"routes": [route]}]}]}
+
+
+@lru_cache(_KEPT)
+def _faults(text: str) -> tuple[str, ...]:
+    try:
+        load(TextSource(json.dumps(assembled_value(json.loads(text)))), environ={})
+    except ConfigErrors as errors:
+        # What else is in the file of a gateway is not here.
+        told = [one for one in errors.errors if one.problem is not Problem.REFERENCE]
+        return tuple(f"{_PLACE.sub('', one.path)}: {one.message}".removeprefix(": ") for one in told)
+    return ()
