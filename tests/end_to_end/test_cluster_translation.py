@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Iterator
 from concurrent import futures
 
@@ -23,6 +25,7 @@ from manifests import (
     to,
 )
 from manifests import gateway as gateway_manifest
+from tests.end_to_end.identity_rig import ISSUER, JWKS, token
 from tests.end_to_end.running import Gateway
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
@@ -147,6 +150,29 @@ def test_policies_hold_at_their_targets(served: Callable[..., Callable[..., http
     assert ask("/shut").status_code == 403
     assert [ask("/few").status_code for _ in range(2)] == [200, 429]
     assert "x-policy" not in ask("/few").headers
+
+
+def test_clients_are_known_by_keys_passwords_and_tokens(served: Callable[..., Callable[..., httpx.Response]]) -> None:
+    provider = {"issuer": ISSUER, "audiences": ["api"], "jwks": {"inline": JWKS}}
+    logins = {
+        "keys": {"apiKeyAuthentication": {"secretRef": {"name": "keys"}, "location": {"header": {"name": "x-key"}}}},
+        "words": {"basicAuthentication": {"secretRef": {"name": "users"}}},
+        "tokens": {"jwtAuthentication": {"providers": [provider]}},
+    }
+    # The password is "secret": {SHA} is what htpasswd -s writes.
+    users = {".htaccess": "ann:{SHA}" + base64.b64encode(hashlib.sha1(b"secret").digest()).decode()}
+    ask = served(
+        entries("Secret", "shop/keys", app="key-1"), entries("Secret", "shop/users", **users),
+        *(http_route(f"shop/{name}", {**path(f"/{name}"), "backendRefs": [to()]}) for name in logins),
+        *(policy(f"shop/{name}", "HTTPRoute", name, traffic) for name, traffic in logins.items()),
+    )  # fmt: skip
+    assert {name: ask(f"/{name}").status_code for name in logins} == dict.fromkeys(logins, 401)
+    assert ask("/keys", **{"x-key": "key-1"}).status_code == 200
+    assert ask("/keys", **{"x-key": "key-2"}).status_code == 401
+    basic = base64.b64encode(b"ann:secret").decode()
+    assert ask("/words", authorization=f"Basic {basic}").status_code == 200
+    assert ask("/tokens", authorization=f"Bearer {token()}").status_code == 200
+    assert ask("/tokens", authorization=f"Bearer {token(aud='other')}").status_code == 401
 
 
 def test_own_backends_are_called_with_their_credentials(served: Callable[..., Callable[..., httpx.Response]], echo: int) -> None:

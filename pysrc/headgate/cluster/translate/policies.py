@@ -80,7 +80,7 @@ def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attac
     statuses = []
     holders: Holders = {}
     for policy in snapshot.oldest_first(POLICY):
-        said = traffic(policy["spec"].get("traffic") or {})
+        said = traffic(snapshot, key_of(policy).namespace, policy["spec"].get("traffic") or {})
         said.faults.extend(f"{name} is not supported yet" for name in _SECTIONS if name in policy["spec"])
         ancestors: dict[ObjectKey, list[str]] = {}
         targets = list(_targets(snapshot, policy))

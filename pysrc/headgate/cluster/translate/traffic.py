@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from headgate.cluster.snapshot import Snapshot
 from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.identities import api_keys, passwords, tokens
 
 # Of what protects something and cannot be translated: nobody passes.
 CLOSED: Final[Json] = {"deny": "true"}
@@ -26,16 +28,17 @@ class Policies(NamedTuple):
     faults: list[str]
 
 
-def traffic(section: Json) -> Policies:
+def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
     """Return what the parts of a section are. One that cannot be said leaves the others; if it protects something,
-    nothing passes instead."""
+    nothing passes instead. `namespace`: of the policy, where its Secrets and ConfigMaps are."""
     found: dict[str, Any] = {}
     faults: list[str] = []
+    readers = _READERS | _readers(snapshot, namespace, faults)
     closed: list[Json] = []
     for name, value in section.items():
         if name == "phase":
             continue
-        reader = _READERS.get(name)
+        reader = readers.get(name)
         try:
             if reader is None:
                 raise ValueError("is not supported yet")
@@ -119,6 +122,22 @@ def rules(value: Json) -> list[Json]:
     """Return the rules of an authorization."""
     kind = value.get("action", "Allow").lower()
     return [{kind: one} for one in value["policy"]["matchExpressions"]]
+
+
+def _readers(snapshot: Snapshot, namespace: str, notes: list[str]) -> dict[str, Callable[[Json], Json]]:
+    """Return the readers of parts that refer to other objects."""
+
+    def keys(value: Json) -> Json:
+        told: list[str] = []
+        found = api_keys(snapshot, namespace, value, told)
+        notes.extend(f"traffic.apiKeyAuthentication: {one}" for one in told)
+        return {"apiKey": found}
+
+    return {
+        "apiKeyAuthentication": keys,
+        "basicAuthentication": lambda value: {"basicAuth": passwords(snapshot, namespace, value)},
+        "jwtAuthentication": lambda value: {"jwtAuth": tokens(value)},
+    }
 
 
 _READERS: Final[dict[str, Callable[[Json], Json]]] = {

@@ -5,13 +5,28 @@ from __future__ import annotations
 import json
 
 import pytest
-from manifests import Json
+from manifests import Json, entries
 
-from headgate.cluster.translate.traffic import CLOSED, traffic
+from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.translate.traffic import CLOSED, Policies
+from headgate.cluster.translate.traffic import traffic as translated
 from headgate.config.load import TextSource, load
 
+SNAPSHOT = Snapshot.of([
+    entries("Secret", "shop/keys", app="k1", other="*" * 3), entries("Secret", "shop/users", **{".htaccess": "ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M="}),
+])  # fmt: skip
+KEYS = '{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}'
 HEADER = [{"name": "x-a", "value": "1"}]
 CASES = [
+    (
+        {"jwtAuthentication": {"mode": "Optional", "providers": [{"issuer": "i", "audiences": ["a"], "jwks": {"inline": KEYS}}]}},
+        {"jwtAuth": {"mode": "Optional", "providers": [{"issuer": "i", "audiences": ["a"], "jwks": KEYS}]}},
+    ),
+    ({"apiKeyAuthentication": {"secretRef": {"name": "keys"}}}, {"apiKey": {"keys": [{"key": "k1"}, {"key": "***"}]}}),
+    (
+        {"basicAuthentication": {"secretRef": {"name": "users"}, "realm": "shop"}},
+        {"basicAuth": {"htpasswd": "ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=", "realm": "shop"}},
+    ),
     ({"timeouts": {"request": "3s"}}, {"timeout": {"requestTimeout": "3s"}}),
     ({"retry": {"attempts": 2, "codes": [503]}}, {"retry": {"attempts": 2, "codes": [503]}}),
     ({"retry": {"condition": "response.code == 500"}}, {"retry": {"codes": [], "condition": "response.code == 500"}}),
@@ -55,6 +70,10 @@ CASES = [
 ]  # fmt: skip
 
 
+def traffic(section: Json) -> Policies:
+    return translated(SNAPSHOT, "shop", section)
+
+
 @pytest.mark.parametrize(("section", "ours"), CASES, ids=lambda one: next(iter(one)))
 def test_parts_are_policies_that_the_loader_takes(section: Json, ours: Json) -> None:
     found = traffic(section)
@@ -65,7 +84,7 @@ def test_parts_are_policies_that_the_loader_takes(section: Json, ours: Json) -> 
     assert [one for one in load(TextSource(text)).warnings if "a limit of tokens has no effect" not in one] == []
 
 
-@pytest.mark.parametrize("name", ["jwtAuthentication", "apiKeyAuthentication", "basicAuthentication", "extAuth", "extProc"])
+@pytest.mark.parametrize("name", ["extAuth", "extProc"])
 def test_nobody_passes_what_protects_and_cannot_be_said(name: str) -> None:
     allow = {"authorization": {"policy": {"matchExpressions": ["true"]}}}
     for section in ({name: {}, **allow}, {**allow, name: {}}):
@@ -89,3 +108,24 @@ def test_what_the_loader_refuses_is_told_and_what_protects_lets_nobody_pass() ->
     assert found.found == {"timeout": {"requestTimeout": "1s"}, "authorization": {"rules": [CLOSED]}}
     assert [one.partition(":")[0] for one in found.faults] == ["traffic.authorization cannot be in force", "traffic.delay cannot be in force"]
     assert all("ends too early" in one for one in found.faults)
+
+
+def test_entries_that_cannot_be_used_are_told_and_the_others_hold() -> None:
+    snapshot = Snapshot.of([entries("Secret", "shop/keys", a="k", b="k")])
+    found = translated(snapshot, "shop", {"apiKeyAuthentication": {"secretRef": {"name": "keys"}}})
+    assert found.found == {"apiKey": {"keys": [{"key": "k"}]}}
+    assert found.faults == ["traffic.apiKeyAuthentication: Secret shop/keys: b is not used: it is a key that is there already"]
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ({"apiKeyAuthentication": {"secretRef": {"name": "gone"}}}, "Secret shop/gone not found"),
+        ({"basicAuthentication": {"users": ["ann"]}}, "cannot be in force"),
+        ({"jwtAuthentication": {"providers": [{"issuer": "i", "jwks": {"inline": "{}"}}]}}, "cannot be in force"),
+    ],
+)
+def test_nobody_passes_a_login_that_cannot_be_checked(section: Json, words: str) -> None:
+    found = traffic(section)
+    assert found.found == {"authorization": {"rules": [CLOSED]}}
+    assert words in found.faults[0]
