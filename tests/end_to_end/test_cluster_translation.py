@@ -25,6 +25,7 @@ from manifests import (
     to,
 )
 from manifests import gateway as gateway_manifest
+from tests.end_to_end.ext_authz_rig import GrpcAuthorizer, HttpAuthorizer
 from tests.end_to_end.identity_rig import ISSUER, JWKS, token
 from tests.end_to_end.running import Gateway
 
@@ -173,6 +174,26 @@ def test_clients_are_known_by_keys_passwords_and_tokens(served: Callable[..., Ca
     assert ask("/words", authorization=f"Basic {basic}").status_code == 200
     assert ask("/tokens", authorization=f"Bearer {token()}").status_code == 200
     assert ask("/tokens", authorization=f"Bearer {token(aud='other')}").status_code == 401
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_service_of_the_cluster_decides(served: Callable[..., Callable[..., httpx.Response]], protocol: str) -> None:
+    judge = GrpcAuthorizer() if protocol == "grpc" else HttpAuthorizer()
+    reference = {"backendRef": to("judge", namespace="store"), protocol: {}}
+    try:
+        ask = served(
+            service("store/judge"), endpoints("store/judge-1", "judge", ["127.0.0.1"], judge.port),
+            http_route("shop/asked", {**path("/asked"), "backendRefs": [to()]}),
+            http_route("shop/free", {**path("/free"), "backendRefs": [to()]}),
+            policy("shop/ask", "HTTPRoute", "asked", {"extAuth": reference}),
+        )  # fmt: skip
+        assert (ask("/asked").status_code, len(judge.seen)) == (200, 1)
+        judge.status = 403
+        judge.react = lambda _question: {"status": {"code": 7}, "denied_response": {"status": {"code": "Forbidden"}}}
+        assert (ask("/asked").status_code, len(judge.seen)) == (403, 2)
+        assert (ask("/free").status_code, len(judge.seen)) == (200, 2)
+    finally:
+        judge.stop()
 
 
 def test_own_backends_are_called_with_their_credentials(served: Callable[..., Callable[..., httpx.Response]], echo: int) -> None:

@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.translate.edits import rules, transformation
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.secrets import entry, pem, secret
-from headgate.cluster.translate.traffic import rules, transformation
 
 # What a gateway has unless it is told another.
 _CONNECT_TIMEOUT: Final = "10s"

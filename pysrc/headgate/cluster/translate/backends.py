@@ -13,6 +13,7 @@ from headgate.cluster.translate.services import host, port_of
 
 # In front of names of backends that do not exist.
 UNRESOLVED: Final = "unresolved/"
+_KINDS: Final = (SERVICE, GATEWAY_BACKEND)
 
 
 class Target(NamedTuple):
@@ -30,19 +31,22 @@ class Target(NamedTuple):
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
     """Return where a backendRef leads, or why it leads nowhere."""
     kind = GroupKind(reference.get("group", ""), reference.get("kind", "Service"))
-    if kind not in (SERVICE, GATEWAY_BACKEND):
-        return Unmet(
-            "InvalidKind", f"backend {reference['name']}: {kind.kind} of group {kind.group!r} is not supported"
-        )
     namespace = key_of(route).namespace
     key = ObjectKey(reference.get("namespace") or namespace, reference["name"])
-    if not permitted(snapshot, kind_of(route), namespace, kind, key):
+    if kind in _KINDS and not permitted(snapshot, kind_of(route), namespace, kind, key):
         message = f"{kind.kind} {key}: no ReferenceGrant lets {kind_of(route).kind}s of {namespace} refer to it"
         return Unmet("RefNotPermitted", message)
+    return destination(snapshot, kind, key, reference.get("port"))
+
+
+def destination(snapshot: Snapshot, kind: GroupKind, key: ObjectKey, port: int | None) -> Target | Unmet:
+    """Return what an object is as a destination, whoever refers to it."""
+    if kind not in _KINDS:
+        return Unmet("InvalidKind", f"backend {key.name}: {kind.kind} of group {kind.group!r} is not supported")
     found = snapshot.find(kind, *key)
     if found is None:
         return Unmet("BackendNotFound", f"{kind.kind} {key} not found")
-    return _backend(snapshot, key, found) if kind == GATEWAY_BACKEND else _service(key, found, reference.get("port"))
+    return _backend(snapshot, key, found) if kind == GATEWAY_BACKEND else _service(key, found, port)
 
 
 def _backend(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:

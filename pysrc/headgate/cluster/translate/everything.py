@@ -30,10 +30,11 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
-from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, is_own, translate
-from headgate.cluster.translate.gateway_backends import status
+from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
+from headgate.cluster.translate.gateway_backends import named, status
 from headgate.cluster.translate.parents import gateway_named
 from headgate.cluster.translate.policies import policies, reach
+from headgate.cluster.translate.services import discovered
 
 
 class World(NamedTuple):
@@ -45,7 +46,7 @@ class World(NamedTuple):
 
 def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged]) -> World:
     """Translate all Gateways of own classes. `acknowledged`: what their data planes have said."""
-    gateways: dict[ObjectKey, tuple[Fragment, ...]] = {}
+    found: dict[ObjectKey, GatewayTranslation] = {}
     statuses = [
         _class_status(one)
         for one in snapshot.oldest_first(GATEWAY_CLASS)
@@ -57,13 +58,20 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
         if not is_own(snapshot, gateway):
             continue
         key = key_of(gateway)
-        found = translate(snapshot, gateway, routes.get(key, []), acknowledged.get(key, Acknowledged()))
-        gateways[key] = found.fragments
-        statuses.append(found.status)
-        for route, entries in found.parents.items():
+        found[key] = translate(snapshot, gateway, routes.get(key, []), acknowledged.get(key, Acknowledged()))
+        statuses.append(found[key].status)
+        for route, entries in found[key].parents.items():
             parents.setdefault(route, []).extend(entries)
-    attached = policies(snapshot, [reach(key, one) for key, one in gateways.items()], CONTROLLER)
-    gateways = {key: (*one, *attached.fragments[key]) for key, one in gateways.items()}
+    attached = policies(snapshot, [reach(key, one.fragments) for key, one in found.items()], CONTROLLER)
+    gateways = {
+        key: (
+            *one.fragments,
+            *attached.fragments[key],
+            *named(snapshot, one.backends | attached.backends[key]),
+            *discovered(snapshot, one.used | attached.used[key]),
+        )
+        for key, one in found.items()
+    }
     for (kind, key), entries in sorted(parents.items()):
         statuses.append(
             ObjectStatus(GroupKind(GATEWAY_API, kind), key, {"parents": _in_their_order(snapshot, kind, key, entries)})

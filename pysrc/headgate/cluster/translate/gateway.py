@@ -20,13 +20,11 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Fragment, Json
-from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.grpc_routes import grpc_route
 from headgate.cluster.translate.http_routes import http_route
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
 from headgate.cluster.translate.parents import Attachment, attachments, gateway_named
 from headgate.cluster.translate.routes import RouteResult
-from headgate.cluster.translate.services import discovered
 
 CONTROLLER: Final = "headgate.dev/headgate"
 _ACCEPTED: Final = "Successfully accepted Route"
@@ -45,11 +43,14 @@ class Acknowledged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GatewayTranslation:
-    """`parents`: by route the entries of its status that are about this Gateway."""
+    """`parents`: by route the entries of its status that are about this Gateway. `used` and `backends`: Services and
+    GatewayBackends that its routes lead to."""
 
     fragments: tuple[Fragment, ...]
     status: ObjectStatus
     parents: dict[tuple[str, ObjectKey], list[Json]]
+    used: frozenset[ObjectKey]
+    backends: frozenset[ObjectKey]
 
 
 def is_own(snapshot: Snapshot, gateway: Json) -> bool:
@@ -63,7 +64,7 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
     key, known = key_of(gateway), listeners(snapshot, gateway)
     fragments = list(_listeners(key, known))
     places = {one.name: f"listener/{key}.{one.name}" for one in known}
-    used: list[ObjectKey] = []
+    used: set[ObjectKey] = set()
     backends: set[ObjectKey] = set()
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
     claims = Claims()
@@ -84,7 +85,7 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
             if _some_rule_holds(route, result):
                 claims.hold(route, usable)
             found.update((one.key, one) for one in result.fragments)
-            used += result.used
+            used |= set(result.used)
             backends |= set(result.backends)
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
         for one in known:
@@ -92,8 +93,8 @@ def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledge
         fragments += found.values()
         if entries:
             parents[kind_of(route).kind, key_of(route)] = entries
-    fragments += [*named(snapshot, backends), *discovered(snapshot, used)]
-    return GatewayTranslation(tuple(fragments), _status(gateway, known, acknowledged), parents)
+    status = _status(gateway, known, acknowledged)
+    return GatewayTranslation(tuple(fragments), status, parents, frozenset(used), frozenset(backends))
 
 
 def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]:

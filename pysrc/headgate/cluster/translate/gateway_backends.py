@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import GATEWAY_BACKEND, SERVICE, GroupKind, ObjectKey, Snapshot, generation, key_of
@@ -63,9 +63,9 @@ def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
     return ObjectStatus(GATEWAY_BACKEND, key_of(found), content)
 
 
-def named(snapshot: Snapshot, used: set[ObjectKey]) -> Iterator[Fragment]:
+def named(snapshot: Snapshot, used: Iterable[ObjectKey]) -> Iterator[Fragment]:
     """Return the backends that have a name in the file, of those that routes use."""
-    for key in sorted(used):
+    for key in sorted(set(used)):
         found = snapshot.find(GATEWAY_BACKEND, *key)
         made = None if found is None else translate_backend(snapshot, found)
         if isinstance(made, TranslatedBackend) and not made.inline:

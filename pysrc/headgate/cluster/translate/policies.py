@@ -68,15 +68,19 @@ Holders = dict[tuple[object, ...], ObjectKey]
 
 
 class Attached(NamedTuple):
-    """Fragments for each Gateway, and the statuses of all policies."""
+    """For each Gateway fragments, and the Services and GatewayBackends that they call; the statuses of all policies."""
 
     fragments: dict[ObjectKey, list[Fragment]]
+    used: dict[ObjectKey, set[ObjectKey]]
+    backends: dict[ObjectKey, set[ObjectKey]]
     statuses: list[ObjectStatus]
 
 
 def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attached:
     """Attach all policies, the oldest first: of two that say the same of one target it holds."""
     fragments: dict[ObjectKey, list[Fragment]] = {one.gateway: [] for one in reached}
+    used: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
+    backends: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
     statuses = []
     holders: Holders = {}
     for policy in snapshot.oldest_first(POLICY):
@@ -91,12 +95,14 @@ def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attac
                 if place is None:
                     continue
                 placed.add(index)
+                used[gateway.gateway] |= said.used
+                backends[gateway.gateway] |= said.backends
                 lost = _attach(policy, said, gateway.gateway, place, holders, fragments[gateway.gateway])
                 ancestors.setdefault(gateway.gateway, list(said.faults)).extend(lost)
         unplaced = [target for index, target in enumerate(targets) if index not in placed]
         content = _status(policy, said, ancestors, [_why(snapshot, policy, one) for one in unplaced], controller)
         statuses.append(ObjectStatus(POLICY, key_of(policy), content))
-    return Attached(fragments, statuses)
+    return Attached(fragments, used, backends, statuses)
 
 
 def _targets(snapshot: Snapshot, policy: Json) -> Iterable[Json]:

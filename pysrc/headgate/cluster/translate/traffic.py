@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.called_services import ServiceReader
 from headgate.cluster.translate.checked import faults_of_policy
+from headgate.cluster.translate.edits import header_edits, pairs, rules, transformation
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.identities import api_keys, passwords, tokens
 
@@ -22,10 +24,13 @@ _INTERVALS: Final = {"Seconds": "1s", "Minutes": "1m", "Hours": "1h"}
 
 
 class Policies(NamedTuple):
-    """`found`: policies of the file by kind. `faults`: what could not be said, in words for people."""
+    """`found`: policies of the file by kind. `faults`: what could not be said, in words for people. `used` and
+    `backends`: Services and GatewayBackends that they call."""
 
     found: dict[str, Any]
     faults: list[str]
+    used: frozenset[ObjectKey] = frozenset()
+    backends: frozenset[ObjectKey] = frozenset()
 
 
 def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
@@ -33,7 +38,8 @@ def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
     nothing passes instead. `namespace`: of the policy, where its Secrets and ConfigMaps are."""
     found: dict[str, Any] = {}
     faults: list[str] = []
-    readers = _READERS | _readers(snapshot, namespace, faults)
+    services = ServiceReader(snapshot, namespace)
+    readers = _READERS | _readers(snapshot, namespace, services, faults)
     closed: list[Json] = []
     for name, value in section.items():
         if name == "phase":
@@ -54,35 +60,15 @@ def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
     if closed:
         # A rule that denies wins over all that allow.
         found["authorization"] = {"rules": [*found.get("authorization", {}).get("rules", ()), *closed]}
-    return Policies(found, faults)
-
-
-def _pairs(entries: list[Json]) -> Json:
-    return {one["name"]: one["value"] for one in entries}
-
-
-def header_edits(value: Json) -> Json:
-    """Return a header modifier of the file for `set`, `add` and `remove`."""
-    found: Json = {action: _pairs(value[action]) for action in ("set", "add") if value.get(action)}
-    return found | ({"remove": list(value["remove"])} if value.get("remove") else {})
+    return Policies(found, faults, frozenset(services.used), frozenset(services.backends))
 
 
 def _headers(value: Json) -> Json:
     return {f"{side}HeaderModifier": header_edits(value[side]) for side in ("request", "response") if side in value}
 
 
-def transformation(value: Json) -> Json:
-    """Return a transformation of the file for one without conditions."""
-    found: Json = {}
-    for side in ("request", "response"):
-        if side in value:
-            edits = {name: value[side][name] for name in ("body", "metadata") if name in value[side]}
-            found[side] = header_edits(value[side]) | edits
-    return found
-
-
 def _direct(value: Json) -> Json:
-    return value | ({"headers": _pairs(value["headers"])} if value.get("headers") else {})
+    return value | ({"headers": pairs(value["headers"])} if value.get("headers") else {})
 
 
 def _conditional(value: Json, plain: Callable[[Json], Json]) -> Json:
@@ -98,7 +84,7 @@ def _conditional(value: Json, plain: Callable[[Json], Json]) -> Json:
 
 def _bucket(value: Json) -> Json:
     """Return the bucket of the one local limit of a conditional entry."""
-    if "global" in value or len(value["local"]) != 1:
+    if len(value["local"]) != 1:
         raise ValueError("with conditions has exactly one local limit in each entry")
     (limit,) = value["local"]
     kind = "requests" if "requests" in limit else "tokens"
@@ -110,21 +96,22 @@ def _bucket(value: Json) -> Json:
     }
 
 
-def _rate_limit(value: Json) -> Json:
-    if "conditional" in value:
-        return {"localRateLimit": _conditional(value, _bucket)}
-    if "global" in value:
-        raise ValueError("global is not supported yet")
-    return {"localRateLimit": list(value["local"])}
+def _rate_limit(value: Json, services: ServiceReader) -> Json:
+    if "conditional" not in value:
+        found: Json = {"localRateLimit": list(value["local"])} if "local" in value else {}
+        return found | ({"remoteRateLimit": services.limit(value["global"])} if "global" in value else {})
+    kinds = {kind for one in value["conditional"] for kind in one["policy"]}
+    if kinds == {"global"}:
+        return {"remoteRateLimit": _conditional(value, lambda one: services.limit(one["global"]))}
+    if kinds != {"local"}:
+        # The first entry that matches holds alone, and the file has a list for each kind.
+        raise ValueError("with conditions is either local in all entries or global in all")
+    return {"localRateLimit": _conditional(value, _bucket)}
 
 
-def rules(value: Json) -> list[Json]:
-    """Return the rules of an authorization."""
-    kind = value.get("action", "Allow").lower()
-    return [{kind: one} for one in value["policy"]["matchExpressions"]]
-
-
-def _readers(snapshot: Snapshot, namespace: str, notes: list[str]) -> dict[str, Callable[[Json], Json]]:
+def _readers(
+    snapshot: Snapshot, namespace: str, services: ServiceReader, notes: list[str]
+) -> dict[str, Callable[[Json], Json]]:
     """Return the readers of parts that refer to other objects."""
 
     def keys(value: Json) -> Json:
@@ -136,6 +123,9 @@ def _readers(snapshot: Snapshot, namespace: str, notes: list[str]) -> dict[str, 
     return {
         "apiKeyAuthentication": keys,
         "basicAuthentication": lambda value: {"basicAuth": passwords(snapshot, namespace, value)},
+        "extAuth": lambda value: {"extAuthz": _conditional(value, services.authorization)},
+        "extProc": lambda value: {"extProc": _conditional(value, services.processing)},
+        "rateLimit": lambda value: _rate_limit(value, services),
         "jwtAuthentication": lambda value: {"jwtAuth": tokens(value)},
     }
 
@@ -149,7 +139,6 @@ _READERS: Final[dict[str, Callable[[Json], Json]]] = {
     "directResponse": lambda value: {"directResponse": _conditional(value, _direct)},
     "headerModifiers": _headers,
     "hostRewrite": lambda value: {"urlRewrite": {"authority": value["mode"]}},
-    "rateLimit": _rate_limit,
     "retry": lambda value: {"retry": {"codes": [], **value}},
     "timeouts": lambda value: {"timeout": {"requestTimeout": value["request"]}},
     "transformation": lambda value: {"transformations": _conditional(value, transformation)},

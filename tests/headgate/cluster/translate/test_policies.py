@@ -6,7 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from manifests import Json, gateway, gateway_class, grpc_route, http_route, listener, made, service, to
+from manifests import (
+    Json,
+    gateway,
+    gateway_backend,
+    gateway_class,
+    grpc_route,
+    http_route,
+    listener,
+    made,
+    own,
+    service,
+    to,
+)
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
@@ -121,6 +133,17 @@ def test_a_policy_of_several_kinds_and_targets_is_one_entry_for_each() -> None:
     assert sorted(kind for _, kind, _ in placed(found)) == ["delay", "delay", "timeout", "timeout"]
 
 
+def test_what_a_policy_calls_is_in_the_file_of_its_gateway() -> None:
+    asked = {"extAuth": {"backendRef": to("judge"), "grpc": {}}, "extProc": {"backendRef": own("away")}}
+    found = everything(Snapshot.of([*CLUSTER, service("shop/judge"), gateway_backend(), policy(ROUTE, traffic=asked)]), {})
+    file = assembled(found.gateways[MAIN])
+    assert {one["name"] for one in file["services"]} == {"cart", "judge"}
+    assert [one["name"] for one in file["backends"]] == ["shop/away"]
+    assert sorted(kind for _, kind, _ in placed(found)) == ["extAuthz", "extProc"]
+    other = assembled(found.gateways[ObjectKey("edge", "other")])
+    assert ("services" in other, "backends" in other) == (False, False)
+
+
 def test_rules_of_authorization_add_up() -> None:
     rules = {"authorization": {"policy": {"matchExpressions": ["true"]}}}
     found = world(policy(ROUTE, "shop/a", rules), policy(ROUTE, "shop/b", rules))
@@ -132,7 +155,8 @@ def test_rules_of_authorization_add_up() -> None:
     ("spec", "accepted"),
     [
         ({"backend": {"tls": {}}}, ("True", "PartiallyValid")),
-        ({"traffic": {"rateLimit": {"global": {}}}}, ("False", "Invalid")),
+        ({"traffic": {"jwtAuthentication": {"providers": [], "mcp": {}}}}, ("True", "PartiallyValid")),
+        ({"traffic": {"delay": {"duration": "1 +"}}}, ("False", "Invalid")),
     ],
 )
 def test_what_is_not_supported_is_told(spec: Json, accepted: tuple[str, str]) -> None:

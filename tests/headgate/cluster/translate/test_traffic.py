@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from manifests import Json, entries
+from manifests import Json, entries, service, to
 
 from headgate.cluster.snapshot import Snapshot
 from headgate.cluster.translate.traffic import CLOSED, Policies
@@ -13,11 +13,29 @@ from headgate.cluster.translate.traffic import traffic as translated
 from headgate.config.load import TextSource, load
 
 SNAPSHOT = Snapshot.of([
-    entries("Secret", "shop/keys", app="k1", other="*" * 3), entries("Secret", "shop/users", **{".htaccess": "ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M="}),
+    service("shop/judge"), entries("Secret", "shop/keys", app="k1", other="*" * 3), entries("Secret", "shop/users", **{".htaccess": "ann:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M="}),
 ])  # fmt: skip
 KEYS = '{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}'
 HEADER = [{"name": "x-a", "value": "1"}]
+REF = {"backendRef": to("judge")}
+JUDGE = {"service": {"name": "shop/judge.shop.svc.cluster.local", "port": 8080}}
+LIMIT = {"domain": "d", "descriptors": [{"entries": [{"name": "a", "expression": "'b'"}]}], **REF}
+OUR_LIMIT = {"domain": "d", "descriptors": [{"entries": [{"key": "a", "value": "'b'"}]}], **JUDGE}
 CASES = [
+    ({"extAuth": {**REF, "grpc": {}}}, {"extAuthz": {**JUDGE, "failureMode": "deny", "protocol": {"grpc": {}}}}),
+    (
+        {"extAuth": {"conditional": [{"condition": "true", "policy": {**REF, "http": {}}}]}},
+        {"extAuthz": {"conditional": [{**JUDGE, "failureMode": "deny", "protocol": {"http": {}}, "condition": "true"}]}},
+    ),
+    ({"extProc": {**REF, "failureMode": "FailOpen"}}, {"extProc": {**JUDGE, "failureMode": "FailOpen"}}),
+    (
+        {"rateLimit": {"local": [{"requests": 1, "unit": "Hours"}], "global": LIMIT}},
+        {"localRateLimit": [{"requests": 1, "unit": "Hours"}], "remoteRateLimit": OUR_LIMIT},
+    ),
+    (
+        {"rateLimit": {"conditional": [{"condition": "true", "policy": {"global": LIMIT}}, {"policy": {"global": LIMIT}}]}},
+        {"remoteRateLimit": {"conditional": [{**OUR_LIMIT, "condition": "true"}, OUR_LIMIT]}},
+    ),
     (
         {"jwtAuthentication": {"mode": "Optional", "providers": [{"issuer": "i", "audiences": ["a"], "jwks": {"inline": KEYS}}]}},
         {"jwtAuth": {"mode": "Optional", "providers": [{"issuer": "i", "audiences": ["a"], "jwks": KEYS}]}},
@@ -79,7 +97,8 @@ def test_parts_are_policies_that_the_loader_takes(section: Json, ours: Json) -> 
     found = traffic(section)
     assert (found.found, found.faults) == (ours, [])
     route = {"policies": ours, "backends": [{"host": "127.0.0.1:1"}]}
-    text = json.dumps({"binds": [{"port": 8080, "listeners": [{"routes": [route]}]}]})
+    known = {"name": "judge", "namespace": "shop", "hostname": "judge.shop.svc.cluster.local", "ports": {"8080": 80}}
+    text = json.dumps({"binds": [{"port": 8080, "listeners": [{"routes": [route]}]}], "services": [known]})
     # No model is behind the route.
     assert [one for one in load(TextSource(text)).warnings if "a limit of tokens has no effect" not in one] == []
 
@@ -87,17 +106,22 @@ def test_parts_are_policies_that_the_loader_takes(section: Json, ours: Json) -> 
 @pytest.mark.parametrize("name", ["extAuth", "extProc"])
 def test_nobody_passes_what_protects_and_cannot_be_said(name: str) -> None:
     allow = {"authorization": {"policy": {"matchExpressions": ["true"]}}}
-    for section in ({name: {}, **allow}, {**allow, name: {}}):
+    part = {"backendRef": to("gone"), "grpc": {}}
+    for section in ({name: part, **allow}, {**allow, name: part}):
         found = traffic(section)
         assert found.found == {"authorization": {"rules": [{"allow": "true"}, CLOSED]}}
-        assert found.faults == [f"traffic.{name} is not supported yet"]
-    assert traffic({name: {}}).found == {"authorization": {"rules": [CLOSED]}}
+        assert found.faults == [f"traffic.{name} Service shop/gone not found"]
+    assert traffic({name: part}).found == {"authorization": {"rules": [CLOSED]}}
 
 
 def test_other_parts_that_cannot_be_said_are_told_and_leave_the_rest() -> None:
-    found = traffic({"rateLimit": {"global": {}}, "timeouts": {"request": "1s"}, "phase": "PostRouting"})
+    lost = {**LIMIT, "backendRef": to("gone")}
+    found = traffic({"rateLimit": {"global": lost}, "timeouts": {"request": "1s"}, "phase": "PostRouting"})
     assert found.found == {"timeout": {"requestTimeout": "1s"}}
-    assert found.faults == ["traffic.rateLimit global is not supported yet"]
+    assert found.faults == ["traffic.rateLimit Service shop/gone not found"]
+    local = {"local": [{"requests": 1, "unit": "Hours"}]}
+    mixed = {"conditional": [{"condition": "true", "policy": local}, {"policy": {"global": LIMIT}}]}
+    assert traffic({"rateLimit": mixed}).faults == ["traffic.rateLimit with conditions is either local in all entries or global in all"]
     two = {"conditional": [{"policy": {"local": [{"requests": 1, "unit": "Hours"}] * 2}}]}
     assert traffic({"rateLimit": two}).faults == ["traffic.rateLimit with conditions has exactly one local limit in each entry"]
 
