@@ -110,7 +110,8 @@ def _faults(snapshot: Snapshot, value: Json, filters: FilterReader) -> Unmet | N
     if not (edited or filters.backends):
         return None
     known = [one.value for one in named(snapshot, set(filters.backends))]
-    wrong = faults_of_route(value, known)
+    # Names and matches have no part in it, so rules that do the same are looked at once.
+    wrong = faults_of_route({name: value[name] for name in ("policies", "backends") if name in value}, known)
     return Unmet("UnsupportedValue", "; ".join(wrong)) if wrong else None
 
 

@@ -12,7 +12,9 @@ from manifests import (
     FROM_SHOP,
     Json,
     endpoints,
+    entries,
     gateway,
+    gateway_backend,
     gateway_class,
     grant,
     grpc_route,
@@ -23,6 +25,7 @@ from manifests import (
     to,
 )
 
+from headgate.cluster.resources import kinds
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
 from headgate.cluster.translate.fragments import assembled
@@ -38,10 +41,13 @@ PATHS = {
     "HTTPRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/httproutes",
     "GRPCRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/grpcroutes",
     "ReferenceGrant": f"{GATEWAY_API}/v1beta1/namespaces/{{}}/referencegrants",
+    "GatewayBackend": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaybackends",
+    "GatewayPolicy": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaypolicies",
     "Service": "/api/v1/namespaces/{}/services",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
 }
+TARGET = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "cart"}
 TLS = {"tls": {"certificateRefs": [{"name": "tls"}]}}
 # An invalid protocol, a conflict, a certificate that is missing: each with a status of its own.
 DOCUMENTS = [
@@ -56,6 +62,11 @@ DOCUMENTS = [
     http_route("shop/gone", {"backendRefs": [to("gone")]}, parent={"name": "main", "namespace": "edge", "sectionName": "other"}),
     grpc_route("shop/calls", {"matches": [{"method": {"service": "shop.Cart", "method": "Add"}}], "backendRefs": [to()]}, hostnames=("calls.test",)),
     grpc_route("shop/late", hostnames=("cart.test",)),
+    gateway_backend("shop/model", ai={"provider": {"openai": {}}}, policies={"auth": {"secretRef": {"name": "key"}}}),
+    gateway_backend("shop/lost", static={"host": "a.test", "port": 80}, policies={"auth": {"secretRef": {"name": "gone"}}}),
+    entries("Secret", "shop/key", Authorization="k"),
+    made("GatewayPolicy", "shop/login", {"targetRefs": [TARGET], "traffic": {"apiKeyAuthentication": {"secretRef": {"name": "key"}}, "timeouts": {"request": "3s"}}},
+         "headgate.dev/v1alpha1"),
     service("shop/cart", {"name": "web", "port": 8080}), service("store/far", {"name": "web", "port": 8080}),
     endpoints("shop/cart-1", "cart", ["10.0.0.1"], ports=[{"name": "web", "port": 80}]),
 ]  # fmt: skip
@@ -82,6 +93,7 @@ def read(server: RunningCluster) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def server(kubernetes: RunningCluster) -> RunningCluster:
+    kubernetes.define([kinds.definition(kind) for kind in kinds.KINDS])
     for one in DOCUMENTS:
         kubernetes.apply(stored(one), path_of(one["kind"], one["metadata"].get("namespace", "")))
     return kubernetes
@@ -92,7 +104,7 @@ def written(server: RunningCluster, world: World) -> dict[str, dict[str, Any]]:
     found = {}
     for one in world.statuses:
         content = copy.deepcopy(one.content)
-        for holder in (content, *content.get("listeners", ()), *content.get("parents", ())):
+        for holder in (content, *content.get("listeners", ()), *content.get("parents", ()), *content.get("ancestors", ())):
             for condition in holder.get("conditions", ()):
                 condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
         about = server.send("GET", f"{path_of(one.kind.kind, one.key.namespace)}/{one.key.name}")[1]
@@ -111,7 +123,7 @@ def said(holder: Json) -> dict[str, tuple[str, str]]:
 def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     key = ObjectKey("edge", "main")
     found = written(server, everything(read(server), {key: Acknowledged(1)}))
-    assert set(found) == {"GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
+    assert set(found) == {"GatewayBackend shop/model", "GatewayBackend shop/lost", "GatewayPolicy shop/login", "GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
     assert said(found["Gateway edge/main"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
     listeners = {one["name"]: one for one in found["Gateway edge/main"]["listeners"]}
     assert {name: one["attachedRoutes"] for name, one in listeners.items()} == {
@@ -124,6 +136,9 @@ def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     assert said(found["GRPCRoute shop/calls"]["parents"][0])["Accepted"] == ("True", "Accepted")
     assert said(found["GRPCRoute shop/late"]["parents"][0])["Accepted"] == ("False", "HostnameConflict")
     assert [one["kind"] for one in listeners["web"]["supportedKinds"]] == ["HTTPRoute", "GRPCRoute"]
+    assert said(found["GatewayBackend shop/model"]) == {"Accepted": ("True", "Accepted")}
+    assert said(found["GatewayBackend shop/lost"]) == {"Accepted": ("False", "TranslationError")}
+    assert said(found["GatewayPolicy shop/login"]["ancestors"][0]) == {"Accepted": ("True", "Valid"), "Attached": ("True", "Attached")}
     assert said(found["HTTPRoute shop/gone"]["parents"][0])["Accepted"] == ("False", "NoMatchingParent")
 
 
