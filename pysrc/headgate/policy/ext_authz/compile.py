@@ -44,6 +44,7 @@ class AuthorizationCheck:
         self._authorizer = authorizer
         self._name = policy.service.name
         self._seen = SeenRequest(policy.sent, policy.body)
+        self._bounded = policy.body is not None and not policy.body.partial
         self._failed = None if policy.failure_status is None else refusal(policy.failure_status)
         cache = policy.cache
         self._cache = None
@@ -58,14 +59,13 @@ class AuthorizationCheck:
 
     def known(self, ctx: RequestContext) -> Reply | Unknown | None:
         """Return what is known of a request without asking: a refusal, or None where it goes on."""
-        if self._seen.too_long(ctx):
+        if self._bounded and self._seen.too_long(ctx):
             return TOO_LARGE
-        if self._cache is None:
+        cache = self._cache
+        key = None if cache is None else cache.key(ctx)
+        if cache is None or key is None:
             return UNKNOWN
-        key = self._cache.key(ctx)
-        if key is None:
-            return UNKNOWN
-        known = self._cache.get(key)
+        known: AuthzDecision | None = cache.get(key)
         return Unknown(key) if known is None else known.apply(ctx)
 
     async def _ask(self, ctx: RequestContext, key: Key | None) -> Reply | None:

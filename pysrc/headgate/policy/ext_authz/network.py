@@ -85,7 +85,7 @@ class NetworkCheck:
     async def __call__(self, ctx: RequestContext) -> str | None:
         """Return why a connection is refused, None if it is not."""
         key = None if self._cache is None else self._cache.key(ctx)
-        decision = None if key is None or self._cache is None else self._cache.get(key)
+        decision: AuthzDecision | None = None if key is None or self._cache is None else self._cache.get(key)
         if decision is None:
             try:
                 decision = await self._authorizer.decide(ctx)
