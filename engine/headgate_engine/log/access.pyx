@@ -5,12 +5,14 @@ numbers with their unit in the key. log/text.pyx escapes values, log/request_fie
 """
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.request_fields cimport F_DURATION, F_UPSTREAM, FIELD_COUNT, RequestFields
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
+from headgate_engine.wire.block cimport is_bare
 from headgate_engine.wire.buffer cimport ByteBuffer, put
 
 from headgate_engine.log.fields import JsonText
@@ -19,6 +21,10 @@ from headgate_engine.log.text import json_value
 
 import math
 import time
+
+cdef enum:
+    # Bytes of values that are never cut.
+    SHORT = 512
 
 # What a JSON line begins with.
 cdef object HEAD_OF_LINE = {"level": 0, "time": 1, "scope": 2}.keys()
@@ -171,9 +177,17 @@ cdef class AccessLogFormat(RequestFields):
         return out.append(text, 7)
 
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
+        cdef const Key* key = &self.keys[field]
         if not self.kept >> field & 1:
             return 0
-        put(out, self.keys[field].text, self.keys[field].length)
+        if not self.as_json and 0 < n <= SHORT and is_bare(p, n):      # most values: one look at the room in the buffer
+            if out.length + key.length + n > out.capacity:
+                out.reserve(key.length + n)
+            memcpy(out.data + out.length, key.text, key.length)
+            memcpy(out.data + out.length + key.length, p, n)
+            out.length += key.length + n
+            return 0
+        put(out, key.text, key.length)
         if self.as_json:
             return append_json_value(out, p, n)
         return append_text_value(out, p, n)
