@@ -27,6 +27,7 @@ llm:
   models:
   - {name: "claude-*", provider: {reference: anthropic}}
   - {name: "gpt-*", provider: {reference: openai}}
+  - {name: "aws-*", provider: bedrock, params: {baseUrl: "http://127.0.0.1:PROVIDER", apiKey: k}}
   - {name: edited, provider: {reference: anthropic}, params: {model: claude-x}, overrides: {inferenceConfig: {maxTokens: 17}},
      defaults: {system: [{text: by default}]}}
   - {name: strict, provider: {reference: openai}, params: {model: gpt-x}, unsupportedParameters: refuse}
@@ -165,6 +166,25 @@ def test_bodies_of_one_model_are_refused_streamed_or_not(scene: Scene, streams: 
     before = len(scene.rig.provider.seen)
     with pytest.raises(ClientError, match=r"ValidationException.*Converse is translated"):
         ask(modelId="claude-x", body=json.dumps({"anthropic_version": "bedrock-2023-05-31", "messages": []}))
+    assert len(scene.rig.provider.seen) == before
+
+
+def test_tokens_are_counted_or_estimated(scene: Scene) -> None:
+    asked = {"messages": [{"role": "user", "content": [{"text": "one two three"}]}]}
+    scene.rig.answers(whole({"inputTokens": 43}))
+    assert scene.amazon.count_tokens(modelId="aws-x", input={"converse": asked})["inputTokens"] == 43
+    assert scene.rig.provider.last.path == "/model/aws-x/count-tokens"
+    before = len(scene.rig.provider.seen)
+    for model in ("gpt-x", "claude-x"):
+        assert scene.amazon.count_tokens(modelId=model, input={"converse": asked})["inputTokens"] == 3 + 4 + 3
+    more = {**asked, "system": [{"text": "four"}]}
+    assert scene.amazon.count_tokens(modelId="gpt-x", input={"converse": more})["inputTokens"] == 3 + 4 + 3 + 4 + 1
+    with pytest.raises(ClientError, match=r"ValidationException.*Converse is translated"):
+        scene.amazon.count_tokens(modelId="gpt-x", input={"invokeModel": {"body": b"{}"}})
+    for odd in (b"{}", b'{"input":7}', b'{"input":{"converse":null}}', b"nope"):
+        answer = scene.rig.post(odd, "/model/gpt-x/count-tokens")
+        assert answer.status_code in (200, 400)
+        assert "x-amzn-errortype" in answer.headers or answer.json() == {"inputTokens": 0}
     assert len(scene.rig.provider.seen) == before
 
 

@@ -10,6 +10,8 @@ from headgate_engine.peek.json cimport ChatPeek
 
 from libc.stdint cimport int64_t
 
+# The JSON of the body. What lies below its top must not be changed.
+cdef object document_of(RequestContext ctx)
 # Sets `llmRequest`, for expressions: the body as it is now, with the model wherever it was named.
 cdef dict tell_request(RequestContext ctx, LlmCall call)
 # (members to set as raw JSON, names to remove, model) by the edits of a target.

@@ -36,6 +36,8 @@ MESSAGES = {"completions": ("messages",), "messages": ("system", "messages"), "r
             "gemini_count_tokens": ("systemInstruction", "system_instruction", "contents")}
 # Members of a counting request of Google that hold a whole request.
 INSIDE = ("generateContentRequest", "generate_content_request")
+# Answers, where these are not Anthropic's.
+ESTIMATES = {"gemini_count_tokens": b'{"totalTokens":%d}', "converse": b'{"inputTokens":%d}'}
 TEXTS = {"text": ("prompt",), "embeddings": ("input",), "rerank": ("query", "documents")}
 # Members of messages and parts that hold more of them, or text.
 INNER = ("content", "parts", "text", "output")
@@ -177,7 +179,7 @@ cdef int64_t document_tokens(str format, object told) except -1:
 
 
 cdef Reply estimate_of(str format, int64_t found):
-    told = (b'{"totalTokens":%d}' if format == "gemini_count_tokens" else b'{"input_tokens":%d}') % found
+    told = ESTIMATES.get(format, b'{"input_tokens":%d}') % found
     return Reply(200, told, ((b"content-type", b"application/json"),), "DirectResponse")
 
 

@@ -1,8 +1,11 @@
 """Which of the configured models serves a request; see selection.pxd."""
 
+from libc.stdint cimport int64_t
+
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.llm.attempt cimport MODEL_IN_PATH, LlmCall
-from headgate_engine.llm.bodies cimport tell_request
+from headgate_engine.llm.bodies cimport document_of, tell_request
+from headgate_engine.llm.estimate cimport document_tokens, estimate_of
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.public cimport PublicModel, allowed, permitted
 from headgate_engine.llm.replies cimport refusal
@@ -13,7 +16,8 @@ cdef Reply DENIED = refusal(403, "model_authorization_denied", "no rule lets thi
 
 cdef bytes BEDROCK = b"aws.bedrock"
 # Verbs in Bedrock's paths whose bodies are of the model's vendor.
-cdef tuple INVOKES = (b"/invoke", b"/invoke-with-response-stream")
+cdef bytes COUNTS = b"/count-tokens"
+cdef tuple INVOKES = (b"/invoke", b"/invoke-with-response-stream", COUNTS)
 # Formats of requests for new answers.
 READ = frozenset(("completions", "responses", "messages", "gemini", "converse"))
 
@@ -27,14 +31,34 @@ def model_not_found(str model not None):
     return not_found(model)
 
 
+cdef bytes _path(RequestContext ctx):
+    return ctx.head.data[ctx.head.target_off:ctx.head.target_off + ctx.head.path_len]
+
+
 cdef bint invokes_elsewhere(RequestContext ctx, LlmCall call, LlmTarget target) except -1:
     """Whether a client of Bedrock's sends a model's own body to somebody who cannot read it."""
     if call.place != MODEL_IN_PATH or target.rest is not None or target.provider == BEDROCK:
         return False
-    return ctx.head.data[ctx.head.target_off:ctx.head.target_off + ctx.head.path_len].endswith(INVOKES)
+    return _path(ctx).endswith(INVOKES)
+
+
+cdef Reply _counted(RequestContext ctx, LlmCall call, LlmTarget target):
+    """The estimate for a request of Converse that is to be counted; None for a model's own body."""
+    cdef int64_t tokens
+    try:
+        told = document_of(ctx)["input"]["converse"]
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    tokens = document_tokens("converse", told) + target.added
+    call.counted = tokens
+    return estimate_of("converse", tokens)
 
 
 cdef Reply unsupported(RequestContext ctx, LlmCall call, LlmTarget target):
+    if call.format_route is not None and _path(ctx).endswith(COUNTS):
+        counted = _counted(ctx, call, target)
+        if counted is not None:
+            return <Reply>counted
     given = sorted({name for format_routes in target.families.values() for name in format_routes})
     asked = call.format
     if call.format_route is not None:
