@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -210,3 +211,24 @@ def test_strict_goes_where_openai_takes_the_schema(client: str, upstream: str, s
     function = tool["function"] if upstream == "completions" else tool
     assert function["strict"] is fits
     assert function["parameters"] == schema
+
+
+@pytest.mark.parametrize("client", ["messages", "converse"])
+@pytest.mark.parametrize("upstream", ["completions", "responses"])
+@pytest.mark.parametrize(
+    ("vendor", "schema", "strict"),
+    [("openai", closed_to("at", at=TEXT), True), ("azure", closed_to("at", at=TEXT), True), ("groq", closed_to("at", at=TEXT), None),
+     ("openai", closed_to(at=TEXT), None)],
+    ids=["openai", "azure", "others", "optional"],
+)  # fmt: skip
+def test_answers_are_as_strict_as_openai_takes_their_schemas(client: str, upstream: str, vendor: str, schema: Json, strict: bool) -> None:
+    body: Json = {"max_tokens": 9, "messages": [{"role": "user", "content": "hi"}],
+                  "output_config": {"format": {"type": "json_schema", "schema": schema}}}  # fmt: skip
+    if client == "converse":
+        body = {"messages": [{"role": "user", "content": [{"text": "hi"}]}], "outputConfig": {
+            "textFormat": {"type": "json_schema", "structure": {"jsonSchema": {"schema": json.dumps(schema)}}}}}  # fmt: skip
+    asked = pairs.PAIRS[client, upstream].request(body, Options(model="gpt-5.2", vendor=vendor))
+    assert shape_faults(upstream, asked.body) == []
+    form = asked.body["response_format"]["json_schema"] if upstream == "completions" else asked.body["text"]["format"]
+    assert form["schema"] == schema
+    assert form.get("strict") is strict

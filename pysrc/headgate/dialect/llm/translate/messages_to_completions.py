@@ -90,9 +90,9 @@ def request(body: Json, options: Options) -> TranslatedRequest:
         out["tools"] = tools
         out.update(choice(body))
     _reason(body, out, version, bool(tools), dropped)
-    form = _output_format(body)
+    form = output_format(body, options.vendor)
     if form is not None:
-        out["response_format"] = form
+        out["response_format"] = {"type": "json_schema", "json_schema": form}
     return content.asked_of_completions(body, out, model, dropped)
 
 
@@ -380,7 +380,7 @@ def _reason(body: Json, out: Json, version: tuple[int, int] | None, tools: bool,
         out["reasoning_effort"] = "xhigh" if found == "max" else found
 
 
-def output_schema(body: Json) -> Json | None:
+def _output_schema(body: Json) -> Json | None:
     """Return the JSON schema for the reply, None if the request has none. Raises Untranslatable."""
     form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config")
     if form is None:
@@ -395,16 +395,20 @@ def output_schema(body: Json) -> Json | None:
     return schema
 
 
-def _output_format(body: Json) -> Json | None:
-    schema = output_schema(body)
-    return schema and {"type": "json_schema", "json_schema": {**output_names(body), "schema": schema}}
+def output_format(body: Json, vendor: str) -> Json | None:
+    """Return name, description and schema for the reply as OpenAI has them, None if the request has none.
 
-
-def output_names(body: Json) -> Json:
-    """Return name and description of the schema for the reply, which only requests of Converse have."""
+    Clients of the format can rely on the schema. At OpenAI they can if it is strict, which not every schema can be.
+    Name and description are those of Converse requests. Raises Untranslatable.
+    """
+    schema = _output_schema(body)
+    if schema is None:
+        return None
     form = fields.obj(fields.obj(body, "output_config") or {}, "format", "output_config") or {}
     name = fields.text(form, "name", "output_config.format")
     out: Json = {"name": name if name and NAME.fullmatch(name) else "structured_output"}
     if (description := fields.text(form, "description", "output_config.format")) is not None:
         out["description"] = description
-    return out
+    if vendor in vendor_tools.OPENAI and strict_tools.openai_takes(schema):
+        out["strict"] = True
+    return {**out, "schema": schema}

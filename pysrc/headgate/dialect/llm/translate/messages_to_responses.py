@@ -46,9 +46,9 @@ def request(body: Json, options: Options) -> TranslatedRequest:
     if effort is not None:
         out["reasoning"] = {"effort": "xhigh" if effort == "max" else effort}
         out["include"] = [ENCRYPTED]
-    schema = chat.output_schema(body)
-    if schema is not None:
-        out["text"] = {"format": {"type": "json_schema", **chat.output_names(body), "schema": schema}}
+    form = chat.output_format(body, options.vendor)
+    if form is not None:
+        out["text"] = {"format": {"type": "json_schema", **form}}
     stream = bool(fields.flag(body, "stream"))
     if stream:
         out["stream"] = True
