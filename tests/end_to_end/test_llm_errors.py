@@ -10,6 +10,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from botocore.eventstream import EventStreamBuffer
 from tests.end_to_end.llm_formats import CHAT, CONVERSE, RESPONSE, frame
 from tests.end_to_end.llm_rig import Rig, anthropic_client, openai_client, served, stand_ins
 from tests.end_to_end.llm_translated_rig import GEMINI
@@ -42,6 +43,9 @@ TEXT, GOOGLE = "/v1/completions", "/v1beta/models/{model}:generateContent"
 STREAMED = [pair for pair in PAIRS if PAIRS[pair].streams]
 EVERY_STREAM = pytest.mark.parametrize(("client", "upstream"), STREAMED, ids=["-".join(pair) for pair in STREAMED])
 KINDS = {"converse": "application/vnd.amazon.eventstream"}
+# What Bedrock's clients raise, by status.
+AWS_TYPES = {400: "ValidationException", 401: "UnrecognizedClientException", 403: "AccessDeniedException",
+             404: "ResourceNotFoundException", 429: "ThrottlingException", 500: "InternalServerException"}  # fmt: skip
 
 
 def asked(client: str, model: str, streams: bool = True) -> dict[str, Any]:
@@ -59,7 +63,14 @@ def sent(rig: Rig, client: str, model: str, streams: bool = True) -> httpx.Respo
         # A custom provider of chat completions takes the format itself.
         model = "chat" if model == "completions" else model
         return rig.post({"model": model, "max_tokens": 9, "stream": streams, "prompt": "hi"}, TEXT)
+    if client == "converse":
+        path = f"/model/{model}/converse-stream" if streams else f"/model/{model}/converse"
+        return rig.post({"messages": [{"role": "user", "content": [{"text": "hi"}]}]}, path)
     return rig.post(asked(client, model, streams), PATHS[client])
+
+
+def kind_of_stream(client: str) -> str:
+    return KINDS.get(client, "text/event-stream")
 
 
 def exception(name: str, text: str) -> bytes:
@@ -146,6 +157,10 @@ def shape(client: str, answer: httpx.Response) -> tuple[str, str]:
         assert body["type"] == "error"
         assert set(body["error"]) == {"type", "message"}
         return body["error"]["type"], body["error"]["message"]
+    if client == "converse":
+        assert set(body) == {"message"}
+        assert answer.headers["x-amzn-errortype"] == AWS_TYPES.get(answer.status_code, "ServiceUnavailableException")
+        return kind_of("", None, answer.status_code), body["message"]
     assert set(body) == {"error"}
     if client == "gemini":
         assert set(body["error"]) - {"details"} == {"code", "message", "status"}
@@ -158,6 +173,8 @@ def shape(client: str, answer: httpx.Response) -> tuple[str, str]:
 def texts(client: str, out: bytes) -> tuple[str, list[str]]:
     """Return the text of a stream, and the messages of its errors."""
     found, errors = "", []
+    if client == "converse":
+        return framed_texts(out)
     for one in SseDecoder().decode(out):
         if one.data == b"[DONE]":
             continue
@@ -176,6 +193,20 @@ def texts(client: str, out: bytes) -> tuple[str, list[str]]:
             found += told.get("delta", {}).get("text", "")
         elif one.event == "response.output_text.delta":
             found += told["delta"]
+    return found, errors
+
+
+def framed_texts(out: bytes) -> tuple[str, list[str]]:
+    """The same for a stream of Amazon's frames."""
+    found, errors = "", []
+    frames = EventStreamBuffer()
+    frames.add_data(out)
+    for one in frames:
+        told = json.loads(one.payload)
+        if one.headers[":message-type"] == "exception":
+            errors.append(told["message"])
+        elif one.headers[":event-type"] == "contentBlockDelta":
+            found += told["delta"]["text"]
     return found, errors
 
 
@@ -202,7 +233,7 @@ def test_words_in_one_read_with_an_error_reach_the_client(rig: Rig, client: str,
     rig.answers(stream(WORDS[upstream] + fault, kind=KINDS.get(upstream, "text/event-stream")))
     answer = sent(rig, client, upstream)
     assert answer.status_code == 200
-    assert answer.headers["content-type"] == "text/event-stream"
+    assert answer.headers["content-type"] == kind_of_stream(client)
     assert texts(client, answer.content) == ("hel", ["slow down"])
 
 
@@ -267,7 +298,7 @@ def test_a_stream_is_one_whatever_its_content_type(rig: Rig, client: str, upstre
     for kind in kinds:
         rig.answers(stream(WORDS[upstream], ENDS[upstream], kind=kind))
         answer = sent(rig, client, upstream)
-        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind_of_stream(client))
         assert texts(client, answer.content) == ("hel", [])
 
 
