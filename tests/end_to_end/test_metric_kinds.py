@@ -4,8 +4,10 @@ types, sampled requests are exemplars, and labels stay where they are.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,7 +17,7 @@ from tests.end_to_end.federation_rig import SAMPLE, Raw, config
 from tests.end_to_end.metrics_rig import samples, total, until
 from tests.end_to_end.otlp_rig import GrpcCollector, tracing
 from tests.end_to_end.provider_stand_in import StandIn, chat, stream, whole
-from tests.end_to_end.running import Gateway
+from tests.end_to_end.running import PATIENCE, Gateway
 from tests.end_to_end.tcp_rig import named
 from tests.end_to_end.test_connect import opened as connected
 from tests.end_to_end.websocket_rig import WebSocketBackend, opened
@@ -28,6 +30,14 @@ gateways:
 frontendPolicies: {connect: {mode: route}}
 routes:
 - backends: [{host: "127.0.0.1:BACKEND"}]
+"""
+HANDED_ON = """
+binds:
+- port: {port}
+  listeners: [{routes: [{backends: [{internal: 8080}]}]}]
+- port: 8080
+  mode: internal
+  listeners: [{routes: [{backends: [{host: "127.0.0.1:BACKEND"}]}]}]
 """
 DURATION, STREAM = "gw_request_duration_seconds_count", "gw_stream_duration_seconds_count"
 CALL = "gw_gen_ai_server_request_duration_count"
@@ -220,3 +230,33 @@ def test_what_the_owner_of_a_session_knows_is_counted(gateway: Callable[..., Gat
     assert {(one.labels["server"], one.labels["resource"]) for one in found} == {("t", "echo")}
     # What one worker asks another is no request of a client.
     assert total(running, "gw_requests_total", bind="relay") == 0
+
+
+def test_a_relayed_request_is_in_flight_once(gateway: Callable[..., Gateway]) -> None:
+    running = gateway(config({"t": SAMPLE}), 2)
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):          # connections of their own: not all meet the worker that has their session
+            fields = {**Raw(running).http.headers, "accept": "text/event-stream"}
+            client = stack.enter_context(httpx.Client(base_url=running.url, headers=fields, timeout=60))
+            assert stack.enter_context(client.stream("GET", "/mcp")).status_code == 200
+        until(lambda: total(running, "gw_requests_in_flight") == 6, lambda: samples(running, "gw_requests_in_flight"))
+    until(lambda: total(running, "gw_requests_in_flight") == 0, lambda: samples(running, "gw_requests_in_flight"))
+
+
+def test_a_request_that_was_handed_on_is_in_flight_once(gateway: Callable[..., Gateway], upstream: Any) -> None:
+    come, go_on = threading.Event(), threading.Event()
+
+    def held(connection: socket.socket) -> None:
+        connection.recv(65536)
+        come.set()
+        go_on.wait(PATIENCE)
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    running = gateway(HANDED_ON.replace("BACKEND", str(upstream(held))))
+    with socket.create_connection(("127.0.0.1", running.port)) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nhost: a.test\r\n\r\n")
+        assert come.wait(PATIENCE)
+        until(lambda: total(running, "gw_requests_in_flight") == 1, lambda: samples(running, "gw_requests_in_flight"))
+        go_on.set()
+        assert client.recv(65536).startswith(b"HTTP/1.1 200")
+    until(lambda: total(running, "gw_requests_in_flight") == 0, lambda: samples(running, "gw_requests_in_flight"))

@@ -20,7 +20,7 @@ from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.reasons cimport (
     failure_reply, REPLY_INTERNAL, REPLY_INVALID_REQUEST, REPLY_REQUEST_TIMEOUT, REPLY_UPGRADE_REFUSED,
     REPLY_UPSTREAM_FAILED, REPLY_UPSTREAM_PROTOCOL, REPLY_UPSTREAM_TIMEOUT)
-from headgate_engine.link.record cimport record_request
+from headgate_engine.link.record cimport record_begun, record_request
 from headgate_engine.link.request_id cimport give_id
 from headgate_engine.link.response cimport send_reply, with_detail
 from headgate_engine.link.retries cimport new_retries, Retries
@@ -40,7 +40,7 @@ cdef class Exchange(RequestCore):
     # -- from head to backend ------------------------------------------------------------------------------------------
     cdef int start(self) except -1:
         cdef MessageHead head = self.ctx.head
-        self.worker.requests += 1
+        record_begun(self.worker, self.ctx, self.bind)
         if self.bind.request_ids:
             give_id(self.ctx, self.bind)
         if self.observer is not None:

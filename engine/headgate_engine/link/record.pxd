@@ -1,4 +1,4 @@
-# What is kept of a request when it is over: its access-log line and its record; exchange.pyx has counted it before.
+# What is kept of a request: that it is under way, and at its end its access-log line and its record; exchange.pyx has counted it before.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker
@@ -7,6 +7,8 @@ from headgate_engine.plan.plans cimport BindPlan, ListenerPlan
 
 from libc.stdint cimport int64_t
 
+# A request has begun. One that was handed on within the process is in flight where its client sent it.
+cdef int record_begun(Worker worker, RequestContext ctx, BindPlan bind) except -1
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1
 # A request refused before it had a context: malformed, or overdue.
 cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str peer, int status, str detail) except -1

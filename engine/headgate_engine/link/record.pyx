@@ -24,8 +24,16 @@ cdef int write_line(Worker worker, RequestContext ctx, BindPlan bind) except -1:
     return 0
 
 
+cdef int record_begun(Worker worker, RequestContext ctx, BindPlan bind) except -1:
+    worker.requests += 1
+    if ctx.hops > 0 or bind.untraced:
+        worker.ended += 1                  # in flight where its client sent it, and nowhere else
+    return 0
+
+
 cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except -1:
-    worker.ended += 1
+    if ctx.hops == 0 and not bind.untraced:
+        worker.ended += 1
     write_line(worker, ctx, bind)
     if bind.otlp_log is not None and not bind.untraced:
         (<OtlpLogPlan>bind.otlp_log).put(ctx, wall_ns())
