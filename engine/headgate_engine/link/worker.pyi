@@ -10,6 +10,7 @@ from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 LOG_DELAY: float
+TELL_SECONDS: float
 
 @type_check_only
 class Watchers(Protocol):

@@ -42,6 +42,10 @@ cdef tuple MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Se
 
 # Longest time a log line waits for company, in seconds.
 LOG_DELAY = 0.02
+# Clients that are refused because too many are open are logged once in this time, in seconds: a flood of them is no flood of lines.
+TELL_SECONDS = 10.0
+# When that was logged last; a process has one worker.
+cdef int64_t told_ns = 0
 
 
 cdef class Worker:
@@ -140,10 +144,13 @@ cdef class Worker:
         return True
 
     def admit(self):
+        global told_ns
         if len(self.connections) < self.max_connections and self.budget.admits(self.clients()):
             return True
+        cdef int64_t now_ns = monotonic_ns()
         self.refused += 1
-        if self.refused & (self.refused - 1) == 0:          # 1, 2, 4, ...: a flood of clients is no flood of lines
+        if not told_ns or now_ns - told_ns >= TELL_SECONDS * 1e9:
+            told_ns = now_ns
             logger.warning("client connections refused: too many are open", extra={
                 "open": len(self.connections), "limit": self.max_connections, "refused": self.refused})
         return False

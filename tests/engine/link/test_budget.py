@@ -6,10 +6,12 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from rig import GET, Message, Rig, Upstream, on_rig
 
+from headgate_engine.link import worker
 from headgate_engine.link.budget import DescriptorBudget
 from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.link.pool import Pool
@@ -126,3 +128,15 @@ async def test_clients_beyond_the_descriptors_are_refused(rig: Rig) -> None:
         client.close()
     await rig.wait(lambda: rig.worker.connection_count() == 1, "they are gone")
     kept.close()
+
+
+@on_rig()
+async def test_refused_clients_are_told_once_in_a_while(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(worker, "logger", SimpleNamespace(warning=lambda text, extra: told.append(extra["refused"])))
+    rig.worker.max_connections = 0
+    monkeypatch.setattr(worker, "TELL_SECONDS", 0.0)
+    assert not any(rig.worker.admit() for _ in range(3))
+    monkeypatch.setattr(worker, "TELL_SECONDS", 3600.0)
+    assert not any(rig.worker.admit() for _ in range(5))
+    assert told == [1, 2, 3], "each, until that is too often"
