@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from envoy.service.auth.v3.attribute_context_pb2 import AttributeContext
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
+from envoy_library import allows
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from headgate_engine.context.request import RequestContext, make_context
@@ -136,9 +137,5 @@ def test_spoiled_answers() -> None:
         if read_allowance(bytes(message)) is None:
             continue
         taken += 1
-        answer = CheckResponse.FromString(bytes(message))
-        assert answer.status.code == 0, bytes(message)
-        assert answer.WhichOneof("http_response") in (None, "ok_response")
-        assert not answer.HasField("dynamic_metadata")
-        assert not answer.ok_response.query_parameters_to_set
+        assert allows(CheckResponse.FromString(bytes(message))), bytes(message)
     assert taken > 1000

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from envoy.service.ratelimit.v3.rls_pb2 import RateLimitRequest, RateLimitResponse
+from envoy_library import found_in_limit, limit_answer
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import DecodeError
 
@@ -72,24 +73,10 @@ ANSWERS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def library(answer: Any) -> tuple[object, ...]:
-    limited = [one for one in answer.statuses if one.HasField("current_limit")]
-    least = min(limited, key=lambda one: one.limit_remaining, default=None)
-    told: tuple[object, ...] = (False, 0, 0, 0)
-    if least is not None:
-        told = (True, least.current_limit.requests_per_unit, least.limit_remaining, least.duration_until_reset.seconds)
-    return answer.overall_code, answer.raw_body, *told
-
-
-def found_in(message: bytes) -> tuple[object, ...]:
-    found = read_limit_answer(message)
-    return found.code, found.body, found.known, found.limit, found.left, found.reset_s
-
-
 @pytest.mark.parametrize("told", ANSWERS, ids=str)
 def test_answers(told: dict[str, Any]) -> None:
     message = ParseDict(told, RateLimitResponse())
-    assert found_in(message.SerializeToString()) == library(message)
+    assert found_in_limit(message.SerializeToString()) == limit_answer(message)
 
 
 def test_headers() -> None:
@@ -117,5 +104,5 @@ def test_spoiled_answers() -> None:
             except ValueError:
                 refused += 1
             continue
-        assert found_in(bytes(message)) == library(answer), bytes(message)
+        assert found_in_limit(bytes(message)) == limit_answer(answer), bytes(message)
     assert refused > 1000

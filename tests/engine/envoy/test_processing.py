@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from envoy.config.core.v3.base_pb2 import HeaderMap
 from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingRequest, ProcessingResponse
+from envoy_library import PARTS, found_in_answer, processor_answer
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
@@ -15,9 +16,6 @@ from headgate_drivers.http2 import response_of
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import make_context
 from headgate_engine.envoy.processing import (
-    ITSELF,
-    NOTHING,
-    ProcessorAnswer,
     body_part,
     read_answer,
     request_head,
@@ -26,8 +24,6 @@ from headgate_engine.envoy.processing import (
 )
 
 SIZES = [0, 1, 100, 118, 119, 120, 121, 122, 123, 124, 125, 127, 128, 129, 16_383, 16_384, 60_000]
-PARTS = ("request_headers", "response_headers", "request_body", "response_body", "request_trailers", "response_trailers",
-         "immediate_response")  # fmt: skip
 
 
 def read(framed: bytes) -> Any:
@@ -96,34 +92,10 @@ ANSWERS: list[dict[str, Any]] = [
     {"request_trailers": {"header_mutation": MUTATION}, "dynamic_metadata": {"a": 1}},
     {"immediate_response": {"status": {"code": "Forbidden"}, "body": "bm8="}},
 ]
-MUTATIONS = {None: 0, "body": 1, "clear_body": 2, "streamed_response": 3}
-
-
-def library(answer: Any) -> tuple[object, ...]:
-    """What the reader has to find, by the library."""
-    kind = answer.WhichOneof("response")
-    more = kind == "immediate_response" or any(
-        answer.HasField(name) for name in ("dynamic_metadata", "mode_override", "override_message_timeout"))  # fmt: skip
-    part = NOTHING if kind is None else PARTS.index(kind) + 1
-    if part in (NOTHING, ITSELF) or kind.endswith("_trailers"):
-        return part, 0, 0, b"", False, more
-    common = getattr(answer, kind).response
-    mutation = common.body_mutation
-    which = mutation.WhichOneof("mutation")
-    piece = mutation.streamed_response
-    body = mutation.body if which == "body" else piece.body if which == "streamed_response" else b""
-    last = piece.end_of_stream if which == "streamed_response" else False
-    return part, common.status, MUTATIONS[which], body, last, more
-
-
-def found_in(answer: ProcessorAnswer) -> tuple[object, ...]:
-    return answer.part, answer.status, answer.mutation, answer.body, answer.last, answer.more
-
-
 @pytest.mark.parametrize("answer", ANSWERS, ids=str)
 def test_answers(answer: dict[str, Any]) -> None:
     message = ParseDict(answer, ProcessingResponse())
-    assert found_in(read_answer(message.SerializeToString())) == library(message)
+    assert found_in_answer(read_answer(message.SerializeToString())) == processor_answer(message)
 
 
 def test_edits() -> None:
@@ -194,7 +166,7 @@ def test_spoiled_answers() -> None:
             found = read_answer(bytes(message))
         except ValueError as error:
             raise AssertionError(bytes(message)) from error
-        wanted = library(expected)
-        assert found_in(found)[:-1] == wanted[:-1], bytes(message)
+        wanted = processor_answer(expected)
+        assert found_in_answer(found)[:-1] == wanted[:-1], bytes(message)
         assert found.more or not wanted[-1], bytes(message)
     assert refused > 1000
