@@ -206,3 +206,15 @@ def test_attributes_are_added_and_removed(gateway: Any, backend: StandIn, grpc_c
     assert (server.resource["service.name"], server.resource["zone"]) == ("shop", "a")
     assert "failing" not in server.resource
     assert len(grpc_collector.spans) == 2, "the filter has kept out a whole trace"
+
+
+def test_the_older_place_of_the_settings(gateway: Any, backend: StandIn, collector: Any) -> None:
+    settings = f"  tracing: {{otlpEndpoint: 'http://127.0.0.1:{collector.port}', otlpProtocol: {collector.protocol}, randomSampling: true}}\n"
+    text = f"""
+gateways: {{default: {{port: {{port}}}}}}
+routes:
+- backends: [{{host: 127.0.0.1:{backend.port}}}]
+"""
+    running = gateway(text, settings=settings)
+    assert httpx.get(running.url + "/p").status_code == 200
+    pair(collector.trace(2))
