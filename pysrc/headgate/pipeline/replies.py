@@ -143,7 +143,11 @@ REFUSALS: tuple[tuple[int, str], ...] = (
     (408, "a head or body that does not come in time: `request head timeout`, `request body timeout`"),
     (414, "a request line above 16 KiB"),
     (417, "an `expect` other than `100-continue`"),
-    (431, "a head above 64 KiB, more fields than `frontendPolicies.http.http1MaxHeaders`, trailers above 16 KiB"),
+    (
+        431,
+        "a head above 64 KiB (HTTP/2: above `frontendPolicies.http.http2MaxHeaderSize`, 16 KiB),"
+        " more fields than its `http1MaxHeaders`, trailers above 16 KiB",
+    ),
     (501, "a transfer coding beside `chunked`"),
     (505, "another version than HTTP/1.0 or HTTP/1.1"),
 )
