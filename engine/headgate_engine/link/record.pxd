@@ -1,4 +1,5 @@
-# What is kept of a request: that it is under way, and at its end its access-log line and its record; exchange.pyx has counted it before.
+# What is kept of a request: that it is under way, and at its end its access-log line and its record; exchange.pyx has counted
+# it before.
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker

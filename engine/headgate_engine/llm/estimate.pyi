@@ -1,3 +1,4 @@
+ESTIMATES: dict[str, bytes]
 MESSAGES: dict[str, tuple[str, ...]]
 TEXTS: dict[str, tuple[str, ...]]
 INNER: tuple[str, ...]
