@@ -346,10 +346,10 @@ routes:
         assert message in told, (message, told)
     path.write_text("""
 services: [{name: b, namespace: n, hostname: a.test, waypoint: {x: 1}, ports: {80: 70000}}]
-workloads: [{uid: w, name: w, namespace: n, protocol: HBONE, locaton: x}]
+workloads: [{uid: w, name: w, namespace: n, authorizationPolicies: [x], locaton: x}]
 """)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     told = done.stdout + done.stderr
-    for message in ("not supported yet: services[0].waypoint", "out of range 0..65535", "workloads[0].protocol = HBONE",
+    for message in ("not supported yet: services[0].waypoint", "out of range 0..65535", "workloads[0].authorizationPolicies",
                     "did you mean 'locality'?"):  # fmt: skip
         assert message in told, (message, told)

@@ -175,7 +175,7 @@ def test_a_path_does_not_name_the_model_of_a_body_that_does(rig: Rig) -> None:
     )  # fmt: skip
     assert rig.send("/model/aws-1/a/b", {"messages": []}).json()["error"]["code"] == "missing_model"
     # Where the path is not sent on, the body gets what it said.
-    seen = rig.seen("/model/one/invoke", {"model": "other"}, "fixed.test")
+    seen = rig.seen("/model/one/other", {"model": "other"}, "fixed.test")
     assert (seen.path, seen.json) == ("/there", {"model": "one"})
 
 

@@ -19,12 +19,18 @@ cdef class KeptValue:
 cdef class KeyedValues:
     """A table of at most `most` values. The least recently used one is dropped first."""
 
+    def __cinit__(self):
+        # For one that is made with __new__ alone.
+        self.programs, self.kept = (), {}
+
     def __init__(self, programs, Py_ssize_t most, clock=None):
         cdef Program program
-        self.programs = tuple(programs)
-        for program in self.programs:
+        cdef tuple given = tuple(programs)
+        for program in given:
             if program is None:
                 raise TypeError("a program is needed")
+        # Only what was looked at: what is called later has no checks.
+        self.programs = given
         self.most = most
         self.clock = clock
         self.kept = {}
