@@ -186,8 +186,8 @@ def test_the_processor_answers_itself(gateway: Any, processor: ProcessorPeer, ba
         assert (answer.status_code, answer.text, answer.headers["x-own"]) == (418, "tea", "1")
         assert answer.headers["content-type"] == "text/tea"
         assert len(backend.seen) == (number == 2)
-    running.wait_log("no coffee")
-    assert running.log().count(" reason=ExtProc ") == 3
+    running.wait_log_count(" reason=ExtProc ", 3)
+    assert "no coffee" in running.log()
 
 
 def test_an_answer_behind_the_head_breaks_the_response(
