@@ -54,6 +54,8 @@ CALLED_BY_LIBRARIES = {
 INTERFACES = {
     # A protocol with backends that is written in Python; engine/README.md.
     "engine/headgate_engine/link/python_upstream.pyx": {"go_away"},
+    # The face of the delivery for the controller's process.
+    "pysrc/headgate/cluster/deliver/service.py": {"DeliveryService"},
 }
 ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES)
 

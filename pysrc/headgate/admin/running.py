@@ -23,6 +23,8 @@ class TraceLines(Protocol):
 # Admissible average number of bytes between two heap samples.
 HEAP_RATES: Final = range(4096, (1 << 30) + 1)
 DEFAULT_HEAP_RATE: Final = 524288
+# What a gateway waits for that begins.
+STARTING: Final = ("proxy", "state manager")
 
 
 class ProfileError(Exception):
@@ -60,7 +62,7 @@ class RunningGateway:
         # One for all servers, so that its limit holds for all of them together.
         self.evaluations = ExpressionEvaluations()
         self.started_unix_s = int(time.time())
-        self.pending: set[str] = {"proxy", "state manager"}
+        self.pending: set[str] = set(STARTING)
 
     @property
     def gateway(self) -> Gateway:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from headgate.admin.mount_points import mount_url, mounts
-from headgate.admin.running import RunningGateway
+from headgate.admin.running import STARTING, RunningGateway
 from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
 
@@ -60,7 +60,7 @@ class AdminServers:
         url = mount_url(self._running.gateway) or (page_url(settings.admin) if settings.admin.hosts else None)
         if url is not None:
             logger.info("admin page", extra={"url": url})
-        self._running.pending.clear()
+        self._running.pending.difference_update(STARTING)
 
     async def _open(self, wanted: dict[str, ListenAddress]) -> None:
         from headgate.admin.web import WebServer

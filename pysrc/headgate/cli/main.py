@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # imported only when needed: `--version` stays quick
     from headgate.config.load import FileSource, TextSource
+    from headgate.server.delivery import Feed
 
 # The options of headgate.cli.options as they are where none is given.
 NOT_GIVEN: Final[dict[str, Any]] = {
@@ -93,10 +94,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return difference.run(source, options.diff)
     if options.validate_only:
         return _validate(source)
+    return _serve(source)
+
+
+def _serve(source: FileSource | TextSource) -> int:
     gc.disable()  # imports create no garbage
     from headgate.server.start import serve
 
-    outcome = serve(source)
+    try:
+        feed = _delivery_feed()
+    except ValueError as error:
+        print(f"headgate: {error}", file=sys.stderr)
+        return 1
+    outcome = serve(source, feed)
     if isinstance(outcome, int):
         return outcome
     # This is a worker. Its loop runs here because a CPU profile reads every frame of the stack in each sample.
@@ -104,6 +114,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome.runner.get_loop().run_forever()
         outcome.task.result()
     return 0
+
+
+def _delivery_feed() -> Feed | None:
+    """Return what brings the configuration from a controller, where the environment names one. Raises ValueError."""
+    if not os.environ.get("XDS_ADDRESS"):
+        return None
+    try:
+        from headgate.cluster.deliver.data_plane import DeliveryClient, DeliveryEnvironment
+    except ImportError as error:
+        raise ValueError(f"XDS_ADDRESS needs the extra envoy: {error}") from None
+    return DeliveryClient(DeliveryEnvironment.read(os.environ))
 
 
 def hold_standard_streams() -> None:

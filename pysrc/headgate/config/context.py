@@ -79,6 +79,7 @@ class Context:
     files that were read, None of one that was not there. `phase`: of expressions of policies that are being read.
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
     `has_workload_api`: something says where the SPIFFE Workload API is. `hbone`: what `config.hbone` says.
+    `bind_host`: the one address that ports listen on.
     """
 
     report: Report
@@ -91,6 +92,7 @@ class Context:
     contents: dict[str, bytes | None] = field(default_factory=dict)
     phase: str = "route"
     has_all_functions: bool = True
+    bind_host: str | None = None
     has_workload_api: bool = False
     hbone: Hbone = field(default_factory=Hbone)
 

@@ -75,13 +75,17 @@ class SourceReader:
 
         Raises UnreadableSource and LoadErrors.
         """
-        text, context, watched = opened(self.source, environ)
+        text, context, watched = self._opened(environ)
         with collector_paused():
             found = self._changed(text, context, watched) if watched else None
             if found is None:
                 found = self._whole(text, context, watched)
         self._last = found
         return found
+
+    def _opened(self, environ: Mapping[str, str] | None) -> tuple[str, Context, tuple[str, ...]]:
+        """Return text, context and watched files; UnreadableSource."""
+        return opened(self.source, environ)
 
     def _changed(self, text: str, context: Context, watched: tuple[str, ...]) -> Loaded | None:
         """Return what the text comes to, by what is known; None where the whole has to be read."""
@@ -257,7 +261,9 @@ class _Change:
             raise Doubt
         text, lines, indexes = self._short_text()
         outer = self._context
-        context = Context(Report(outer.report.file), outer.environ, outer.folder, indexes=indexes)
+        context = Context(
+            Report(outer.report.file), outer.environ, outer.folder, indexes=indexes, bind_host=outer.bind_host
+        )
         reading = interpret(text, context, watched, partial=True)
         standalone = reading.standalone
         if reading.anchored or standalone.routes.ambiguous or len(standalone.listed) != len(indexes):

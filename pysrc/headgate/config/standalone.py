@@ -95,7 +95,7 @@ class Standalone:
         self._llm(client_side)
         self._mcp()
         self._ui()
-        binds = self._finish(ANY_ADDRESS[settings.ipv6])
+        binds = self._finish(self.context.bind_host or ANY_ADDRESS[settings.ipv6])
         backends = self.backends.for_dump()
         self.backends.internal.check(binds)
         policies = tuple(self.targeted.dumped)

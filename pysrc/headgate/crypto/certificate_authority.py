@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -58,11 +59,17 @@ class CertificateAuthority:
 
     def issue(self, name: str, now: datetime | None = None) -> IssuedPair:
         """Return a new key and a certificate for a host name in lower case. Raises ValueError if there can be none."""
-        now = datetime.now(UTC) if now is None else now
         if len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None or name.rpartition(".")[2].isdigit():
             raise ValueError("the name that the client asks for is no host name")
         if not self._may_sign(name):
             raise ValueError("the name constraints of the authority do not permit the name")
+        return self.issue_for([x509.DNSName(name)], now)
+
+    def issue_for(self, names: Sequence[x509.GeneralName], now: datetime | None = None) -> IssuedPair:
+        """Return a new key and a certificate for several names, which are not checked. Raises ValueError if there can
+        be none now.
+        """
+        now = datetime.now(UTC) if now is None else now
         begins = max(now - BACKDATED, self._certificate.not_valid_before_utc)
         expires = min(now + LIFETIME, self._certificate.not_valid_after_utc)
         if not begins <= now < expires:
@@ -77,7 +84,7 @@ class CertificateAuthority:
             .not_valid_before(begins)
             .not_valid_after(expires)
             # Critical, because the subject is empty (RFC 5280 section 4.2.1.6).
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=True)
+            .add_extension(x509.SubjectAlternativeName(names), critical=True)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)

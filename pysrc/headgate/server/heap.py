@@ -7,8 +7,10 @@ profile is empty.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
+import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,8 +22,11 @@ from headgate_engine.lazy_pattern import lazy_pattern
 if TYPE_CHECKING:  # loading these costs time that a start without a profile need not take
     from headgate.dialect.elf import Symbols
     from headgate.dialect.pprof import StackFrame
+    from headgate.server.worker_pool import WorkerHandle
 
 VARIABLE: Final = "HEAP_PROFILE_RATE"
+# How long a worker has to tell its samples.
+WORKER_SECONDS: Final = 10.0
 # Where the interpreter runs Python code: the frames above are Python's to name.
 EVALUATION: Final = lazy_pattern(r"_PyEval_EvalFrame\w*|_PyEval_Vector|PyEval_EvalCode")
 OWN: Final = "/headgate_engine/profile/heap."
@@ -113,6 +118,16 @@ def scaled(values: Sequence[int], rate: int) -> tuple[int, int, int, int]:
         scale = 0.0 if not objects else 1 / -math.expm1(-(size / objects or 1) / rate)
         found += [round(objects * scale), round(size * scale)]
     return found[0], found[1], found[2], found[3]
+
+
+async def reports(workers: Iterable[WorkerHandle], rate: int) -> list[tuple[str, int, bytes]]:
+    """Return name, process id and samples of each process; without a rate, of the supervisor alone."""
+    found = [("supervisor", os.getpid(), report())]
+    for worker in workers if rate else ():
+        assert worker.process is not None
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            found.append((f"worker {worker.index}", worker.process.pid, await worker.ask_long("heap", WORKER_SECONDS)))
+    return found
 
 
 async def heap_profile(reports: list[tuple[str, int, bytes]], rate: int, default_rate: int) -> bytes:

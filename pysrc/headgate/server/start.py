@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from headgate.admin.servers import preload
 from headgate.config.load import Loaded, Source
@@ -26,19 +26,23 @@ from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
 
+if TYPE_CHECKING:
+    from headgate.server.delivery import Feed
+
 # In memory, and writable where the root of a container is not.
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (mkdtemp is private)
 
 
-def serve(source: Source) -> int | Life:
-    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error.
+def serve(source: Source, feed: Feed | None = None) -> int | Life:
+    """Run the gateway in the foreground; return the exit status. Configuration errors go to standard error. `feed`:
+    brings further parts of the configuration.
 
     Also returns in each worker, which is forked inside, with the Life of the worker: the caller then runs its loop.
     """
     parent = os.environ.pop("HEADGATE_PARENT", "")
     if parent.isdigit():
         die_with_parent(int(parent), signal.SIGTERM)
-    reader = SourceReader(source)
+    reader = _reader(source, feed)
     try:
         loaded = reader.load()
         heap.rate_of(os.environ.get(heap.VARIABLE))
@@ -54,8 +58,7 @@ def serve(source: Source) -> int | Life:
         print(f"headgate: cannot start: {why}", file=sys.stderr)
         return 1
     segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
-    workers = loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
-    template = TemplateHandle(segment, folder, wake_descriptors(workers))
+    template = TemplateHandle(segment, folder, wake_descriptors(_workers(loaded)))
     template.modules = needed_modules(loaded.gateway)
     preload(loaded.gateway.process)
     import_all(template.modules)
@@ -63,15 +66,23 @@ def serve(source: Source) -> int | Life:
     if worker is not None:
         return begin(worker, loaded.gateway)
     try:
-        return _supervise(reader, loaded, segment, folder, template, workers)
+        return _supervise(reader, loaded, segment, folder, template, feed)
     finally:
         import shutil  # a start need not load it
 
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _reader(source: Source, feed: Feed | None) -> SourceReader:
+    if feed is None:
+        return SourceReader(source)
+    from headgate.server.delivery import delivered_reader  # most configurations are files
+
+    return delivered_reader(source, feed)
+
+
 def _supervise(
-    reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle, workers: int
+    reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle, feed: Feed | None
 ) -> int:
     gc.freeze()
     gc.enable()
@@ -79,9 +90,16 @@ def _supervise(
     warn(loaded)
 
     async def run() -> int:
-        return await Supervisor(reader, loaded, segment, folder, template, workers).run()
+        supervisor = Supervisor(reader, loaded, segment, folder, template, _workers(loaded))
+        if feed is not None:
+            supervisor.follow(feed)
+        return await supervisor.run()
 
     return asyncio.run(run())
+
+
+def _workers(loaded: Loaded) -> int:
+    return loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
 
 
 def wake_descriptors(workers: int) -> tuple[int, ...]:

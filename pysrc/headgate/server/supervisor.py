@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import signal
-import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,13 @@ from headgate.config.load import FileSource, Loaded, LoadErrors
 from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
-from headgate.net.sockets import open_socket, taken
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap, reports
+from headgate.server.bound_sockets import BoundSockets
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
+from headgate.server.failures import ReloadFailed, WorkerLost
 from headgate.server.metrics_push import MetricsPush
 from headgate.server.ready_descriptor import tell_ready
 from headgate.server.reload_meter import ReloadMeter
@@ -42,6 +42,7 @@ from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
+    from headgate.server.delivery import Delivery, Feed
     from headgate.server.profiling import CpuProfiler
 
 logger = logging.getLogger("headgate.supervisor")
@@ -55,14 +56,6 @@ SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
 TASKS_SECONDS = 10.0
-
-
-class ReloadFailed(Exception):
-    """A configuration could not be applied. The argument is a list of reasons."""
-
-
-class WorkerLost(ReloadFailed):
-    """A worker died or hung during the reload. The configuration is not to blame."""
 
 
 class Supervisor:
@@ -89,7 +82,7 @@ class Supervisor:
         self._workers: list[WorkerHandle] = []
         self._worker_count = workers
         self._loads = WorkerLoads(segment, workers) if workers > 1 else None
-        self._sockets: dict[str, socket.socket] = {}
+        self._sockets = BoundSockets()
         self._stopping = False
         self._stop_count = 0
         self._reload_lock = asyncio.Lock()
@@ -99,10 +92,12 @@ class Supervisor:
         self._stopped: asyncio.Event = asyncio.Event()
         self._traces = TraceHub(segment, self._living)
         self._profiler: CpuProfiler | None = None
+        self._delivery: Delivery | None = None
+        self._following: asyncio.Task[None] | None = None
         self._records = RequestLog(segment)
         self._identity = WorkloadIdentityKeeper(self._living, segment)
         self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
-        running = RunningGateway(self)
+        self._running = running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
         self._metrics = MetricsPush(running, self._living)
         self._watchdog = Watchdog(segment, self._workers, lambda: self.gateway, self._catch_up, running.pending)
@@ -121,7 +116,7 @@ class Supervisor:
             if self._heap_rate:
                 await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
-                await self._install(self.gateway)
+                await self._begin()
             await self._admin.start(self.gateway.process)
         except (ReloadFailed, OSError) as error:
             self._stop_workers()
@@ -136,18 +131,37 @@ class Supervisor:
             spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run()),
             spawn("metrics", self._metrics.run()),
         ]  # fmt: skip
+        if self._delivery is not None:
+            self._following = spawn("delivery", self._delivery.run(self.segment))
         await self._stopped.wait()
         for task in tasks:
             task.cancel()
         await self._admin.stop()
         return 0
 
+    def follow(self, feed: Feed) -> None:
+        """Take parts of the configuration from a feed, once the gateway runs."""
+        from headgate.server.delivery import Delivery  # most configurations are files
+
+        self._delivery = Delivery(feed, self._reader, self._renew, self._reload_lock, self._running.pending)
+
+    async def _begin(self) -> None:
+        """Put the first configuration into force, without the delivered parts that keep it from that."""
+        while True:
+            try:
+                return await self._install(self.gateway)
+            except ReloadFailed as error:
+                if isinstance(error, WorkerLost) or self._delivery is None or not self._delivery.refused(error):
+                    raise
+            self._loaded = await asyncio.to_thread(self._reader.load)
+            self.gateway = self._loaded.gateway
+
     def _port_list(self) -> str:
         return ",".join(bind.address for bind in self.gateway.binds)
 
     async def _start_workers(self, gateway: Gateway) -> None:
         while len(self._workers) < self._worker_count:
-            worker = WorkerHandle(len(self._workers), self._template, self._sockets, self._on_death)
+            worker = WorkerHandle(len(self._workers), self._template, self._sockets.by_key, self._on_death)
             await worker.start(gateway.process.log_format, str(self.levels))
             self._workers.append(worker)
 
@@ -165,7 +179,7 @@ class Supervisor:
             await self._admin.mount(gateway)
         except OSError as error:
             raise ReloadFailed(f"admin page: {error}") from error
-        opened = self._open_sockets(gateway)
+        opened = self._sockets.open(gateway)
         self.segment.limit_series(series_limit(gateway))
         # A worker that begins from now on has them from the template.
         before = self.gateway if self.generation else None
@@ -210,7 +224,7 @@ class Supervisor:
         self._identity.forget(gateway)
         self._generation_gauge.set(generation)
         self._reloads.in_force()
-        self._close_sockets(self._sockets.keys() - {bind.key for bind in gateway.binds})
+        self._close_sockets(self._sockets.by_key.keys() - {bind.key for bind in gateway.binds})
 
     @staticmethod
     async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
@@ -234,31 +248,10 @@ class Supervisor:
                 return sorted(errors)
         return []
 
-    def _open_sockets(self, gateway: Gateway) -> set[str]:
-        """Open the sockets of new ports; return their keys. If one fails, opens none and raises ReloadFailed."""
-        opened: set[str] = set()
-        errors = []
-        for bind in gateway.binds:
-            if bind.key in self._sockets or bind.internal:
-                continue
-            if taken(bind.host, bind.port):
-                errors.append(f"{bind.key}: {bind.address} is already in use")
-                continue
-            try:
-                self._sockets[bind.key] = open_socket(bind.host, bind.port, shared=True)
-                opened.add(bind.key)
-            except OSError as error:
-                errors.append(f"{bind.key}: cannot listen on {bind.address}: {error.strerror}")
-        if errors:
-            self._close_sockets(opened)
-            raise ReloadFailed("; ".join(errors))
-        return opened
-
     def _close_sockets(self, keys: set[str]) -> None:
-        for key in keys & self._sockets.keys():
-            self._sockets.pop(key).close()
-            for worker in self._workers:
-                worker.given.discard(key)
+        closed = self._sockets.close(keys)
+        for worker in self._workers:
+            worker.given -= closed
 
     async def reload(self) -> None:
         """Read the source again and apply it. On failure, logs the reason and keeps the running configuration."""
@@ -274,29 +267,39 @@ class Supervisor:
         async with self._reload_lock:
             if self._stopping:
                 return
-            self._reloads.begin()
             try:
-                loaded = await asyncio.to_thread(self._reader.load)
-                if loaded.gateway.digest == self.gateway.digest:
-                    self._loaded = loaded
-                    self._watched = loaded.watched_files
-                    self._reloads.unchanged()
-                    return
+                await self._renew()
+            except (ConfigErrors, ReloadFailed, OSError) as error:
+                if isinstance(error, WorkerLost):
+                    if not last:
+                        raise
+                    self._reloads.failed()
+                for line in str(error).splitlines():
+                    logger.error("Failed to reload config", extra={"error": line, "generation": self.generation})
+
+    async def _renew(self) -> None:
+        """Read the source and apply it, under the lock. Raises ConfigErrors, ReloadFailed, OSError."""
+        if self._stopping:
+            raise ReloadFailed("the gateway ends")
+        self._reloads.begin()
+        try:
+            loaded = await asyncio.to_thread(self._reader.load)
+            same = loaded.gateway.digest == self.gateway.digest
+            if same:
+                self._reloads.unchanged()
+            else:
                 if loaded.blank and self.gateway.binds:
                     raise ReloadFailed(BLANK)
                 await self._install(loaded.gateway)
-            except (ConfigErrors, ReloadFailed, OSError) as error:
-                if isinstance(error, WorkerLost) and not last:
-                    raise
+        except (ConfigErrors, ReloadFailed, OSError) as error:
+            if not isinstance(error, WorkerLost):
                 self._reloads.failed()
-                if isinstance(error, LoadErrors):
-                    self._watched = error.watched_files or self._watched
-                for line in str(error).splitlines():
-                    logger.error("Failed to reload config", extra={"error": line, "generation": self.generation})
-                return
-            warn(loaded, self._loaded)
-            self._loaded = loaded
-            self._watched = loaded.watched_files
+            if isinstance(error, LoadErrors):
+                self._watched = error.watched_files or self._watched
+            raise
+        before, self._loaded, self._watched = self._loaded, loaded, loaded.watched_files
+        if not same:
+            warn(loaded, before)
             logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
 
     async def _watch(self, before: Fingerprint) -> None:
@@ -394,21 +397,14 @@ class Supervisor:
 
     async def heap_profile(self) -> bytes:
         """Return a gzipped profile.proto of the allocations of all processes. It is empty while sampling is off."""
-        return await heap.heap_profile(await self._heap_reports(), self._heap_rate, DEFAULT_HEAP_RATE)
+        found = await heap.reports(self._living(), self._heap_rate)
+        return await heap.heap_profile(found, self._heap_rate, DEFAULT_HEAP_RATE)
 
     async def heap_totals(self) -> dict[str, int] | None:
         """Return the totals of the samples, None while sampling is off."""
-        return heap.totals(text for _, _, text in await self._heap_reports()) if self._heap_rate else None
-
-    async def _heap_reports(self) -> list[tuple[str, int, bytes]]:
-        found = [("supervisor", os.getpid(), heap.report())]
-        if self._heap_rate:
-            for worker in self._living():
-                assert worker.process is not None
-                with contextlib.suppress(ConnectionError, TimeoutError):
-                    text = await worker.ask_long("heap", TASKS_SECONDS)
-                    found.append((f"worker {worker.index}", worker.process.pid, text))
-        return found
+        if not self._heap_rate:
+            return None
+        return heap.totals(text for _, _, text in await heap.reports(self._living(), self._heap_rate))
 
     async def tasks(self) -> dict[str, list[str]]:
         """Return the live tasks of the supervisor (`admin`) and of all workers (`workload`), a text for each tree."""
@@ -464,6 +460,8 @@ class Supervisor:
         if not self._stopping:
             self._stopping = True
             logger.info("draining", extra={"reason": why})
+            if self._following is not None:
+                self._following.cancel()
             spawn("drain", self._drain())
 
     async def _drain(self) -> None:
@@ -478,7 +476,7 @@ class Supervisor:
         for worker in self._workers:
             worker.send(Drain(settings.min_termination_ms, longest))
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
-        self._close_sockets(set(self._sockets))
+        self._close_sockets(set(self._sockets.by_key))
         deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
         while any(worker.alive() for worker in self._workers):
             if asyncio.get_running_loop().time() > deadline:

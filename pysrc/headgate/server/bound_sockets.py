@@ -1,0 +1,44 @@
+"""The listening sockets of all ports, which the supervisor opens and workers accept from."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+
+from headgate.ir.gateway import Gateway
+from headgate.net.sockets import open_socket, taken
+from headgate.server.failures import ReloadFailed
+
+
+class BoundSockets:
+    """Listening sockets by the keys of their binds (`by_key`)."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, socket.socket] = {}
+
+    def open(self, gateway: Gateway) -> set[str]:
+        """Open the sockets of new ports; return their keys. If one fails, opens none and raises ReloadFailed."""
+        opened: set[str] = set()
+        errors: dict[int, str] = {}
+        for bind in gateway.binds:
+            if bind.key in self.by_key or bind.internal:
+                continue
+            if taken(bind.host, bind.port):
+                errors[bind.port] = f"{bind.key}: {bind.address} is already in use"
+                continue
+            try:
+                self.by_key[bind.key] = open_socket(bind.host, bind.port, shared=True)
+                opened.add(bind.key)
+            except OSError as error:
+                errors[bind.port] = f"{bind.key}: cannot listen on {bind.address}: {error.strerror}"
+        if errors:
+            self.close(opened)
+            raise ReloadFailed("; ".join(errors.values()), errors)
+        return opened
+
+    def close(self, keys: Iterable[str]) -> set[str]:
+        """Close sockets; return the keys of those that were open."""
+        closed = set(keys) & self.by_key.keys()
+        for key in closed:
+            self.by_key.pop(key).close()
+        return closed
