@@ -57,7 +57,12 @@ INTERFACES = {
     # The face of the delivery for the controller's process.
     "pysrc/headgate/cluster/deliver/service.py": {"DeliveryService"},
 }
-ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES)
+# What the controller's process will start (ci/cluster.md).
+TO_BE_STARTED = {
+    "pysrc/headgate/cluster/deploy/deployer.py": {"Deployer"},
+    "pysrc/headgate/cluster/deploy/local.py": {"LocalDeployer"},
+}
+ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES, TO_BE_STARTED)
 
 
 ENGINE = ROOT / "engine" / "headgate_engine"

@@ -1,0 +1,1 @@
+"""What runs a gateway: objects of the cluster, or processes of this machine."""

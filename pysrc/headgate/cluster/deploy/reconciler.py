@@ -1,0 +1,131 @@
+"""What both ways of running gateways have in common: which Gateways to look at, when, and what came of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+from headgate.cluster.calls import ApiCalls, ApiError
+from headgate.cluster.deploy.applier import Applier, LeadLost, live
+from headgate.cluster.deploy.naming import short_name
+from headgate.cluster.deploy.outcome import Deployed, DeployRefused, NoUsablePort
+from headgate.cluster.deploy.owned_kinds import SERVICE
+from headgate.cluster.deploy.parameters import parameter_documents
+from headgate.cluster.deploy.ports import INTERNAL, listener_ports
+from headgate.cluster.deploy.settings import DeploySettings
+from headgate.cluster.deploy.work_queue import WorkQueue
+from headgate.cluster.errors import ClusterError
+from headgate.cluster.snapshot import GATEWAY, GATEWAY_CLASS, ObjectKey, Snapshot, generation, key_of
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.gateway import is_own
+
+Json = dict[str, Any]
+_FAILED: Final = "DeploymentFailed"
+
+
+class GatewayReconciler(ABC):
+    """`changed` is called when the results have changed. It leads from the start; `lead` says otherwise."""
+
+    def __init__(self, calls: ApiCalls, settings: DeploySettings, changed: Callable[[], None]) -> None:
+        self._calls = calls
+        self._settings = settings
+        self._changed = changed
+        self._leading = True
+        self._applier = Applier(calls, settings, lambda: self._leading)
+        self._snapshot = Snapshot({})
+        # What decided about each Gateway when it was queued.
+        self._triggers: dict[ObjectKey, Any] = {}
+        self._results: dict[ObjectKey, Deployed] = {}
+        self._queue = WorkQueue("deployer", self._work)
+
+    def want(self, snapshot: Snapshot) -> None:
+        """Queue the Gateways whose data planes may have to change. Costs some 20 us for each Gateway."""
+        self._snapshot = snapshot
+        gateways = [one for one in snapshot.kinds.get(GATEWAY, {}).values() if is_own(snapshot, one)]
+        wanted = {key_of(one): one for one in gateways}
+        for key, gateway in wanted.items():
+            trigger = self._trigger(snapshot, gateway)
+            if self._triggers.get(key) != trigger:
+                self._triggers[key] = trigger
+                self._queue.add(key)
+        for key in [key for key in self._triggers if key not in wanted]:
+            del self._triggers[key]
+            self._queue.add(key)
+
+    def lead(self, leading: bool) -> None:
+        """Begin or stop to change anything. A replica that leads anew looks at every Gateway."""
+        self._leading = leading
+        self._queue.hold(not leading)
+        if leading:
+            self._applier.forget_all()
+            for key in self._triggers:
+                self._queue.add(key)
+
+    def results(self) -> dict[ObjectKey, Deployed]:
+        """Return what has become of each Gateway that was looked at."""
+        return dict(self._results)
+
+    async def run(self) -> None:
+        """Work until it is cancelled."""
+        await self._queue.run()
+
+    def _trigger(self, snapshot: Snapshot, gateway: Json) -> Any:
+        spec, about = gateway["spec"], gateway["metadata"]
+        key = key_of(gateway)
+        service = snapshot.find(SERVICE.group_kind, key.namespace, short_name(key.name)) or {}
+        return (
+            about.get("uid"),
+            spec,
+            (about.get("annotations") or {}).get(INTERNAL),
+            (snapshot.find(GATEWAY_CLASS, "", spec["gatewayClassName"]) or {}).get("spec"),
+            [one and one.get("spec") for one in parameter_documents(snapshot, gateway, self._settings)],
+            listener_ports(snapshot, gateway),
+            live(snapshot, key.namespace, short_name(key.name)),
+            (service.get("status") or {}).get("loadBalancer"),
+        )
+
+    async def _work(self, key: ObjectKey) -> None:
+        snapshot = self._snapshot
+        gateway = snapshot.find(GATEWAY, *key)
+        if gateway is None or key not in self._triggers:
+            self._applier.forget(key)
+            await self.gone(key)
+            self._forget(key)
+            return
+        about = generation(gateway)
+        try:
+            self._store(key, await self.reconcile(snapshot, gateway))
+        except DeployRefused as refusal:
+            await self.refused(key, refusal)
+            self._store(key, Deployed((), Unmet(refusal.reason, str(refusal)), refusal.condition, about))
+        except NoUsablePort:
+            self._store(key, Deployed(generation=about))
+        except LeadLost:
+            return
+        except (ApiError, ClusterError, OSError) as error:
+            before = self._results.get(key, Deployed())
+            self._store(key, Deployed(before.addresses, Unmet(_FAILED, str(error)), "Programmed", about))
+            raise
+
+    def _store(self, key: ObjectKey, result: Deployed) -> None:
+        if key in self._triggers and self._results.get(key) != result:
+            self._results[key] = result
+            self._changed()
+
+    def _forget(self, key: ObjectKey) -> None:
+        if self._results.pop(key, None) is not None:
+            self._changed()
+
+    @abstractmethod
+    async def reconcile(self, snapshot: Snapshot, gateway: Json) -> Deployed:
+        """Bring a data plane about. Raises DeployRefused, NoUsablePort, and for what is tried again ApiError,
+        ClusterError and OSError."""
+
+    @abstractmethod
+    async def gone(self, key: ObjectKey) -> None:
+        """Called when a Gateway is gone, or is no longer ours."""
+
+    @abstractmethod
+    async def refused(self, key: ObjectKey, refusal: DeployRefused) -> None:
+        """Called when a Gateway is refused, which may have been served before."""
