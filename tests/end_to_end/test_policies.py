@@ -8,6 +8,7 @@ import time
 
 import pytest
 from tests.end_to_end.asking import BASE, ask, indented
+from tests.end_to_end.tracing import wait_for
 
 pytestmark = pytest.mark.warm
 
@@ -250,6 +251,26 @@ policies:
     assert ask(running, path="/no", headers=key).status == 403
     assert ask(running, "POST", path="/x", headers=key).status == 403
     assert ask(running, path="/late", headers=key).status == 403
+
+
+def test_a_request_has_several_mirrors(gateway, echo, upstream) -> None:
+    seen: dict[str, list[bytes]] = {"all": [], "none": [], "more": []}
+
+    def recorder(name: str) -> int:
+        def record(connection) -> None:  # type: ignore[no-untyped-def]
+            seen[name].append(connection.recv(65536))
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+        return int(upstream(record))
+
+    shares = {"all": 1.0, "none": 0, "more": 1.0}
+    entries = ", ".join(f'{{backend: {{host: "127.0.0.1:{recorder(name)}"}}, percentage: {share}}}' for name, share in shares.items())
+    running = gateway(BASE % (indented(f"requestMirror: [{entries}]"), echo))
+    assert ask(running, "GET", "/api/x").status == 200
+    wait_for(lambda: seen["all"] and seen["more"])
+    assert {name: [one.split(b" HTTP")[0] for one in heads] for name, heads in seen.items()} == {
+        "all": [b"GET /api/x"], "none": [], "more": [b"GET /api/x"],
+    }  # fmt: skip
 
 
 def test_mirrors_get_copies_without_bodies(gateway, echo, upstream) -> None:

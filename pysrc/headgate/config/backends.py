@@ -343,6 +343,7 @@ class Backends:
                 what = " (backendAuth other than a key in a header)"
                 self.context.fault(Problem.UNSUPPORTED, target, "backend", what)
         if service is not None:
+            options = replace(NO_OPTIONS, tls=self.service_options(target).tls)
             found = self.service(service["name"], service["port"], options)
             if not isinstance(found, ServiceBackend):
                 self.context.fault(Problem.REFERENCE, target, "service", f"no service is {service['name']!r}")

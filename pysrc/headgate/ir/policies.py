@@ -101,7 +101,8 @@ class GatewayPolicies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutePolicies(GatewayPolicies):
-    """Policies of a route. A request must pass all `local_rate_limits`, which are checked in order."""
+    """Policies of a route. A request must pass all `local_rate_limits`, which are checked in order. Each of `mirrors`
+    decides for itself whether it copies a request."""
 
     mcp_auth: McpAuthentication | None = None
     retry: RetryPolicy | None = None
@@ -114,7 +115,7 @@ class RoutePolicies(GatewayPolicies):
     rewrite: Rewrite | None = None
     redirect: Redirect | None = None
     delay: Delay | None = None
-    mirror: Mirror | None = None
+    mirrors: tuple[Mirror, ...] = ()
     local_rate_limits: tuple[LocalRateLimit, ...] = ()
     remote_rate_limit: tuple[RemoteRateLimit, ...] | None = None
 

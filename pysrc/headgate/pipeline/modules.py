@@ -46,7 +46,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "redirect": ("headgate.policy.rewrite",),
     "delay": ("headgate.policy.delay",),
     "direct_response": ("headgate.policy.direct_response",),
-    "mirror": ("headgate.policy.mirror",),
+    "mirrors": ("headgate.policy.mirror",),
     "auth": ("headgate.policy.backend_auth",),
     "health": ("headgate.policy.health",),
     "a2a": ("headgate_engine.a2a.backend",),

@@ -121,7 +121,7 @@ ROUTE: Final = Phase(
             why="last of the answers: what precedes it applies to it as well",
         ),
         PhaseEntry(
-            "requestMirror", "mirror", steps.mirror,
+            "requestMirror", "mirrors", steps.mirrors,
             why="copies what the route's policies have made of the request",
         ),
         PhaseEntry(

@@ -84,7 +84,7 @@ def stands_alone(route: Route) -> bool:
     credentials, sessions. The next configuration can keep such a plan.
     """
     policies = route.policies
-    if policies.oidc is not None or policies.mcp_auth is not None or policies.mirror is not None:
+    if policies.oidc is not None or policies.mcp_auth is not None or policies.mirrors:
         return False
     if any(one is not None for one in (policies.ext_authz, policies.ext_proc, policies.remote_rate_limit)):
         return False
@@ -212,10 +212,10 @@ def direct_response(value: tuple[DirectResponse, ...], env: Environment, phase: 
     return (compile_direct_response(value, env, reply_of(NO_BODY)),)
 
 
-def mirror(value: Mirror, env: Environment, phase: str) -> Found:
+def mirrors(value: tuple[Mirror, ...], env: Environment, phase: str) -> Found:
     from headgate.policy.mirror import compile_mirror
 
-    return (compile_mirror(value, env),)
+    return tuple(compile_mirror(one, env) for one in value)
 
 
 def backend_auth(value: BackendAuth, env: Environment, phase: str) -> Found:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from headgate.config.policy import table
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions
 from headgate.ir.backend import HostBackend
 from headgate.ir.gateway import Gateway
@@ -64,6 +65,8 @@ REFUSED = [
     ("localRateLimit: [{requests: 0, unit: Hours}]", "out of range"),
     ("localRateLimit: {conditional: [{fillInterval: 1s}, {fillInterval: 1s}]}", "only the last entry may be without"),
     ("requestMirror: {backend: {host: 'a:1'}, percentage: 1.5}", "a fraction from 0.0 to 1.0"),
+    ("requestMirror: [{backend: {host: 'a:1'}, percentage: 1}, {backend: {host: 'a:1'}, percentage: -1}]", "a fraction from 0.0 to 1.0"),
+    ("requestMirror: [" + "{backend: {host: 'a:1'}, percentage: 1}, " * 17 + "]", "17 mirrors, where 16 is the most"),
     ("requestMirror: {backend: {backend: x}, percentage: 1}", "no backend is named 'x'"),
     ("requestMirror: {backend: {service: {name: a/b, port: 1}}, percentage: 1}", "no service is 'a/b'"),
     ("directResponse: {status: 199}", "out of range 200..599"),
@@ -123,6 +126,14 @@ def test_policies_that_cannot_work_are_refused(
 ) -> None:
     found = faults(f"gateways: {{default: {{port: 1}}}}\nroutes: [{{policies: {{{text}}}}}]")
     assert any(fault in line for line in found), found
+
+
+def test_one_mirror_or_a_list_is_shown_as_it_was_written(loaded: Callable[..., Gateway]) -> None:
+    entries = [{"backend": {"host": f"{name}:1"}, "percentage": 0.5} for name in "ab"]
+    for written in (entries[0], entries):
+        gateway = loaded(f"gateways: {{default: {{port: 1}}}}\nroutes: [{{policies: {{requestMirror: {written}}}}}]")
+        policies = gateway.binds[0].listeners[0].routes[0].policies
+        assert table.show(policies) == [{"requestMirror": written}]
 
 
 def test_stronger_options_win_kind_by_kind() -> None:

@@ -16,6 +16,7 @@ from headgate.cluster.translate.fragments import Json
 
 _SCHEME_PORTS: Final = {"http": 80, "https": 443}
 _FOUND: Final = 302
+_MIRROR: Final = "requestMirror"
 # One of these answers or changes where the request goes: together they have no meaning.
 _EXCLUSIVE: Final = {"RequestRedirect", "URLRewrite"}
 
@@ -55,9 +56,14 @@ class FilterReader:
             policy = reader(one)
             if policy is None:
                 continue
+            if policy[0] == _MIRROR:
+                found.setdefault(_MIRROR, []).append(policy[1])
+                continue
             if policy[0] in found:
                 self.invalid.append(Unmet("UnsupportedValue", f"more than one filter {one['type']} in one rule"))
             found[policy[0]] = policy[1]
+        if len(found.get(_MIRROR, ())) == 1:
+            [found[_MIRROR]] = found[_MIRROR]
         return found
 
     def _redirect(self, value: Json) -> Json:
@@ -84,7 +90,7 @@ class FilterReader:
             self.unresolved.append(Unmet("UnsupportedValue", message))
             return None
         self.note(reached)
-        return "requestMirror", {"backend": reached.form, "percentage": _share(value)}
+        return _MIRROR, {"backend": reached.form, "percentage": _share(value)}
 
     def note(self, reached: Target) -> None:
         """Remember what a rule leads to."""

@@ -48,6 +48,10 @@ def _rate_limits(context: Context, holder: Record, key: str, owner: str) -> Any:
     return policy.local_rate_limit.parse(context, holder, key, owner)
 
 
+def _mirrors(context: Context, holder: Record, key: str, owner: str) -> Any:
+    return policy.mirror.parse(context, holder, key)
+
+
 # In the order in which they run; the dump prints them so.
 KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("timeout", "timeout", *_map("timeout")),
@@ -69,7 +73,7 @@ KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("urlRewrite", "rewrite", *_map("rewrite", "parse_rewrite")),
     PolicyKind("requestRedirect", "redirect", *_map("rewrite", "parse_redirect")),
     PolicyKind("delay", "delay", *_map("delay")),
-    PolicyKind("requestMirror", "mirror", *_map("mirror")),
+    PolicyKind("requestMirror", "mirrors", _mirrors, _shown("mirror")),
     PolicyKind("directResponse", "direct_response", *_map("direct_response")),
     PolicyKind("retry", "retry", *_map("retry")),
     PolicyKind("responseHeaderModifier", "response_headers", *_map("headers", "parse_response")),

@@ -87,6 +87,7 @@ REWRITE: Final = Object("UrlRewrite", {"authority": maybe(AUTHORITY_REWRITE), "p
 MIRROR: Final = Object(
     "RequestMirror", {"backend": required(TARGET_REFERENCE), "percentage": required(NUMBER)}
 )
+MIRRORS: Final = Union("RequestMirrors", (MIRROR, ListOf(MIRROR)))
 DIRECT_RESPONSE: Final = Object(
     "DirectResponse",
     {

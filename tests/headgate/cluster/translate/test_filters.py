@@ -66,6 +66,14 @@ def test_filters_are_policies(filters: list[Json], policies: Json) -> None:
     assert (found.invalid, found.unresolved) == ([], [])
 
 
+def test_each_mirror_has_a_share_of_its_own() -> None:
+    found = reader()
+    assert found.read([*mirror(percent=10), *mirror()]) == {
+        "requestMirror": [{"backend": CART, "percentage": 0.1}, {"backend": CART, "percentage": 1.0}],
+    }
+    assert found.invalid == []
+
+
 def test_a_mirror_uses_its_service_and_one_to_nowhere_is_told() -> None:
     found = reader()
     found.read(mirror())
@@ -79,7 +87,7 @@ def test_a_mirror_uses_its_service_and_one_to_nowhere_is_told() -> None:
     [
         ([*redirect(), {"type": "URLRewrite", "urlRewrite": {"hostname": "a"}}], "IncompatibleFilters"),
         ([{"type": "ExtensionRef", "extensionRef": {}}], "UnsupportedValue"),
-        (mirror() * 2, "UnsupportedValue"),
+        (redirect() * 2, "UnsupportedValue"),
     ],
 )
 def test_what_cannot_be_done_is_told(filters: list[Json], reason: str) -> None:
