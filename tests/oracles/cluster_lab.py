@@ -91,11 +91,12 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningCluster]:
-    """An API server with etcd and the CRDs of the Gateway API (standard channel), without controllers."""
+    """An API server with etcd and the CRDs of the Gateway API (experimental channel: TCPRoutes), without controllers."""
     programs = built()
     # A path of its own: sockets and pid files of runs side by side must not meet.
     folder = tmp_path_factory.mktemp("kubernetes")
-    environment = {**os.environ, "KUBETEST_OUT": str(programs), "KUBETEST_KCM": "0"}
+    channel = {"KUBETEST_CHANNEL": "experimental"}
+    environment = {**os.environ, "KUBETEST_OUT": str(programs), "KUBETEST_KCM": "0", **channel}
     try:
         started = subprocess.run(
             [LAB / "up.sh", "up", folder], env=environment, capture_output=True, text=True, timeout=START_SECONDS, check=False

@@ -29,8 +29,11 @@ def listener(name: str = "web", port: int = 80, protocol: str = "HTTP", **more: 
     return {"name": name, "port": port, "protocol": protocol, "allowedRoutes": {"namespaces": {"from": "All"}}, **more}
 
 
-def gateway(*listeners: Json, name: str = "edge/main", **metadata: Any) -> Json:
-    return made("Gateway", name, {"gatewayClassName": "headgate", "listeners": list(listeners or (listener(),))}, **metadata)
+def gateway(*listeners: Json, name: str = "edge/main", sets: str | None = None, **metadata: Any) -> Json:
+    """Return a Gateway; `sets`: from which namespaces it takes ListenerSets."""
+    allowed = {} if sets is None else {"allowedListeners": {"namespaces": {"from": sets}}}
+    spec = {"gatewayClassName": "headgate", "listeners": list(listeners or (listener(),)), **allowed}
+    return made("Gateway", name, spec, **metadata)
 
 
 def to(service: str = "cart", port: int | None = 8080, **more: Any) -> Json:
@@ -46,6 +49,28 @@ def http_route(name: str = "shop/cart", *rules: Json, parent: Json | None = None
 
 def grpc_route(name: str = "shop/calls", *rules: Json, **more: Any) -> Json:
     return http_route(name, *rules, **more) | {"kind": "GRPCRoute"}
+
+
+def tls_route(name: str = "shop/bytes", *rules: Json, **more: Any) -> Json:
+    return http_route(name, *rules, **more) | {"kind": "TLSRoute"}
+
+
+def tcp_route(name: str = "shop/bytes", *rules: Json, **more: Any) -> Json:
+    return http_route(name, *rules, **more) | {"kind": "TCPRoute", "apiVersion": "gateway.networking.k8s.io/v1alpha2"}
+
+
+def passthrough(name: str = "tls", port: int = 443, **more: Any) -> Json:
+    return listener(name, port, "TLS", tls={"mode": "Passthrough"}, **more)
+
+
+def listener_set(name: str = "shop/more", *listeners: Json, **metadata: Any) -> Json:
+    spec = {"parentRef": {"name": "main", "namespace": "edge"}, "listeners": list(listeners or (listener("more", 8080),))}
+    return made("ListenerSet", name, spec, **metadata)
+
+
+def of_set(name: str = "more", **more: Any) -> Json:
+    """Return a parentRef that names a ListenerSet."""
+    return {"kind": "ListenerSet", "name": name, **more}
 
 
 def service(name: str = "shop/cart", *ports: Json, **more: Any) -> Json:

@@ -34,7 +34,8 @@ class TcpRoutes:
 
     def attach(self, record: Record, index: int, listeners: list[OpenListener], scope: str = "") -> None:
         """Read a route and add it to listeners; `scope` keeps the keys of long-form routes apart."""
-        route = self._route(record, index, scope)
+        passes = bool(listeners) and all(one.protocol == "TLS" and one.tls is None for one in listeners)
+        route = self._route(record, index, scope, passes)
         for listener in listeners:
             if listener.protocol == "TCP" and route.hostnames:
                 self._context.fault(Problem.CONFLICT, record, "hostnames", "protocol TCP knows no host names")
@@ -46,7 +47,9 @@ class TcpRoutes:
                     self._context.fault(Problem.CONFLICT, record, "hostnames" if route.hostnames else "", message)
             listener.tcp_routes.append(route)
 
-    def _route(self, record: Record, index: int, scope: str) -> TcpRoute:
+    def _route(self, record: Record, index: int, scope: str, passes: bool) -> TcpRoute:
+        """Return a route. passes: what comes is TLS that the backend ends, so none is put around it because of what is
+        said of a service."""
         name = record.get("name") or f"route{index}"
         namespace = record.get("namespace") or "default"
         key = f"{scope}/{namespace}/{name}" if scope else f"{namespace}/{name}"
@@ -55,7 +58,7 @@ class TcpRoutes:
         self._keys.add(key)
         hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
         own = route_backend_options(self._context, record.get("policies"))
-        found = (self._choice(one, own) for one in record.records("backends"))
+        found = (self._choice(one, own, passes) for one in record.records("backends"))
         return TcpRoute(
             key=key,
             name=name,
@@ -65,11 +68,12 @@ class TcpRoutes:
             backends=tuple(choice for choice in found if choice is not None),
         )
 
-    def _choice(self, record: Record, of_route: BackendOptions) -> RouteBackend | None:
+    def _choice(self, record: Record, of_route: BackendOptions, passes: bool) -> RouteBackend | None:
         own = backend_options(self._context, record.get("policies"))
         named = record.get("backend")
         if named is None:
-            options = self._backends.service_options(record).under(of_route).under(own)
+            targeted = self._backends.service_options(record)
+            options = (replace(targeted, tls=None) if passes else targeted).under(of_route).under(own)
             found = self._inline(record, options)
         else:
             found, options = self._named(record, named.removeprefix("/"), of_route, own)

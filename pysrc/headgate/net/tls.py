@@ -104,7 +104,7 @@ class SniSelector:
     """Chooses a listener's certificate by SNI (RFC 6066 section 3).
 
     The order is: exact name, longest wildcard, listener without a host name. If no listener matches, the handshake is
-    refused.
+    refused; where all listeners pass it on the connection ends without an alert, for the gateway speaks no TLS there.
     """
 
     def __init__(self) -> None:
@@ -133,6 +133,8 @@ class SniSelector:
                 made._add(listener.hostname, context)
                 yield
         made._wildcards.sort(key=lambda entry: -len(entry[0]))
+        if not made._contexts and (made._exact or made._wildcards):
+            made._default = PASSTHROUGH
         return made
 
     def _add(self, hostname: str | None, context: Choice) -> None:

@@ -68,6 +68,22 @@ workloads: [{uid: w, name: w, namespace: ns, workloadIps: [10.0.0.1], services: 
     assert (place.endpoint.tcp, place.endpoint.http2, place.endpoint.address) == (True, None, "10.0.0.1:2")
 
 
+@pytest.mark.parametrize(("protocol", "wrapped"), [("TCP", True), ("TLS", False)])
+def test_what_is_said_of_a_service_wraps_no_tls_of_clients(loaded: Callable[..., Gateway], protocol: str, wrapped: bool) -> None:
+    gateway = loaded(f"""
+binds: [{{port: 1, listeners: [{{protocol: {protocol}, tcpRoutes: [{{backends: [{{service: {{name: ns/s.test, port: 1}}}}]}}]}}]}}]
+services: [{{name: s, namespace: ns, hostname: s.test, ports: {{"1": 2}}}}]
+workloads: [{{uid: w, name: w, namespace: ns, workloadIps: [10.0.0.1], services: {{ns/s.test: {{}}}}}}]
+policies:
+- name: {{name: tls, namespace: ns}}
+  target: {{backend: {{service: {{hostname: s.test, namespace: ns}}}}}}
+  policy: {{backendTLS: {{hostname: x.test}}}}
+""")
+    service = gateway.binds[0].listeners[0].tcp_routes[0].backends[0].backend
+    assert isinstance(service, ServiceBackend)
+    assert (service.endpoints[0].endpoint.tls is not None) is wrapped
+
+
 G = "gateways: {default: {port: 1, protocol: TCP}}\n"
 
 

@@ -8,9 +8,11 @@ import weakref
 
 import pytest
 
+from headgate.ir.listener import Listener
 from headgate.ir.tls import BackendTls
 from headgate.net.tasks import spawn
-from headgate.net.tls import shared_context
+from headgate.net.tls import SniSelector, shared_context
+from headgate_engine.link.protocols import PASSTHROUGH
 from headgate_engine.tls.context import TlsContext
 
 
@@ -26,6 +28,25 @@ class Store:
         self.threads.append(threading.get_ident())
         if len(self.threads) <= self.failures:
             raise OSError("no store")
+
+
+def test_a_port_that_only_passes_tls_on_refuses_no_name() -> None:
+    def selector(*protocols: str) -> SniSelector:
+        made = [
+            Listener(key=one, gateway_name="g", gateway_namespace="n", name=one, protocol=one, hostname=f"{one}.test".lower())  # type: ignore[arg-type]
+            for one in protocols
+        ]  # fmt: skip
+        steps = SniSelector.steps(made)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: SniSelector = end.value
+                return found
+
+    passing = selector("TLS")
+    assert {name: passing.find(name) for name in ("tls.test", "other.test", None)} == dict.fromkeys(("tls.test", "other.test", None), PASSTHROUGH)
+    assert selector("TCP").find("other.test") is None
 
 
 def test_backends_share_a_context_unless_more_than_their_hosts_differs() -> None:

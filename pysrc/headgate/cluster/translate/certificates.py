@@ -18,14 +18,20 @@ from headgate.cluster.translate.grants import permitted
 INVALID: Final = "InvalidCertificateRef"
 
 
-def server_pair(snapshot: Snapshot, namespace: str, reference: Json) -> Json | Unmet:
-    """Return `cert` and `key` of the file's `tls` for a reference of a Gateway's listener, or why there are none."""
+def server_pair(
+    snapshot: Snapshot, namespace: str, reference: Json, holder: GroupKind = GATEWAY
+) -> Json | Unmet:
+    """Return `cert` and `key` of the file's `tls` for a reference of a listener, or why there are none.
+
+    holder: the kind of object that the listener stands in, in `namespace`.
+    """
     target = GroupKind(reference.get("group", ""), reference.get("kind", "Secret"))
     if target != SECRET:
         return Unmet(INVALID, f"{target.kind} {reference['name']}: a certificate is a Secret")
     key = ObjectKey(reference.get("namespace") or namespace, reference["name"])
-    if not permitted(snapshot, GATEWAY, namespace, SECRET, key):
-        return Unmet("RefNotPermitted", f"Secret {key}: no ReferenceGrant lets Gateways of {namespace} refer to it")
+    if not permitted(snapshot, holder, namespace, SECRET, key):
+        message = f"Secret {key}: no ReferenceGrant lets {holder.kind}s of {namespace} refer to it"
+        return Unmet("RefNotPermitted", message)
     secret = snapshot.find(SECRET, *key)
     if secret is None:
         return Unmet(INVALID, f"Secret {key} not found")

@@ -19,7 +19,7 @@ from headgate.errors import ConfigErrors, Problem
 # Most parts are the same in the next snapshot.
 _KEPT: Final = 4_096
 _NOWHERE: Final[Json] = {"host": "127.0.0.1:1"}
-_PLACE: Final = re.compile(r"^(binds\[0\]\.listeners\[0\]\.routes\[0\](\.policies)?|backends\[0\])\.?")
+_PLACE: Final = re.compile(r"^(binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\])\.?")
 
 
 def faults_of_policy(kind: str, value: object) -> tuple[str, ...]:
@@ -37,6 +37,12 @@ def faults_of_backend(form: Json) -> tuple[str, ...]:
 def faults_of_route(route: Json, backends: list[Json]) -> tuple[str, ...]:
     """Return what is wrong with a route with the named backends that it leads to."""
     return _faults(json.dumps(_file(route) | {"backends": backends}))
+
+
+def faults_of_tcp_route(route: Json, backends: list[Json]) -> tuple[str, ...]:
+    """Return what is wrong with a route of connections with the named backends that it leads to."""
+    listener = {"protocol": "TCP", "tcpRoutes": [route]}
+    return _faults(json.dumps({"binds": [{"port": 8080, "listeners": [listener]}], "backends": backends}))
 
 
 def _file(route: Json) -> Json:

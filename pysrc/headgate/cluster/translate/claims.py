@@ -1,17 +1,21 @@
-"""Host names at listeners that belong either to HTTPRoutes or to GRPCRoutes: the older route has them.
+"""Host names at listeners that only one route, or one kind of route, can have: the older route has them.
 
-https://gateway-api.sigs.k8s.io/reference/spec/#grpcroutespec (hostnames)
+They belong either to HTTPRoutes or to GRPCRoutes (https://gateway-api.sigs.k8s.io/reference/spec/#grpcroutespec,
+hostnames). Where connections are routed nothing but the host name tells them apart, so each belongs to one route.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
-from headgate.cluster.snapshot import ObjectKey, key_of, kind_of
+from headgate.cluster.snapshot import TCP_ROUTE, TLS_ROUTE, ObjectKey, key_of, kind_of
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.parents import Attachment
+
+_OF_CONNECTIONS: Final = (TLS_ROUTE, TCP_ROUTE)
 
 
 @dataclass(slots=True)
@@ -52,9 +56,13 @@ class Claims:
     def __init__(self) -> None:
         # By listener and kind of route.
         self._held: dict[tuple[str, str], _Held] = {}
+        # By listener and host name, for routes of connections.
+        self._alone: dict[tuple[str, str], ObjectKey] = {}
 
     def left(self, route: Json, attached: list[Attachment]) -> list[Attachment] | Unmet:
-        """Return the attachments where no older route of another kind has names of the route; without any, why."""
+        """Return the attachments where no older route has what only one can have; without any, why."""
+        if kind_of(route) in _OF_CONNECTIONS:
+            return self._left_alone(route, attached)
         kind = kind_of(route).kind
         found: list[Attachment] = []
         rivals: list[str] = []
@@ -70,16 +78,35 @@ class Claims:
 
     def _rival(self, kind: str, attachment: Attachment) -> ObjectKey | None:
         for (listener, other), held in self._held.items():
-            if listener == attachment.listener.name and other != kind:
+            if listener == attachment.listener.title and other != kind:
                 for pattern in _patterns(attachment):
                     if (holder := held.overlapping(pattern)) is not None:
                         return holder
         return None
 
+    def _left_alone(self, route: Json, attached: list[Attachment]) -> list[Attachment] | Unmet:
+        found: list[Attachment] = []
+        lost: dict[str, None] = {}
+        for one in attached:
+            holders = {name: self._alone.get((one.listener.title, name)) for name in one.hostnames or ("",)}
+            free = tuple(name for name, holder in holders.items() if holder in (None, key_of(route)))
+            if free:
+                found.append(one._replace(hostnames=free if one.hostnames else ()))
+            told = (f"{name or 'all'} of listener {one.listener.name}" for name in holders if name not in free)
+            lost.update(dict.fromkeys(told))
+        if found:
+            return found
+        return Unmet("HostnameConflict", f"older routes have its host names: {', '.join(sorted(lost))}")
+
     def hold(self, route: Json, attached: list[Attachment]) -> None:
         """Note where a route that is accepted is attached."""
+        if kind_of(route) in _OF_CONNECTIONS:
+            for one in attached:
+                for name in one.hostnames or ("",):
+                    self._alone.setdefault((one.listener.title, name), key_of(route))
+            return
         for one in attached:
-            held = self._held.setdefault((one.listener.name, kind_of(route).kind), _Held())
+            held = self._held.setdefault((one.listener.title, kind_of(route).kind), _Held())
             for pattern in _patterns(one):
                 held.add(pattern, key_of(route))
 

@@ -20,6 +20,8 @@ from headgate.cluster.snapshot import (
     GATEWAY_CLASS,
     GRPC_ROUTE,
     HTTP_ROUTE,
+    TCP_ROUTE,
+    TLS_ROUTE,
     GroupKind,
     ObjectKey,
     Snapshot,
@@ -28,10 +30,13 @@ from headgate.cluster.snapshot import (
     kind_of,
     seniority,
 )
+from headgate.cluster.translate.ancestors import by_reference
+from headgate.cluster.translate.backend_tls import backend_tls
 from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
 from headgate.cluster.translate.gateway_backends import named, status
+from headgate.cluster.translate.listener_sets import sets_by_gateway
 from headgate.cluster.translate.parents import gateway_named
 from headgate.cluster.translate.policies import policies, reach
 from headgate.cluster.translate.services import discovered
@@ -53,50 +58,47 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
         if one["spec"]["controllerName"] == CONTROLLER
     ]
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
-    routes = _by_gateway(snapshot)
+    sets, routes = sets_by_gateway(snapshot), _by_gateway(snapshot)
     for gateway in snapshot.oldest_first(GATEWAY):
         if not is_own(snapshot, gateway):
             continue
         key = key_of(gateway)
-        found[key] = translate(snapshot, gateway, routes.get(key, []), acknowledged.get(key, Acknowledged()))
-        statuses.append(found[key].status)
+        told = acknowledged.get(key, Acknowledged())
+        found[key] = translate(snapshot, gateway, sets.get(key, []), routes.get(key, []), told)
+        statuses += found[key].statuses
         for route, entries in found[key].parents.items():
             parents.setdefault(route, []).extend(entries)
     attached = policies(snapshot, [reach(key, one.fragments) for key, one in found.items()], CONTROLLER)
+    used = {key: one.used | attached.used[key] for key, one in found.items()}
+    connections = backend_tls(snapshot, used, CONTROLLER)
     gateways = {
         key: (
             *one.fragments,
             *attached.fragments[key],
+            *connections.fragments[key],
             *named(snapshot, one.backends | attached.backends[key]),
-            *discovered(snapshot, one.used | attached.used[key]),
+            *discovered(snapshot, used[key]),
         )
         for key, one in found.items()
     }
     for (kind, key), entries in sorted(parents.items()):
-        statuses.append(
-            ObjectStatus(GroupKind(GATEWAY_API, kind), key, {"parents": _in_their_order(snapshot, kind, key, entries)})
-        )
+        content = {"parents": sorted(entries, key=lambda one: by_reference(one["parentRef"]))}
+        statuses.append(ObjectStatus(GroupKind(GATEWAY_API, kind), key, content))
     backends = [status(snapshot, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)]
-    return World(gateways, [*statuses, *backends, *attached.statuses])
+    return World(gateways, [*statuses, *backends, *attached.statuses, *connections.statuses])
 
 
 def _by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
     """Return the routes that name each Gateway, the oldest first."""
     found: dict[ObjectKey, list[Json]] = {}
-    routes = [one for kind in (HTTP_ROUTE, GRPC_ROUTE) for one in snapshot.kinds.get(kind, {}).values()]
+    kinds = (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE)
+    routes = [one for kind in kinds for one in snapshot.kinds.get(kind, {}).values()]
     for route in sorted(routes, key=lambda one: (seniority(one), kind_of(one))):
         references = route["spec"].get("parentRefs") or ()
-        for key in dict.fromkeys(named for one in references if (named := gateway_named(route, one)) is not None):
+        keys = (gateway_named(snapshot, route, one) for one in references)
+        for key in dict.fromkeys(one for one in keys if one is not None):
             found.setdefault(key, []).append(route)
     return found
-
-
-def _in_their_order(snapshot: Snapshot, kind: str, key: ObjectKey, entries: list[Json]) -> list[Json]:
-    """Return the entries of a route's status in the order of its parentRefs."""
-    route = snapshot.find(GroupKind(GATEWAY_API, kind), *key)
-    assert route is not None
-    order = route["spec"]["parentRefs"]
-    return sorted(entries, key=lambda one: order.index(one["parentRef"]))
 
 
 def _class_status(gateway_class: Json) -> ObjectStatus:

@@ -11,6 +11,8 @@ from headgate.cluster.snapshot import (
     GATEWAY_CLASS,
     GRPC_ROUTE,
     HTTP_ROUTE,
+    TCP_ROUTE,
+    TLS_ROUTE,
     ObjectKey,
     Snapshot,
     generation,
@@ -22,13 +24,16 @@ from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.grpc_routes import grpc_route
 from headgate.cluster.translate.http_routes import http_route
+from headgate.cluster.translate.listener_sets import accepted_by, refused, taken
+from headgate.cluster.translate.listener_sets import status as set_status
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
 from headgate.cluster.translate.parents import Attachment, attachments, gateway_named
 from headgate.cluster.translate.routes import RouteResult
+from headgate.cluster.translate.stream_routes import tcp_route, tls_route
 
 CONTROLLER: Final = "headgate.dev/headgate"
 _ACCEPTED: Final = "Successfully accepted Route"
-_TRANSLATORS: Final = {HTTP_ROUTE: http_route, GRPC_ROUTE: grpc_route}
+_TRANSLATORS: Final = {HTTP_ROUTE: http_route, GRPC_ROUTE: grpc_route, TLS_ROUTE: tls_route, TCP_ROUTE: tcp_route}
 
 
 class Acknowledged(NamedTuple):
@@ -43,11 +48,11 @@ class Acknowledged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GatewayTranslation:
-    """`parents`: by route the entries of its status that are about this Gateway. `used` and `backends`: Services and
-    GatewayBackends that its routes lead to."""
+    """`statuses`: of the Gateway and of the ListenerSets for it. `parents`: by route the entries of its status that are
+    about this Gateway. `used` and `backends`: Services and GatewayBackends that its routes lead to."""
 
     fragments: tuple[Fragment, ...]
-    status: ObjectStatus
+    statuses: list[ObjectStatus]
     parents: dict[tuple[str, ObjectKey], list[Json]]
     used: frozenset[ObjectKey]
     backends: frozenset[ObjectKey]
@@ -59,42 +64,61 @@ def is_own(snapshot: Snapshot, gateway: Json) -> bool:
     return found is not None and found["spec"]["controllerName"] == CONTROLLER
 
 
-def translate(snapshot: Snapshot, gateway: Json, routes: list[Json], acknowledged: Acknowledged) -> GatewayTranslation:
-    """Return what a Gateway comes to. `routes`: those that name it, the oldest first."""
-    key, known = key_of(gateway), listeners(snapshot, gateway)
-    fragments = list(_listeners(key, known))
-    places = {one.name: f"listener/{key}.{one.name}" for one in known}
-    used: set[ObjectKey] = set()
-    backends: set[ObjectKey] = set()
-    parents: dict[tuple[str, ObjectKey], list[Json]] = {}
-    claims = Claims()
+def translate(
+    snapshot: Snapshot, gateway: Json, sets: list[Json], routes: list[Json], acknowledged: Acknowledged
+) -> GatewayTranslation:
+    """Return what a Gateway comes to. `sets` and `routes`: ListenerSets and routes that name it, the oldest first."""
+    key, takes = key_of(gateway), [one for one in sets if taken(snapshot, gateway, one)]
+    known = listeners(snapshot, gateway, takes)
+    found = _Routed(snapshot, key, known)
     for route in routes:
+        found.add(route)
+    statuses = [*_statuses(gateway, takes, known, acknowledged)]
+    statuses += [refused(gateway, one) for one in sets if one not in takes]
+    fragments = (*_listeners(key, known), *found.fragments)
+    return GatewayTranslation(fragments, statuses, found.parents, frozenset(found.used), frozenset(found.backends))
+
+
+class _Routed:
+    """The routes of a Gateway, from the oldest to the newest."""
+
+    def __init__(self, snapshot: Snapshot, gateway: ObjectKey, known: list[ListenerState]) -> None:
+        self._snapshot = snapshot
+        self._gateway = gateway
+        self._known = known
+        self._places = {one.title: f"listener/{gateway}.{one.title}" for one in known}
+        self._claims = Claims()
+        self.fragments: list[Fragment] = []
+        self.used: set[ObjectKey] = set()
+        self.backends: set[ObjectKey] = set()
+        self.parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+
+    def add(self, route: Json) -> None:
+        snapshot = self._snapshot
         entries: list[Json] = []
         counted: set[str] = set()
         # A listener that two parentRefs name has the route once.
         found: dict[str, Fragment] = {}
         for reference in route["spec"].get("parentRefs") or ():
-            if gateway_named(route, reference) != key:
+            if gateway_named(snapshot, route, reference) != self._gateway:
                 continue
-            attached = attachments(snapshot, route, reference, gateway, known)
+            attached = attachments(snapshot, route, reference, self._known)
             if not isinstance(attached, Unmet):
-                attached = claims.left(route, attached)
+                attached = self._claims.left(route, attached)
             usable: list[Attachment] = [] if isinstance(attached, Unmet) else attached
-            result = _TRANSLATORS[kind_of(route)](snapshot, route, usable, places)
-            counted |= {one.listener.name for one in usable}
+            result = _TRANSLATORS[kind_of(route)](snapshot, route, usable, self._places)
+            counted |= {one.listener.title for one in usable}
             if _some_rule_holds(route, result):
-                claims.hold(route, usable)
+                self._claims.hold(route, usable)
             found.update((one.key, one) for one in result.fragments)
-            used |= set(result.used)
-            backends |= set(result.backends)
+            self.used |= set(result.used)
+            self.backends |= set(result.backends)
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
-        for one in known:
-            one.attached += one.name in counted
-        fragments += found.values()
+        for one in self._known:
+            one.attached += one.title in counted
+        self.fragments += found.values()
         if entries:
-            parents[kind_of(route).kind, key_of(route)] = entries
-    status = _status(gateway, known, acknowledged)
-    return GatewayTranslation(tuple(fragments), status, parents, frozenset(used), frozenset(backends))
+            self.parents[kind_of(route).kind, key_of(route)] = entries
 
 
 def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]:
@@ -104,7 +128,7 @@ def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]
     for index, one in enumerate(known):
         if one.served:
             yield Fragment(
-                key=f"listener/{key}.{one.name}",
+                key=f"listener/{key}.{one.title}",
                 place="listeners",
                 value=fragment_value(one, key.namespace),
                 parent=f"bind/{one.port}/{key}",
@@ -137,15 +161,28 @@ def _parent(route: Json, reference: Json, refused: Unmet | None, result: RouteRe
     }
 
 
-def _status(gateway: Json, known: list[ListenerState], acknowledged: Acknowledged) -> ObjectStatus:
-    about = generation(gateway)
+def _statuses(
+    gateway: Json, sets: list[Json], known: list[ListenerState], acknowledged: Acknowledged
+) -> Iterator[ObjectStatus]:
+    """Return the status of the Gateway, and of the ListenerSets that it takes."""
+    by_holder: dict[ObjectKey | None, list[ListenerState]] = {}
+    for one in known:
+        kind, key = one.holder
+        by_holder.setdefault(None if kind == GATEWAY else key, []).append(one)
     accepted = _accepted(gateway, known)
     programmed = _programmed(gateway, accepted, acknowledged)
+    attached = {key_of(one): accepted_by(accepted, by_holder.get(key_of(one), [])) for one in sets}
+    about = generation(gateway)
     content = {
         "conditions": [one.printed(about) for one in (accepted, programmed)],
-        "listeners": [_listener_status(one, about, programmed) for one in known],
+        "listeners": [_listener_status(one, about, programmed) for one in by_holder.get(None, ())],
+        "attachedListenerSets": sum(one.holds for one in attached.values()),
     }
-    return ObjectStatus(GATEWAY, key_of(gateway), content)
+    yield ObjectStatus(GATEWAY, key_of(gateway), content)
+    for found in sets:
+        key = key_of(found)
+        entries = [_listener_status(one, generation(found), programmed) for one in by_holder.get(key, ())]
+        yield set_status(found, attached[key], programmed, entries)
 
 
 def _accepted(gateway: Json, known: list[ListenerState]) -> Condition:
@@ -154,11 +191,11 @@ def _accepted(gateway: Json, known: list[ListenerState]) -> Condition:
             return fails(
                 "Accepted", Unmet("UnsupportedAddress", f"addresses of type {address['type']} are not supported")
             )
-    bad = [one.name for one in known if not one.served]
+    bad = [one.title for one in known if not one.served and one.holder[0] == GATEWAY]
     if not bad:
         return holds("Accepted", "Accepted", "Successfully accepted Gateway")
     message = f"listeners with faults: {', '.join(bad)}"
-    return Condition("Accepted", len(bad) < len(known), "ListenersNotValid", message)
+    return Condition("Accepted", any(one.served for one in known), "ListenersNotValid", message)
 
 
 def _programmed(gateway: Json, accepted: Condition, acknowledged: Acknowledged) -> Condition:

@@ -1,35 +1,52 @@
-"""Listeners of a Gateway: which of them can be served, and what is wrong with the others.
+"""Listeners of a Gateway and of its ListenerSets: which can be served, and what is wrong with the others.
 
 https://gateway-api.sigs.k8s.io/reference/spec/#listener
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from headgate.cluster.snapshot import GATEWAY_API, GroupKind, Snapshot, key_of
+from headgate.cluster.snapshot import (
+    GATEWAY,
+    GATEWAY_API,
+    LISTENER_SET,
+    GroupKind,
+    ObjectKey,
+    Snapshot,
+    key_of,
+    kind_of,
+)
 from headgate.cluster.translate.certificates import server_pair
 from headgate.cluster.translate.conditions import Condition, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Json
 
 # Ports of the gateway's own servers.
 RESERVED: Final = (15_000, 15_020, 15_021)
-# Which kinds of routes a protocol can serve; of other protocols and kinds none is translated yet.
+# Which kinds of routes a protocol can serve. What is behind TLS that ends here may be any bytes.
 KINDS: Final[dict[str, tuple[str, ...]]] = {
     "HTTP": ("HTTPRoute", "GRPCRoute"),
     "HTTPS": ("HTTPRoute", "GRPCRoute"),
+    "TLS": ("TLSRoute", "TCPRoute"),
+    "TCP": ("TCPRoute",),
 }
+_PASSED_ON: Final = ("TLSRoute",)
+# Listeners of one port are told apart by what a client shows first: the name in the TLS handshake or in the request.
+_SHARING: Final = {"HTTPS": "TLS", "TLS": "TLS"}
 
 
 @dataclass(slots=True)
 class ListenerState:
     """A listener while it is looked at. `refused`: why it is not accepted. `unresolved`: references that lead nowhere.
 
-    `tls`: the file's `tls`, when it has a certificate. `attached` counts routes.
+    `holder`: the kind and key of the Gateway or ListenerSet that it stands in. `tls`: the file's `tls`, when it has a
+    certificate. `attached` counts routes.
     """
 
     spec: Json
+    holder: tuple[GroupKind, ObjectKey] = (GATEWAY, ObjectKey("", ""))
     refused: Unmet | None = None
     conflict: Unmet | None = None
     unresolved: list[Unmet] = field(default_factory=list)
@@ -40,6 +57,16 @@ class ListenerState:
     @property
     def name(self) -> str:
         return str(self.spec["name"])
+
+    @property
+    def title(self) -> str:
+        """The name among all listeners of the Gateway, which has a slash if it is from a ListenerSet."""
+        kind, key = self.holder
+        return f"{key}/{self.name}" if kind == LISTENER_SET else self.name
+
+    @property
+    def namespace(self) -> str:
+        return self.holder[1].namespace
 
     @property
     def port(self) -> int:
@@ -55,7 +82,9 @@ class ListenerState:
 
     @property
     def terminates(self) -> bool:
-        return self.protocol == "HTTPS"
+        """Whether TLS ends here; if it does not, it is passed on."""
+        mode = (self.spec.get("tls") or {}).get("mode", "Terminate")
+        return self.protocol == "HTTPS" or (self.protocol == "TLS" and mode == "Terminate")
 
     @property
     def accepted(self) -> bool:
@@ -75,20 +104,26 @@ class ListenerState:
             found.append(Condition("Conflicted", False, "NoConflicts", "No conflicts"))
         found.append(judged("ResolvedRefs", self.unresolved, "All references resolved"))
         if wrong is not None:
-            found.append(Condition("Programmed", False, "Invalid", wrong.message))
+            reason = "Invalid" if self.conflict is None else wrong.reason
+            found.append(Condition("Programmed", False, reason, wrong.message))
         elif not self.served:
             found.append(Condition("Programmed", False, "Invalid", "Bad TLS configuration"))
         return found
 
 
-def listeners(snapshot: Snapshot, gateway: Json) -> list[ListenerState]:
-    """Return the listeners of a Gateway in their order."""
-    found = [ListenerState(spec) for spec in gateway["spec"].get("listeners") or ()]
+def listeners(snapshot: Snapshot, gateway: Json, sets: Iterable[Json] = ()) -> list[ListenerState]:
+    """Return the listeners of a Gateway and of the ListenerSets that it takes, in this order: of two that cannot be
+    told apart the earlier one is served."""
+    found = [
+        ListenerState(spec, (kind_of(holder), key_of(holder)))
+        for holder in (gateway, *sets)
+        for spec in holder["spec"].get("listeners") or ()
+    ]
     for one in found:
         _protocol(one)
         if one.refused is None:
             _kinds(one)
-            _certificates(snapshot, key_of(gateway).namespace, one)
+            _certificates(snapshot, one)
     _conflicts(found)
     return found
 
@@ -104,7 +139,8 @@ def _protocol(listener: ListenerState) -> None:
 
 def _kinds(listener: ListenerState) -> None:
     """Find the kinds of routes that are both possible and allowed."""
-    able = [GroupKind(GATEWAY_API, kind) for kind in KINDS[listener.protocol]]
+    passes = listener.protocol == "TLS" and not listener.terminates
+    able = [GroupKind(GATEWAY_API, kind) for kind in (_PASSED_ON if passes else KINDS[listener.protocol])]
     asked = (listener.spec.get("allowedRoutes") or {}).get("kinds")
     if not asked:
         listener.supported = tuple(able)
@@ -117,7 +153,7 @@ def _kinds(listener: ListenerState) -> None:
             listener.unresolved.append(Unmet("InvalidRouteKinds", message))
 
 
-def _certificates(snapshot: Snapshot, namespace: str, listener: ListenerState) -> None:
+def _certificates(snapshot: Snapshot, listener: ListenerState) -> None:
     """Find the certificate of a listener that ends TLS: the first that can be used."""
     if not listener.terminates:
         return
@@ -125,7 +161,7 @@ def _certificates(snapshot: Snapshot, namespace: str, listener: ListenerState) -
     if not references:
         listener.unresolved.append(Unmet("InvalidCertificateRef", "tls.certificateRefs has no certificate"))
     for reference in references:
-        pair = server_pair(snapshot, namespace, reference)
+        pair = server_pair(snapshot, listener.namespace, reference, listener.holder[0])
         if isinstance(pair, Unmet):
             listener.unresolved.append(pair)
         elif listener.tls is None:
@@ -139,22 +175,31 @@ def _conflicts(found: list[ListenerState]) -> None:
         if one.refused is not None:
             continue
         earlier = by_port.setdefault(one.port, [])
-        if earlier and earlier[0].protocol != one.protocol:
-            message = f"port {one.port} has protocol {earlier[0].protocol} already (listener {earlier[0].name})"
+        if earlier and _family(earlier[0]) != _family(one):
+            message = f"port {one.port} has protocol {earlier[0].protocol} already{_told(earlier[0], one)}"
             one.conflict = Unmet("ProtocolConflict", message)
             continue
         same = next((other for other in earlier if other.hostname == one.hostname), None)
         if same is not None:
             name = one.hostname or "no host name"
-            message = f"port {one.port} has a listener with {name} already (listener {same.name})"
+            message = f"port {one.port} has a listener with {name} already{_told(same, one)}"
             one.conflict = Unmet("HostnameConflict", message)
             continue
         earlier.append(one)
 
 
+def _family(listener: ListenerState) -> str:
+    return _SHARING.get(listener.protocol, listener.protocol)
+
+
+def _told(other: ListenerState, to: ListenerState) -> str:
+    """Return which listener it is, unless that would tell one team of the objects of another."""
+    return f" (listener {other.name})" if other.namespace == to.namespace else ""
+
+
 def fragment_value(listener: ListenerState, namespace: str) -> dict[str, Any]:
-    """Return the listener as the file has it, without routes."""
-    found: dict[str, Any] = {"name": listener.name, "namespace": namespace, "protocol": listener.protocol}
+    """Return the listener as the file has it, without routes. `namespace`: that of the Gateway."""
+    found: dict[str, Any] = {"name": listener.title, "namespace": namespace, "protocol": listener.protocol}
     if listener.hostname:
         found["hostname"] = listener.hostname
     if listener.tls is not None:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from headgate.cluster.snapshot import GATEWAY, GATEWAY_API, GroupKind, ObjectKey, Snapshot, key_of, kind_of
+from headgate.cluster.snapshot import (
+    GATEWAY,
+    GATEWAY_API,
+    LISTENER_SET,
+    GroupKind,
+    ObjectKey,
+    Snapshot,
+    key_of,
+    kind_of,
+)
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.hostnames import served
@@ -22,17 +31,38 @@ class Attachment(NamedTuple):
     hostnames: tuple[str, ...]
 
 
-def gateway_named(route: Json, reference: Json) -> ObjectKey | None:
-    """Return which Gateway a parentRef of a route names; None if it names something else."""
-    if GroupKind(reference.get("group", GATEWAY_API), reference.get("kind", "Gateway")) != GATEWAY:
-        return None
-    return ObjectKey(reference.get("namespace") or key_of(route).namespace, reference["name"])
+def named(route: Json, reference: Json) -> tuple[GroupKind, ObjectKey]:
+    """Return the kind and key of what a parentRef of a route, or of a ListenerSet, names."""
+    kind = GroupKind(reference.get("group", GATEWAY_API), reference.get("kind", "Gateway"))
+    return kind, ObjectKey(reference.get("namespace") or key_of(route).namespace, reference["name"])
+
+
+def gateway_named(snapshot: Snapshot, route: Json, reference: Json) -> ObjectKey | None:
+    """Return which Gateway a parentRef leads to, perhaps by a ListenerSet; None if it leads to none."""
+    kind, key = named(route, reference)
+    if kind == LISTENER_SET:
+        found = snapshot.find(kind, *key)
+        return None if found is None else gateway_of_set(found)
+    return key if kind == GATEWAY else None
+
+
+def gateway_of_set(found: Json) -> ObjectKey | None:
+    """Return the Gateway that a ListenerSet is for."""
+    kind, key = named(found, found["spec"]["parentRef"])
+    return key if kind == GATEWAY else None
 
 
 def attachments(
-    snapshot: Snapshot, route: Json, reference: Json, gateway: Json, known: list[ListenerState]
+    snapshot: Snapshot, route: Json, reference: Json, known: list[ListenerState]
 ) -> list[Attachment] | Unmet:
-    """Return where a route attaches by one parentRef that names the Gateway; without any, why."""
+    """Return where a route attaches by one parentRef to listeners of a Gateway and its sets; without any, why.
+
+    One that names the Gateway is about the Gateway's own listeners alone.
+    """
+    parent = named(route, reference)
+    known = [one for one in known if one.holder == parent]
+    if not known:
+        return Unmet("NoMatchingParent", f"{parent[0].kind} {parent[1]} has no listeners that are accepted")
     candidates = [one for one in known if reference.get("sectionName") in (None, one.name)]
     if not candidates:
         return Unmet("NoMatchingParent", f"sectionName {reference['sectionName']!r} not found")
@@ -42,7 +72,7 @@ def attachments(
     kind = kind_of(route)
     allowed = [
         one for one in candidates
-        if one.refused is None and kind in one.supported and allows(snapshot, one, route, key_of(gateway).namespace)
+        if one.refused is None and kind in one.supported and allows(snapshot, one, route)
     ]  # fmt: skip
     if not allowed:
         names = ", ".join(one.name for one in candidates)
@@ -61,15 +91,20 @@ def attachments(
     return usable
 
 
-def allows(snapshot: Snapshot, listener: ListenerState, route: Json, namespace: str) -> bool:
-    """Tell whether a listener of a Gateway in `namespace` takes routes of the route's namespace."""
+def allows(snapshot: Snapshot, listener: ListenerState, route: Json) -> bool:
+    """Tell whether a listener takes routes of the route's namespace."""
     rule = (listener.spec.get("allowedRoutes") or {}).get("namespaces") or {}
-    match rule.get("from", "Same"):
+    return inside(snapshot, rule, "Same", key_of(route).namespace, listener.namespace)
+
+
+def inside(snapshot: Snapshot, rule: Json, default: str, namespace: str, own: str) -> bool:
+    """Tell whether a rule such as `{from: Same}` lets a namespace in; `own` is that of the object with the rule."""
+    match rule.get("from", default):
         case "All":
             return True
         case "Selector":
-            return selects(rule.get("selector") or {}, snapshot.labels_of_namespace(key_of(route).namespace))
+            return selects(rule.get("selector") or {}, snapshot.labels_of_namespace(namespace))
         case "Same":
-            return key_of(route).namespace == namespace
+            return namespace == own
         case _:
             return False

@@ -20,6 +20,7 @@ from headgate.cluster.snapshot import (
     generation,
     key_of,
 )
+from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.grpc_routes import file_name
@@ -27,7 +28,6 @@ from headgate.cluster.translate.selectors import selects
 from headgate.cluster.translate.traffic import Policies, traffic
 
 POLICY: Final = GroupKind(OWN, "GatewayPolicy")
-MOST_ANCESTORS: Final = 16
 # All listeners of a file belong to one gateway.
 _FILE_GATEWAY: Final = {"gatewayName": "default", "gatewayNamespace": "default"}
 # Of several policies of these kinds all hold.
@@ -165,6 +165,7 @@ def _status(
         else:
             conditions.append(Condition("Attached", True, "Attached", "Attached to all targets"))
         found.append(_entry(reference, conditions, policy, controller))
+    found.sort(key=lambda one: by_reference(one["ancestorRef"]))
     own = {"group": OWN, "kind": "GatewayPolicy", "name": "StatusSummary"}
     if unplaced or not found:
         words = "\n".join(unplaced) or "Policy is not attached: its selectors match nothing"

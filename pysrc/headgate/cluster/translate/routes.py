@@ -71,7 +71,7 @@ def translated(
             elif attachment is not None and attachment.listener.served:
                 if attachment.hostnames:
                     value["hostnames"] = list(attachment.hostnames)
-                section = attachment.listener.name
+                section = attachment.listener.title
                 fragment = Fragment(
                     key=f"route/{key_of(route)}.{index:02d}.{dialect.mark}{section}",
                     place="routes",

@@ -20,8 +20,13 @@ from manifests import (
     grpc_route,
     http_route,
     listener,
+    listener_set,
     made,
+    of_set,
+    passthrough,
     service,
+    tcp_route,
+    tls_route,
     to,
 )
 
@@ -40,23 +45,36 @@ PATHS = {
     "Gateway": f"{GATEWAY_API}/v1/namespaces/{{}}/gateways",
     "HTTPRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/httproutes",
     "GRPCRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/grpcroutes",
+    "TLSRoute": f"{GATEWAY_API}/v1/namespaces/{{}}/tlsroutes",
+    "TCPRoute": f"{GATEWAY_API}/v1alpha2/namespaces/{{}}/tcproutes",
+    "ListenerSet": f"{GATEWAY_API}/v1/namespaces/{{}}/listenersets",
     "ReferenceGrant": f"{GATEWAY_API}/v1beta1/namespaces/{{}}/referencegrants",
     "GatewayBackend": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaybackends",
     "GatewayPolicy": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaypolicies",
+    "BackendTLSPolicy": f"{GATEWAY_API}/v1/namespaces/{{}}/backendtlspolicies",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
     "Service": "/api/v1/namespaces/{}/services",
     "Secret": "/api/v1/namespaces/{}/secrets",
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
 }
 TARGET = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "cart"}
 TLS = {"tls": {"certificateRefs": [{"name": "tls"}]}}
+CA = {"group": "", "kind": "ConfigMap", "name": "gone"}
 # An invalid protocol, a conflict, a certificate that is missing: each with a status of its own.
 DOCUMENTS = [
     *(made("Namespace", name, {}, "v1") for name in ("edge", "shop", "store")),
     gateway_class(), secret(),
     gateway(
         listener("web"), listener("again", 80, "HTTPS", **TLS), listener("tls", 443, "HTTPS", **TLS), listener("bare", 8443, "HTTPS", tls={"certificateRefs": [{"name": "gone"}]}),
-        listener("own", 81, allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}), listener("tcp", 82, "TCP"),
+        listener("own", 81, allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}), listener("udp", 82, "UDP"), listener("raw", 83, "TCP"), passthrough("pass", 8444, hostname="*.pass.test"),
+        sets="All",
     ),
+    listener_set("shop/more", listener("new", 8080), listener("web", 80)), listener_set("shop/lost", listener("web", 80)),
+    http_route("shop/set", {"backendRefs": [to()]}, parent=of_set()),
+    tls_route("shop/passed", {"backendRefs": [to()]}, hostnames=("a.pass.test",)), tls_route("shop/other", {"backendRefs": [to()]}, hostnames=("a.test",)),
+    made("BackendTLSPolicy", "shop/tls", {"targetRefs": [{"group": "", "kind": "Service", "name": "cart"}], "validation": {"caCertificateRefs": [CA], "hostname": "a.test"}}),
+    made("BackendTLSPolicy", "shop/tls-late", {"targetRefs": [{"group": "", "kind": "Service", "name": "cart"}], "validation": {"wellKnownCACertificates": "System", "hostname": "a.test"}}),
+    tcp_route("shop/bytes", {"backendRefs": [to()]}),
     http_route("shop/cart", {"backendRefs": [to()], "timeouts": {"request": "3s"}}, hostnames=("cart.test",)),
     http_route("shop/far", {"backendRefs": [to("far", namespace="store")]}, hostnames=("far.test",)),
     http_route("shop/gone", {"backendRefs": [to("gone")]}, parent={"name": "main", "namespace": "edge", "sectionName": "other"}),
@@ -123,16 +141,26 @@ def said(holder: Json) -> dict[str, tuple[str, str]]:
 def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     key = ObjectKey("edge", "main")
     found = written(server, everything(read(server), {key: Acknowledged(1)}))
-    assert set(found) == {"GatewayBackend shop/model", "GatewayBackend shop/lost", "GatewayPolicy shop/login", "GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone"}
+    assert set(found) == {"GatewayBackend shop/model", "GatewayBackend shop/lost", "GatewayPolicy shop/login", "GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone", "HTTPRoute shop/set", "TLSRoute shop/passed", "TLSRoute shop/other", "TCPRoute shop/bytes", "ListenerSet shop/more", "ListenerSet shop/lost", "BackendTLSPolicy shop/tls", "BackendTLSPolicy shop/tls-late"}
     assert said(found["Gateway edge/main"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
     listeners = {one["name"]: one for one in found["Gateway edge/main"]["listeners"]}
     assert {name: one["attachedRoutes"] for name, one in listeners.items()} == {
-        "web": 3, "again": 0, "tls": 3, "bare": 3, "own": 0, "tcp": 0,
+        "web": 3, "again": 0, "tls": 3, "bare": 3, "own": 0, "udp": 0, "raw": 1, "pass": 1,
     }  # fmt: skip
     assert said(listeners["again"])["Conflicted"] == ("True", "ProtocolConflict")
     assert said(listeners["bare"])["ResolvedRefs"] == ("False", "InvalidCertificateRef")
     assert said(listeners["own"])["ResolvedRefs"] == ("False", "InvalidRouteKinds")
-    assert said(listeners["tcp"])["Accepted"] == ("False", "UnsupportedProtocol")
+    assert said(listeners["udp"])["Accepted"] == ("False", "UnsupportedProtocol")
+    assert found["Gateway edge/main"]["attachedListenerSets"] == 1
+    assert said(found["ListenerSet shop/more"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
+    assert {one["name"]: one["attachedRoutes"] for one in found["ListenerSet shop/more"]["listeners"]} == {"new": 1, "web": 0}
+    assert said(found["ListenerSet shop/lost"]["listeners"][0])["Conflicted"] == ("True", "HostnameConflict")
+    assert said(found["HTTPRoute shop/set"]["parents"][0])["Accepted"] == ("True", "Accepted")
+    assert said(found["TLSRoute shop/passed"]["parents"][0])["Accepted"] == ("True", "Accepted")
+    assert said(found["TLSRoute shop/other"]["parents"][0])["Accepted"] == ("False", "NoMatchingListenerHostname")
+    assert said(found["BackendTLSPolicy shop/tls"]["ancestors"][0]) == {"Accepted": ("False", "NoValidCACertificate"), "ResolvedRefs": ("False", "InvalidCACertificateRef")}
+    assert said(found["BackendTLSPolicy shop/tls-late"]["ancestors"][0])["Accepted"] == ("False", "Conflicted")
+    assert said(found["TCPRoute shop/bytes"]["parents"][0])["ResolvedRefs"] == ("True", "ResolvedRefs")
     assert said(found["GRPCRoute shop/calls"]["parents"][0])["Accepted"] == ("True", "Accepted")
     assert said(found["GRPCRoute shop/late"]["parents"][0])["Accepted"] == ("False", "HostnameConflict")
     assert [one["kind"] for one in listeners["web"]["supportedKinds"]] == ["HTTPRoute", "GRPCRoute"]

@@ -95,12 +95,12 @@ def test_statuses_are_of_all_that_this_controller_decides_about() -> None:
     ]  # fmt: skip
 
 
-def test_parents_of_a_status_stand_in_the_order_of_the_route() -> None:
+def test_parents_of_a_status_are_sorted() -> None:
     route = http_route("shop/x")
     names = ["main", "inner", "theirs", "main"]
     route["spec"]["parentRefs"] = [{"name": name, "namespace": "edge", "port": 80 + index} for index, name in enumerate(names)]
     found = next(one for one in world([*CLUSTER, route]).statuses if one.key.name == "x")
-    assert [(one["parentRef"]["name"], one["parentRef"]["port"]) for one in found.content["parents"]] == [("main", 80), ("inner", 81), ("main", 83)]
+    assert [(one["parentRef"]["name"], one["parentRef"]["port"]) for one in found.content["parents"]] == [("inner", 81), ("main", 80), ("main", 83)]
 
 
 @pytest.mark.parametrize("name", ["main", "inner"])

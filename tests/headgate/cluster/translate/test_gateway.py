@@ -16,7 +16,7 @@ UNTOLD = Acknowledged()
 
 
 def translation(owner: Json, *routes: Json, acknowledged: Acknowledged = UNTOLD) -> GatewayTranslation:
-    return translate(Snapshot.of([gateway_class(), owner, service(), *routes]), owner, list(routes), acknowledged)
+    return translate(Snapshot.of([gateway_class(), owner, service(), *routes]), owner, [], list(routes), acknowledged)
 
 
 def conditions(content: Json) -> dict[str, tuple[str, str]]:
@@ -46,7 +46,7 @@ def test_a_gateway_is_of_the_controller_that_its_class_names() -> None:
     ],
 )
 def test_programmed_is_what_data_planes_have_taken(acknowledged: Acknowledged, programmed: tuple[str, str]) -> None:
-    found = translation(gateway(generation=5), acknowledged=acknowledged).status.content
+    found = translation(gateway(generation=5), acknowledged=acknowledged).statuses[0].content
     assert conditions(found) == {"Accepted": ("True", "Accepted"), "Programmed": programmed}
     assert conditions(found["listeners"][0])["Programmed"] == programmed
     assert {one["observedGeneration"] for one in found["conditions"]} == {5}
@@ -63,7 +63,7 @@ def test_programmed_is_what_data_planes_have_taken(acknowledged: Acknowledged, p
     ],
 )
 def test_some_listeners_or_all_are_bad(listeners: tuple[Json, ...], accepted: tuple[str, str]) -> None:
-    found = translation(gateway(*listeners), acknowledged=Acknowledged(1)).status.content
+    found = translation(gateway(*listeners), acknowledged=Acknowledged(1)).statuses[0].content
     holds = accepted[0] == "True"
     assert conditions(found) == {"Accepted": accepted, "Programmed": ("True", "Programmed") if holds else ("False", "Invalid")}
 
@@ -80,7 +80,7 @@ def test_some_listeners_or_all_are_bad(listeners: tuple[Json, ...], accepted: tu
 def test_addresses(address: Json, said: dict[str, Any]) -> None:
     owner = gateway()
     owner["spec"]["addresses"] = [address]
-    assert conditions(translation(owner, acknowledged=Acknowledged(1)).status.content) == said
+    assert conditions(translation(owner, acknowledged=Acknowledged(1)).statuses[0].content) == said
 
 
 def test_attached_routes_are_counted_once_for_each_listener() -> None:
@@ -89,7 +89,7 @@ def test_attached_routes_are_counted_once_for_each_listener() -> None:
     only_b = http_route("shop/b", parent={**ROUTED, "sectionName": "b"})
     nowhere = http_route("shop/c", parent={**ROUTED, "sectionName": "c"})
     found = translation(gateway(listener("a"), listener("b", port=81), listener("s", port=82, protocol="HTTPS")), twice, only_b, nowhere)
-    assert [one["attachedRoutes"] for one in found.status.content["listeners"]] == [1, 2, 1]
+    assert [one["attachedRoutes"] for one in found.statuses[0].content["listeners"]] == [1, 2, 1]
     keys = [one.key for one in found.fragments]
     assert len(keys) == len(set(keys))
     assert [key for key in keys if key.startswith("route/")] == ["route/shop/twice.00.a", "route/shop/twice.00.b", "route/shop/b.00.b"]
@@ -122,7 +122,7 @@ def test_an_older_route_of_another_kind_keeps_its_host_names() -> None:
     older, newer = http_route(), grpc_route(creationTimestamp="2026-02-01T00:00:00Z", hostnames=("a.test",))
     found = translation(gateway(), older, newer)
     assert conditions(found.parents["GRPCRoute", ObjectKey("shop", "calls")][0])["Accepted"] == ("False", "HostnameConflict")
-    assert found.status.content["listeners"][0]["attachedRoutes"] == 1
+    assert found.statuses[0].content["listeners"][0]["attachedRoutes"] == 1
     assert [one.key for one in found.fragments if one.place == "routes"] == ["route/shop/cart.00.web"]
     # One that is not accepted keeps nothing.
     bad = http_route("shop/bad", {"filters": [{"type": "X"}]})

@@ -37,7 +37,6 @@ def test_a_plain_listener() -> None:
     ("spec", "words"),
     [
         (listener(protocol="UDP"), "protocol UDP is not supported"),
-        (listener(protocol="TCP"), "protocol TCP is not supported"),
         *((listener(port=port), f"port {port} is reserved") for port in (15000, 15020, 15021)),
     ],
 )

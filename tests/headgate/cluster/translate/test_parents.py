@@ -18,8 +18,8 @@ MAIN = {"name": "main", "namespace": "edge"}
 
 def attached(route: Json, *specs: Json) -> list[tuple[str, tuple[str, ...]]] | str:
     """Return the names and host names of listeners, or the reason why there are none."""
-    snapshot, owner = Snapshot.of([SHOPS]), gateway(*specs)
-    found = attachments(snapshot, route, route["spec"]["parentRefs"][0], owner, listeners(snapshot, owner))
+    snapshot = Snapshot.of([SHOPS])
+    found = attachments(snapshot, route, route["spec"]["parentRefs"][0], listeners(snapshot, gateway(*specs)))
     return found.reason if isinstance(found, Unmet) else [(one.listener.name, one.hostnames) for one in found]
 
 
@@ -37,7 +37,7 @@ def from_(rule: str, **more: Any) -> Json:
     ],
 )
 def test_what_a_parent_reference_names(reference: Json, key: ObjectKey | None) -> None:
-    assert gateway_named(http_route(), reference) == key
+    assert gateway_named(Snapshot.of([]), http_route(), reference) == key
 
 
 def test_a_route_attaches_to_all_listeners_unless_it_names_one() -> None:
