@@ -3,6 +3,8 @@ from typing import Protocol
 
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.content_capture import CapturedAnswer
+from headgate_engine.llm.eventstream import EventStreamDecoder
+from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.top_members import TopMembers
 
@@ -67,3 +69,9 @@ def edit_known(
     removes: Collection[str],
 ) -> bytes:
     """Return what llm.edit.edit() does, of an object whose members have been looked for."""
+
+def common_pattern(one: ModelPattern, other: ModelPattern) -> str | None:
+    """Return the pattern of what fits both, None where nothing does; a start and an end meet in `start*end`."""
+
+def rest_of_frames(decoder: EventStreamDecoder) -> bytes:
+    """Return the bytes behind the last frame: none when the stream was not cut."""

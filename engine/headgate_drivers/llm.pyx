@@ -7,11 +7,13 @@ from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.content_capture cimport CapturedAnswer
 from headgate_engine.llm.edit cimport edit_object
 from headgate_engine.llm.estimate cimport prompt_tokens, tokens_in
+from headgate_engine.llm.eventstream cimport EventStreamDecoder
 from headgate_engine.llm.first_words cimport (
     END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, frame_shows_words, shows_words)
 from headgate_engine.llm.formats cimport azure_target, model_span
 from headgate_engine.llm.id_tap cimport IdScanner
 from headgate_engine.llm.native cimport NativeTap, usage_of
+from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.prices cimport Cost, PriceList
 from headgate_engine.llm.top_members cimport TopMembers
 from headgate_engine.llm.translate.free_input cimport FreeInput
@@ -103,3 +105,13 @@ def add_event(CapturedAnswer answer not None, str name not None, bytes data not 
 
 def edit_known(bytes body not None, TopMembers members, dict sets not None, dict defaults not None, removes):
     return edit_object(body, sets, defaults, removes, members)
+
+
+def common_pattern(ModelPattern one not None, ModelPattern other not None):
+    if one.text is None or other.text is None:
+        raise TypeError("a pattern has a text")
+    return one.meet(other)
+
+
+def rest_of_frames(EventStreamDecoder decoder not None):
+    return decoder.buffer.data[decoder.at:decoder.buffer.length] if decoder.left() else b""

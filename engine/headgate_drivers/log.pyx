@@ -9,6 +9,10 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport RequestContext, TokenUsage, new_context
 from headgate_engine.context.trace_context cimport TraceContext
 from headgate_engine.log.access cimport AccessLogFormat
+from headgate_engine.log.fields cimport LogFields
+from headgate_engine.log.model_meter cimport ModelMeter
+from headgate_engine.log.records cimport RecordFormat, RecordSink
+from headgate_engine.log.spans cimport Sampling
 from headgate_engine.log.text cimport append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -124,3 +128,41 @@ cdef int place(RequestContext ctx, dict parts) except -1:
         ctx.route = RoutePlan(route[1], route[0], rule, (), ())
     ctx.endpoint = parts.pop("endpoint", None)
     return 0
+
+
+def is_logged(LogFields fields not None, RequestContext ctx not None):
+    return bool(fields.wanted(ctx))
+
+
+def added_fields(LogFields fields not None, RequestContext ctx not None):
+    if fields.added is None:
+        raise TypeError("the fields were not made")
+    return fields.values(ctx)
+
+
+def is_sampled(Sampling sampling not None, RequestContext ctx not None):
+    return bool(sampling.chooses(ctx))
+
+
+def record_of(RecordFormat form not None, int64_t now_ns, RequestContext ctx not None):
+    cdef ByteBuffer out = ByteBuffer()
+    if form.line is None:
+        raise TypeError("the format was not made")
+    form.write(out, ctx, now_ns)
+    return out.take()
+
+
+def add_record(RecordSink sink not None, RequestContext ctx not None, RecordFormat form not None):
+    if sink.waiting is None or form.line is None:
+        raise TypeError("sink or format was not made")
+    sink.put(ctx, form)
+
+
+def waiting_bytes(RecordSink sink not None):
+    return 0 if sink.waiting is None else sink.waiting.length
+
+
+def count_model_call(ModelMeter meter not None, int64_t duration_ns, str error not None=""):
+    if meter.segment is None:
+        raise TypeError("the meter was not made")
+    meter.duration_of(error).observe_scaled(duration_ns)

@@ -45,8 +45,14 @@ def plain_head(ctx: RequestContext) -> str | None:
 def target_head(ctx: RequestContext, message: RpcMessage) -> MessageHead | None:
     """Return the fields that a target gets; None where a field cannot hold what the message says."""
 
+def id_span(peek: RpcPeek) -> tuple[int, int]:
+    """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
+
 def params_span(peek: RpcPeek) -> tuple[int, int]:
     """Return the span (start, stop) of the raw params, (0, 0) if there are none."""
+
+def come_due(timer: Timer, now_ns: int) -> None:
+    """Do what a deadline does when it is over. now_ns: CLOCK_MONOTONIC, ns."""
 
 def draw_below(bound: int) -> int:
     """Return a random number in [0, bound). Raises ValueError for a bound of 0 or of 2**32 and more."""

@@ -70,6 +70,10 @@ def target_head(RequestContext ctx not None, RpcMessage message not None):
     return head if add_mirrored(head, message, message.name) else None
 
 
+def id_span(RpcPeek peek not None):
+    return peek.id_start, peek.id_stop
+
+
 def params_span(RpcPeek peek not None):
     return peek.params_start, peek.params_stop
 
@@ -92,6 +96,10 @@ def same_keys(AwsKeys one not None, AwsKeys other not None):
 
 def bytes_kept(VerifiedTokens tokens not None):
     return tokens.size
+
+
+def come_due(Timer timer not None, int64_t now_ns):
+    timer.on_timer(now_ns)
 
 
 cdef class PythonTimer(Timer):

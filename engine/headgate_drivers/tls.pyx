@@ -1,10 +1,14 @@
-"""The TLS of a connection without a transport, and keys of tickets at a time of the test's own."""
+"""The TLS of a connection without a transport, what comes in front of it, and keys of tickets at a time of the test's own."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
 
+from headgate_engine.link.proxy_header cimport ProxyHeader
 from headgate_engine.link.secure cimport SecureTransport
 from headgate_engine.tls.connection cimport TLS_OPEN, TlsConnection
+from headgate_engine.tls.context cimport KeptSession
+from headgate_engine.tls.hello cimport ClientHello
+from headgate_engine.tls.library cimport openssl
 from headgate_engine.tls.tickets cimport TicketKeys
 
 cdef enum:
@@ -55,3 +59,20 @@ def key_names(TicketKeys keys not None):
 
 def move_keys(TicketKeys keys not None, int64_t now_s):
     keys.advance(now_s)
+
+
+def read_proxy_header(ProxyHeader header not None, const unsigned char[::1] data not None):
+    return header.read(&data[0] if data.shape[0] else NULL, data.shape[0])
+
+
+def read_hello(ClientHello hello not None, const unsigned char[::1] data not None):
+    return hello.read(&data[0] if data.shape[0] else NULL, data.shape[0])
+
+
+def cipher_suite(TlsConnection tls not None):
+    cdef const void* found = NULL if tls.ssl == NULL else openssl.SSL_get_current_cipher(tls.ssl)
+    return None if found == NULL else (<bytes>openssl.SSL_CIPHER_get_name(found)).decode("ascii")
+
+
+def is_resumable(KeptSession kept not None):
+    return kept.session != NULL

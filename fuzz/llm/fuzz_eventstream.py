@@ -12,6 +12,7 @@ sys.path[:0] = [str(ROOT / "fuzz")]
 
 from harness import corpus, mutated, run  # noqa: E402
 
+from headgate_drivers.llm import rest_of_frames  # noqa: E402
 from headgate_engine.llm.eventstream import EventStreamDecoder, EventStreamError, EventStreamMessage, encode_frame  # noqa: E402
 
 FRAME = encode_frame({":message-type": "event", ":event-type": "messageStop"}, b"{}")
@@ -28,7 +29,7 @@ def read(pieces: list[bytes]) -> tuple[list[EventStreamMessage], bytes, bool]:
         decoder.decode(b"")              # tells of a fault that stood behind whole frames
     except EventStreamError:
         return found, b"", True
-    return found, decoder.rest(), False
+    return found, rest_of_frames(decoder), False
 
 
 def check(data: bytes, source: random.Random) -> None:

@@ -13,6 +13,7 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT / "tests" / "oracles")]
 import proxy_naive as naive  # noqa: E402
 from harness import corpus, mutated, run  # noqa: E402
 
+from headgate_drivers.tls import read_proxy_header  # noqa: E402
 from headgate_engine.link.proxy_header import ProxyHeader  # noqa: E402
 
 PIECES = [b"PROXY ", b"TCP4 ", b"TCP6 ", b"UNKNOWN", b"\r\n", b" ", b"0", b"65535", b"::1", b"1.2.3.4", naive.SIGNATURE, b"\x21",
@@ -23,13 +24,13 @@ def check(data: bytes, source: random.Random) -> None:
     """One input: whole, and growing from cut to cut."""
     expected = naive.read(data)
     header = ProxyHeader()
-    found = header.feed(data)
+    found = read_proxy_header(header, data)
     assert found == expected[0], (data, found, expected)
     if found == naive.WHOLE:
         assert (header.length, header.host, header.port) == expected[1:], (data, expected)
     growing = ProxyHeader()
     for end in sorted({*(source.randint(0, len(data)) for _ in range(source.randint(0, 8))), len(data)}):
-        last = growing.feed(data[:end])
+        last = read_proxy_header(growing, data[:end])
         if last != naive.MORE:
             assert (last, growing.host) == (found, header.host), (data, end)
             break

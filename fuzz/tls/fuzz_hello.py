@@ -14,7 +14,7 @@ sys.path[:0] = [str(ROOT / "fuzz"), str(ROOT)]
 from harness import corpus, mutated, run  # noqa: E402
 from tests.engine.tls.tls_rig import CA, server  # noqa: E402
 
-from headgate_drivers.tls import feed  # noqa: E402
+from headgate_drivers.tls import feed, read_hello  # noqa: E402
 from headgate_engine.tls.connection import TlsConnection  # noqa: E402
 from headgate_engine.tls.hello import ClientHello  # noqa: E402
 
@@ -45,7 +45,7 @@ def by_openssl(data: bytes) -> list[str | None]:
 def check(data: bytes, source: random.Random) -> None:
     """One input: whole, and growing from cut to cut."""
     found = ClientHello()
-    state = found.feed(data)
+    state = read_hello(found, data)
     assert (state == REFUSED) == (found.fault is not None)
     oracle = by_openssl(data)
     if oracle and state != REFUSED:
@@ -55,7 +55,7 @@ def check(data: bytes, source: random.Random) -> None:
     growing = ClientHello()
     last = MORE
     for end in sorted({*(source.randint(0, len(data)) for _ in range(source.randint(0, 8))), len(data)}):
-        last = growing.feed(data[:end])
+        last = read_hello(growing, data[:end])
         if last != MORE:
             break
     if last != MORE:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from headgate_drivers.log import text_value
+from headgate_drivers.log import added_fields, is_logged, text_value
+from headgate_drivers.shared import pay
 from headgate_engine.context.redact import HiddenParameter, redacted
 from headgate_engine.context.request import Reply
 from headgate_engine.limit.bucket import TokenBucket
 from headgate_engine.log.access import AccessLogFormat
-from headgate_engine.log.fields import LogFields
 from headgate_engine.log.labels import label_value, route_labels
 from headgate_engine.log.meter import BindMeter
 from headgate_engine.log.model_meter import ModelMeter
@@ -28,9 +28,9 @@ from headgate_engine.steps.local_rate_limit import LocalRateLimitStep, PromptTok
 SEGMENT = Segment.create()
 ENTRIES: tuple[Callable[..., Any], ...] = (
     SlotClaims, Counter, Gauge, Histogram, RequestSeries, Money, TokenBucket, snapshot, slot_dollars, other_key, Segment.attach,
-    SEGMENT.limit_series, AccessLogFormat, LogFields().keeps, LogFields().pairs, BindMeter, ModelMeter, label_value,
+    SEGMENT.limit_series, AccessLogFormat, is_logged, added_fields, BindMeter, ModelMeter, label_value,
     route_labels, RecordFormat, HiddenParameter, redacted, json_value, text_value, LocalRateLimitStep, PromptTokenStep,
-    Counter(SEGMENT, b"c\0").add, Gauge(SEGMENT, b"g\0").set, Money(SEGMENT, b"m\0").add,
+    Counter(SEGMENT, b"c\0").add, Gauge(SEGMENT, b"g\0").set, pay,
     SlotClaims(SEGMENT, b"k").offer, TokenBucket(SEGMENT, b"b", 1, 1, 1).take_at, Histogram(SEGMENT, b"h\0", (1,)).observe,
 )  # fmt: skip
 

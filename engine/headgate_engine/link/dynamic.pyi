@@ -19,8 +19,6 @@ class Destinations:
     ) -> None: ...
     def pool(self, authority: bytes) -> Pool:
         """Return the pool of a destination. Raises ValueError, and OSError when too many are in use."""
-    def sweep(self, now_ns: int) -> None:
-        """Close the pools that have no connection."""
     @property
     def count(self) -> int:
         """Destinations with a pool."""

@@ -88,10 +88,6 @@ cdef class Destinations(Timer):
     def count(self):
         return len(self.pools)
 
-    def sweep(self, int64_t now_ns):
-        """Python face of on_timer()."""
-        self.on_timer(now_ns)
-
     def close(self):
         self.worker.timers.remove(self)
         for pool in self.pools.values():

@@ -39,11 +39,6 @@ class ProxyHeader:
     port: int
     fault: str | None
     def __init__(self, v1: bool = True, v2: bool = True) -> None: ...
-    def feed(self, data: bytes) -> int:
-        """Read all that has come since the connection began.
-
-        Return 0: more is needed, 1: it is whole, 2: there is none, 3: it is refused.
-        """
 
 class ProxyFront(Timer):
     """The protocol of a connection until its header has come. port: link.protocols.Port, which goes on with it."""

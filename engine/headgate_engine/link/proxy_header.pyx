@@ -49,9 +49,6 @@ cdef class ProxyHeader:
     def __init__(self, bint v1=True, bint v2=True):
         self.versions = (ACCEPT_V1 if v1 else 0) | (ACCEPT_V2 if v2 else 0)
 
-    def feed(self, const unsigned char[::1] data not None):
-        return self.read(&data[0] if data.shape[0] else NULL, data.shape[0])
-
     cdef int read(self, const unsigned char* p, Py_ssize_t n) except -1:
         if n == 0:
             return PROXY_MORE

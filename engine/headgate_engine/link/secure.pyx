@@ -480,8 +480,5 @@ cdef class SecureTransport(Readable):
     def version(self):
         return None if self.tls is None else self.tls.version()
 
-    def cipher(self):
-        return None if self.tls is None else self.tls.cipher()
-
     def peer_certificate(self):
         return None if self.tls is None else self.tls.peer_certificate()

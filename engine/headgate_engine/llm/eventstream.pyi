@@ -26,8 +26,6 @@ class EventStreamDecoder:
 
         The data of an `error`, which has no payload, is `{"message": <:error-message>}`.
         """
-    def rest(self) -> bytes:
-        """Return the bytes behind the last frame: none when the stream was not cut."""
 
 def header_block(headers: dict[str, str]) -> bytes:
     """Return string headers as they stand in a frame; ValueError when a name or value is too long."""

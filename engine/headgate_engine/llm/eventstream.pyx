@@ -223,10 +223,6 @@ cdef class EventStreamDecoder:
                 raise
         return found
 
-    def rest(self):
-        """The bytes behind the last frame."""
-        return self.buffer.data[self.at:self.buffer.length] if self.left() else b""
-
 
 def header_block(dict headers not None):
     """String headers as they stand in a frame."""

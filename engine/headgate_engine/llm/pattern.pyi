@@ -6,5 +6,3 @@ class ModelPattern:
     def text(self) -> str: ...
     def matches(self, model: str) -> bool:
         """Whether the model's name fits."""
-    def common(self, other: ModelPattern) -> str | None:
-        """The pattern of what fits both, None where nothing does; a start and an end meet in `start*end`."""

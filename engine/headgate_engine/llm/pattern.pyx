@@ -54,7 +54,3 @@ cdef class ModelPattern:
     def matches(self, str model):
         """Whether the model's name fits."""
         return bool(self.fits(model.encode()))
-
-    def common(self, ModelPattern other not None):
-        """The pattern of what fits both, None where nothing does; a start and an end meet in `start*end`."""
-        return self.meet(other)

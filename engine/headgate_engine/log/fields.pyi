@@ -1,6 +1,5 @@
 from collections.abc import Iterable
 
-from headgate_engine.context.request import RequestContext
 from headgate_engine.expr.program import Program
 
 class JsonText(str):
@@ -20,7 +19,3 @@ class LogFields:
     def filter(self) -> Program | None: ...
     @property
     def added(self) -> tuple[tuple[str, Program], ...]: ...
-    def keeps(self, ctx: RequestContext) -> bool:
-        """Return whether the request is logged."""
-    def pairs(self, ctx: RequestContext) -> list[tuple[str, object]]:
-        """Return the (key, value) pairs of a request."""

@@ -62,12 +62,3 @@ cdef class LogFields:
                 if text is not None:
                     found.append((name, text))
         return found
-
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def keeps(self, RequestContext ctx not None):
-        """Return whether the request is logged."""
-        return bool(self.wanted(ctx))
-
-    def pairs(self, RequestContext ctx not None):
-        """Return the (key, value) pairs of a request."""
-        return self.values(ctx)

@@ -21,8 +21,6 @@ class ModelMeter:
         """Add a cost in picodollars (1e-12 USD)."""
     def count_stream(self, first_ns: int, per_token: int) -> None:
         """Count a stream's first event and its time per token. Both in ns, -1 if unknown."""
-    def count_call(self, duration_ns: int, error: str = ...) -> None:
-        """Count a call of `duration_ns` ns; error: the value of `error_type`, empty without one."""
 
 class ModelMeters:
     """The metrics of all models of a worker."""

@@ -94,10 +94,6 @@ cdef class ModelMeter:
                 self.segment, b"gw_gen_ai_server_time_per_output_token\0" + raw, PER_TOKEN_SECONDS)
         self.per_token.observe_scaled(per_token)
 
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def count_call(self, int64_t duration_ns, str error not None=""):
-        self.duration_of(error).observe_scaled(duration_ns)
-
 
 cdef str error_type(LlmAttempt attempt):
     """What the attribute `error.type` is: the status of an answer, else how the call failed; empty without an error."""

@@ -1,6 +1,5 @@
 import asyncio
 
-from headgate_engine.context.request import RequestContext
 from headgate_engine.log.access import AccessLogFormat
 from headgate_engine.shared.counters import Counter
 
@@ -21,8 +20,6 @@ class RecordFormat:
     def line(self) -> AccessLogFormat: ...
     @property
     def payload(self) -> bool: ...
-    def record(self, now_ns: int, ctx: RequestContext) -> bytes:
-        """Return the record of a finished request, b"" if the filter excludes it."""
 
 class RecordSink:
     """The writing end of a pipe to the process that stores records. When it is full, records are dropped and counted.
@@ -35,9 +32,5 @@ class RecordSink:
     def fd(self) -> int: ...
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
-    def pending(self) -> int:
-        """Return the number of waiting bytes."""
-    def add(self, ctx: RequestContext, form: RecordFormat) -> None:
-        """Write the record of a finished request, as the request path does. For tests."""
     async def aclose(self) -> None:
         """Write the waiting records, for at most a second, and close the pipe."""

@@ -97,12 +97,6 @@ cdef class RecordFormat:
         _kept(out, call.sent)
         return _kept(out, call.response_payload)
 
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def record(self, int64_t now_ns, RequestContext ctx not None):
-        cdef ByteBuffer out = ByteBuffer()
-        self.write(out, ctx, now_ns)
-        return out.take()
-
 
 cdef int _number(ByteBuffer out, int64_t value) except -1:
     if value < 0:
@@ -201,13 +195,6 @@ cdef class RecordSink:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
-
-    def pending(self):
-        return self.waiting.length
-
-    def add(self, RequestContext ctx not None, RecordFormat form not None):
-        """Write the record of a finished request, as the request path does. For tests."""
-        self.put(ctx, form)
 
     async def aclose(self):
         """Write the waiting records, for at most a second, and close the pipe."""

@@ -1,6 +1,5 @@
 from collections.abc import Iterable
 
-from headgate_engine.context.request import RequestContext
 from headgate_engine.context.trace_context import TraceContext
 from headgate_engine.expr.program import Program
 from headgate_engine.log.otlp_fields import OtlpFields
@@ -19,8 +18,6 @@ class Sampling:
     def ratio(self) -> float: ...
     @property
     def program(self) -> Program | None: ...
-    def chosen(self, ctx: RequestContext) -> bool:
-        """Return whether this request is sampled. For tests."""
 
 class TracePlan:
     """Which requests have spans, what these say, and where they go.

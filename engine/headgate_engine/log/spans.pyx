@@ -68,10 +68,6 @@ cdef class Sampling:
             return False
         return share >= 1 or <double>(next_random() >> 11) * 1.1102230246251565e-16 < share       # 2 ** -53
 
-    # -- Python face ---------------------------------------------------------------------------------------------------
-    def chosen(self, RequestContext ctx not None):
-        return bool(self.chooses(ctx))
-
 
 cdef class TracePlan:
     def __init__(self, OtlpFields fields not None, OtlpSink sink not None, Sampling random not None, Sampling client not None,

@@ -164,5 +164,3 @@ class RpcPeek(ObjectPeek):
         """Return the string at a path of RPC_FIELDS, None if there is no string. Raises KeyError for other paths."""
     def peek(self, text: bytes) -> None:
         """Scan `text`. Raises PeekError if it is not JSON."""
-    def id_span(self) -> tuple[int, int]:
-        """Return the span (start, stop) of the raw id, (0, 0) if there is none."""

@@ -479,7 +479,3 @@ cdef class RpcPeek(ObjectPeek):
         """Scan `text`. Raises PeekError if it is not JSON."""
         self.scan(text, len(text))
         self.kept = text
-
-    def id_span(self):
-        """Return the span (start, stop) of the raw id, (0, 0) if there is none."""
-        return self.id_start, self.id_stop

@@ -26,8 +26,6 @@ class Histogram:
 
         Raises ValueError if it is not finite.
         """
-    def mark(self, value: float, trace_id: str, span_id: str) -> None:
-        """Make an observed value, in units of the bounds, the exemplar of its bucket. Ids: 32 and 16 digits."""
     @property
     def count(self) -> int: ...
     @property

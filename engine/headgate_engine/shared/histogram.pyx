@@ -141,13 +141,6 @@ cdef class Histogram:
             raise ValueError("observation out of range")
         self.observe_scaled(<int64_t>floor(scaled + 0.5) if scaled > 0 else 0)
 
-    def mark(self, double value, str trace_id not None, str span_id not None):
-        """Make an observed value, in units of the bounds, the exemplar of its bucket. Ids: 32 and 16 hexadecimal digits."""
-        cdef bytes trace = trace_id.encode("ascii"), span = span_id.encode("ascii")
-        if len(trace) != 32 or len(span) != 16:
-            raise ValueError("an id has 32 or 16 digits")
-        self.exemplify(<int64_t>(value * <double>self.slot.scale), trace, span)
-
     @property
     def count(self):
         cdef int i

@@ -9,11 +9,6 @@ class Money:
     """
 
     def __init__(self, segment: Segment, key: bytes) -> None: ...
-    def add(self, picos: int) -> None:
-        """Add picodollars. Raises ValueError below 0."""
-    @property
-    def value(self) -> Decimal:
-        """The sum in US dollars."""
 
 def dollars(picos: int) -> Decimal:
     """Return picodollars as an exact number of dollars."""

@@ -1,8 +1,5 @@
 """Sums of money in shared memory; see money.pxd."""
 
-from libc.stdint cimport int64_t
-
-from headgate_engine.shared.counters cimport HG_GET
 from headgate_engine.shared.segment cimport SLOT_MONEY, Segment
 
 import struct
@@ -19,15 +16,6 @@ cdef class Money:
     def __init__(self, Segment segment not None, bytes key not None):
         self.held = segment.series(key, SLOT_MONEY, sizeof(MoneySlot), NULL)
         self.slot = <MoneySlot*>self.held.memory
-
-    def add(self, int64_t picos):
-        if picos < 0:
-            raise ValueError("a sum never falls")
-        self.pay(picos)
-
-    @property
-    def value(self):
-        return dollars(int(HG_GET(&self.slot.micros)) * 1000000 + int(HG_GET(&self.slot.picos)))
 
 
 def dollars(picos):

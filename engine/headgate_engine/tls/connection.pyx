@@ -230,10 +230,6 @@ cdef class TlsConnection:
     def version(self):
         return None if self.ssl == NULL else (<bytes>openssl.SSL_get_version(self.ssl)).decode("ascii")
 
-    def cipher(self):
-        cdef void* found = NULL if self.ssl == NULL else <void*>openssl.SSL_get_current_cipher(self.ssl)
-        return None if found == NULL else (<bytes>openssl.SSL_CIPHER_get_name(found)).decode("ascii")
-
     def selected_alpn_protocol(self):
         cdef const unsigned char* name = NULL
         cdef unsigned int length = 0

@@ -12,9 +12,6 @@ def read_system_roots() -> None:
 class KeptSession:
     """The latest session with one server name at one backend, which the next connection there resumes."""
 
-    @property
-    def resumable(self) -> bool: ...
-
 class TlsContext:
     server: bool
     alpn: tuple[bytes, ...]

@@ -169,10 +169,6 @@ cdef class KeptSession:
         if self.session != NULL:
             openssl.SSL_SESSION_free(self.session)
 
-    @property
-    def resumable(self):
-        return self.session != NULL
-
 
 def supports_group(name):
     found = supported_groups.get(name)

@@ -24,9 +24,6 @@ cdef inline Py_ssize_t _two(const unsigned char* p) noexcept:
 cdef class ClientHello:
     """A ClientHello while it comes in."""
 
-    def feed(self, const unsigned char[::1] data not None):
-        return self.read(&data[0] if data.shape[0] else NULL, data.shape[0])
-
     cdef int read(self, const unsigned char* p, Py_ssize_t n) except -1:
         cdef Py_ssize_t at = 0
         cdef Py_ssize_t length, wanted

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from rig import Rig, Upstream, on_rig
 
+from headgate_drivers.requests import come_due
 from headgate_engine.errors import DestinationRefusedError, NameResolutionError
 from headgate_engine.link.dynamic import DestinationBackend, Destinations
 from headgate_engine.link.pool import Pool
@@ -126,11 +127,11 @@ async def test_pools_without_a_connection_are_given_back(rig: Rig) -> None:
     places = rig.route.backends[0].destination.requests
     for host in ("a", "b"):
         assert (await rig.ask(to(host))).status == 200
-    places.sweep(1)
+    come_due(places, 1)
     assert places.count == 2, "they have a connection"
     opened.pools[0].shed_idle(1)
     await rig.wait(lambda: opened.pools[0].open == 0, "it is closed")
-    places.sweep(1)
+    come_due(places, 1)
     assert (places.count, opened.pools[0].closed, opened.pools[1].closed) == (1, True, False)
     places.close()
     assert (places.count, opened.pools[1].closed) == (0, True)

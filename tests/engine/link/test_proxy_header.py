@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rig import GET, Rig, on_rig
 from tests.engine.link.test_tcp_server import over_tcp
 
+from headgate_drivers.tls import read_proxy_header
 from headgate_engine.link.proxy_header import ProxyAddresses, ProxyHeader, ProxyRules
 
 MORE, WHOLE, NONE, REFUSED = range(4)
@@ -61,7 +62,7 @@ CASES = {
 
 def result(data: bytes) -> tuple[int, int, str | None, int]:
     header = ProxyHeader()
-    found = header.feed(data)
+    found = read_proxy_header(header, data)
     assert (found == REFUSED) == (header.fault is not None)
     return (found, header.length, header.host, header.port) if found == WHOLE else (found, 0, None, 0)
 
@@ -75,7 +76,7 @@ def test_what_is_a_header(case: str) -> None:
     # Cut at every byte: the same in the end, and nothing else before.
     header = ProxyHeader()
     for end in range(len(data) + 1):
-        found = header.feed(data[:end])
+        found = read_proxy_header(header, data[:end])
         if found != MORE:
             break
     assert (found, header.host) == (expected, host)
@@ -95,7 +96,7 @@ def test_spoiled_headers_are_read_as_the_oracle_reads_them(data: bytes, draws: s
 @pytest.mark.parametrize(("data", "v1", "v2"), [(V1, False, True), (V2, True, False)])
 def test_only_versions_that_are_accepted_are_read(data: bytes, v1: bool, v2: bool) -> None:
     header = ProxyHeader(v1=v1, v2=v2)
-    assert header.feed(data) == REFUSED
+    assert read_proxy_header(header, data) == REFUSED
     assert header.fault == f"version {1 if v2 else 2} is not accepted"
 
 

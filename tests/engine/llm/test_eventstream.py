@@ -9,6 +9,7 @@ from binascii import crc32
 import pytest
 from botocore.eventstream import EventStreamBuffer
 
+from headgate_drivers.llm import rest_of_frames
 from headgate_engine.llm.eventstream import DEFAULT_MAX_FRAME, EventStreamDecoder, EventStreamError, encode_frame
 
 FRAMES = [
@@ -55,7 +56,7 @@ def test_every_cut_gives_the_same_frames() -> None:
     for at in range(len(WHOLE) + 1):
         decoder = EventStreamDecoder()
         assert decoder.decode(WHOLE[:at]) + decoder.decode(WHOLE[at:]) == expected
-        assert decoder.rest() == b""
+        assert rest_of_frames(decoder) == b""
     decoder = EventStreamDecoder()
     assert [frame for byte in WHOLE for frame in decoder.decode(bytes([byte]))] == expected
 
@@ -63,7 +64,7 @@ def test_every_cut_gives_the_same_frames() -> None:
 def test_a_stream_that_ends_inside_of_a_frame_has_a_rest() -> None:
     decoder = EventStreamDecoder()
     decoder.decode(WHOLE[:-1])
-    assert decoder.rest() == FRAMES[-1][:-1]
+    assert rest_of_frames(decoder) == FRAMES[-1][:-1]
 
 
 @pytest.mark.parametrize("at", range(len(FRAMES[0])))

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from headgate_drivers.llm import common_pattern
 from headgate_engine.llm.pattern import ModelPattern
 
 NAMES = ["".join(one) for n in range(1, 5) for one in itertools.product("ab", repeat=n)]
@@ -32,8 +33,8 @@ COMMON = [
 
 @pytest.mark.parametrize(("one", "other", "common"), COMMON)
 def test_what_two_patterns_have_in_common(one: str, other: str, common: str | None) -> None:
-    assert ModelPattern(one).common(ModelPattern(other)) == common
-    assert ModelPattern(other).common(ModelPattern(one)) == common
+    assert common_pattern(ModelPattern(one), ModelPattern(other)) == common
+    assert common_pattern(ModelPattern(other), ModelPattern(one)) == common
 
 
 def fits(pattern: str, name: str) -> bool:
@@ -47,7 +48,7 @@ def fits(pattern: str, name: str) -> bool:
 @pytest.mark.parametrize(("one", "other"), [*itertools.product(PATTERNS, PATTERNS)])
 def test_names_of_the_common_pattern_fit_both(one: str, other: str) -> None:
     first, second = ModelPattern(one), ModelPattern(other)
-    common = first.common(second)
+    common = common_pattern(first, second)
     both = {name for name in NAMES if first.matches(name) and second.matches(name)}
     assert both == {name for name in NAMES if fits(one, name) and fits(other, name)}
     named = {name for name in NAMES if common is not None and fits(common, name)}

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headgate_drivers.llm import price_of
+from headgate_drivers.shared import paid, pay
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.prices import MAX_RATE, PARTS, STATUSES, PricedModel, PriceList, Rates
 from headgate_engine.shared.counters import Counter
@@ -118,16 +119,16 @@ def test_sums_of_money_do_not_drift(amounts: list[int]) -> None:
     segment = Segment.create()
     money = Money(segment, b"m\0")
     for amount in amounts:
-        money.add(amount)
-    assert money.value == dollars(sum(amounts)) == Decimal(sum(amounts)) / 10**12
+        pay(money, amount)
+    assert paid(money) == dollars(sum(amounts)) == Decimal(sum(amounts)) / 10**12
     slot = next(value for key, _, value in segment.entries() if key == b"m\0")
-    assert slot_dollars(slot) == money.value
+    assert slot_dollars(slot) == paid(money)
 
 
 def test_money_without_a_place_is_added_together() -> None:
     segment = Segment.create(series_limit=0)
-    Money(segment, b'm\0model="a"').add(2)
-    Money(segment, b'm\0model="b"').add(3)
-    assert Money(segment, b'm\0model="other"').value == Decimal("5e-12")
+    pay(Money(segment, b'm\0model="a"'), 2)
+    pay(Money(segment, b'm\0model="b"'), 3)
+    assert paid(Money(segment, b'm\0model="other"')) == Decimal("5e-12")
     with pytest.raises(ValueError):
-        Money(segment, b'm\0model="c"').add(-1)
+        pay(Money(segment, b'm\0model="c"'), -1)

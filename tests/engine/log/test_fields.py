@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.expr.compile import compile_expression
+from headgate_drivers.log import added_fields, is_logged
 from headgate_engine.context.headers import hide_headers
 from headgate_engine.context.request import make_context
 from headgate_engine.log.fields import JsonText, LogFields, shown
@@ -38,7 +39,7 @@ def fields(*texts: str, filter: str | None = None) -> LogFields:
 
 @pytest.mark.parametrize("text", VALUES)
 def test_values_as_a_line_has_them(text: str) -> None:
-    found = fields(text).pairs(make_context(headers=HEADERS))
+    found = added_fields(fields(text), make_context(headers=HEADERS))
     wanted = VALUES[text]
     assert found == ([] if wanted is None else [("k0", wanted)])
     if found and isinstance(found[0][1], JsonText):
@@ -46,31 +47,31 @@ def test_values_as_a_line_has_them(text: str) -> None:
 
 
 def test_header_fields_one_by_one() -> None:
-    found = fields("flatten(request.headers.redacted())").pairs(make_context(headers=(*HEADERS, ("cookie", "CANARY"))))
+    found = added_fields(fields("flatten(request.headers.redacted())"), make_context(headers=(*HEADERS, ("cookie", "CANARY"))))
     assert found == [("k0.a", "1"), ("k0.b", '["2","3"]'), ("k0.cookie", "<redacted>")]
 
 
 def test_failures_and_nulls_are_left_out_and_order_is_kept() -> None:
-    found = fields("'x'", "jwt.sub", "1 / 0", "null", "'y'").pairs(make_context())
+    found = added_fields(fields("'x'", "jwt.sub", "1 / 0", "null", "'y'"), make_context())
     assert found == [("k0", "x"), ("k4", "y")]
 
 
 def test_flattened_members_are_fields_of_their_own() -> None:
     found = fields("flatten({'a': 1, 'b': {'c': null, 'd': 2}})", "flattenRecursive([['x'], {'y': 'z'}])", "flatten([])")
-    assert found.pairs(make_context()) == [("k0.a", 1), ("k0.b", '{"c":null,"d":2}'), ("k1.0.0", "x"), ("k1.1.y", "z")]
+    assert added_fields(found, make_context()) == [("k0.a", 1), ("k0.b", '{"c":null,"d":2}'), ("k1.0.0", "x"), ("k1.1.y", "z")]
 
 
 @pytest.mark.parametrize(
     ("text", "kept"), [("true", True), ("false", False), ("jwt.sub == 'x'", False), ("request.path == '/'", True)]
 )
 def test_filters(text: str, kept: bool) -> None:
-    assert fields(filter=text).keeps(make_context()) is kept
+    assert is_logged(fields(filter=text), make_context()) is kept
 
 
 def test_nothing_of_a_credential_shows() -> None:
     hide_headers(["X-My-Token"])
     ctx = make_context(headers=(("x-my-token", "CANARY"), ("authorization", "CANARY"), ("x-free", "shown")))
-    found = fields("request.headers.redacted()", "request.headers.redacted()['x-my-token']").pairs(ctx)
+    found = added_fields(fields("request.headers.redacted()", "request.headers.redacted()['x-my-token']"), ctx)
     assert "CANARY" not in str(found)
     assert "shown" in str(found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headgate_drivers.log import count_model_call
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.log.labels import label
 from headgate_engine.log.model_meter import MAX_ERRORS, OTHER_ERROR, ModelMeter
@@ -45,7 +46,7 @@ def test_errors_have_series_of_their_own() -> None:
     segment = Segment.create()
     meter = ModelMeter(segment, 'm="x"')
     for error in ("", "429", "", "timeout"):
-        meter.count_call(1_000_000, error)
+        count_model_call(meter, 1_000_000, error)
     assert durations(segment) == {
         'error_type="",m="x"': 2, 'error_type="429",m="x"': 1, 'error_type="timeout",m="x"': 1,
     }  # fmt: skip
@@ -55,7 +56,7 @@ def test_the_number_of_error_types_is_bounded() -> None:
     segment = Segment.create()
     meter = ModelMeter(segment, 'm="x"')
     for status in range(400, 400 + MAX_ERRORS + 5):
-        meter.count_call(1, str(status))
+        count_model_call(meter, 1, str(status))
     found = durations(segment)
     assert len(found) == MAX_ERRORS + 1
     assert found[f'error_type="{OTHER_ERROR}",m="x"'] == 5

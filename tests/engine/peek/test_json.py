@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from json_full import Full, full, whole
 
-from headgate_drivers.requests import params_span
+from headgate_drivers.requests import id_span, params_span
 from headgate_engine.peek.json import (
     CHAT_FIELDS,
     RPC_FIELDS,
@@ -170,7 +170,7 @@ def test_a_json_rpc_request_tells_its_envelope() -> None:
     text = b'{"jsonrpc":"2.0","id": "a\\u0031" ,"method":"tools\\/call","params":{"name":"\\u00e9cho","arguments":{}}}'
     peek = RpcPeek()
     peek.peek(text)
-    start, stop = peek.id_span()
+    start, stop = id_span(peek)
     assert text[start:stop] == b'"a\\u0031"'
     assert [peek.string(*path) for path in (("jsonrpc",), ("method",), TOOL)] == ["2.0", "tools/call", "écho"]
     assert (peek.id_kind, peek.has_result, peek.has_error, peek.duplicate) == (STRING, False, False, False)
@@ -222,7 +222,7 @@ def test_after_a_refusal_nothing_of_the_text_or_the_one_before_is_left() -> None
         with pytest.raises(PeekError):
             peek.peek(good[:-1] + b",}")
         assert (peek.kind, peek.object_end, peek.empty, peek.duplicate) == (0, -1, False, False)
-    assert (rpc.has_id, rpc.string("method"), rpc.id_span()) == (False, None, (0, 0))
+    assert (rpc.has_id, rpc.string("method"), id_span(rpc)) == (False, None, (0, 0))
     assert (chat.has_model, chat.model_is_string, chat.stream, chat.model_stop) == (False, False, False, 0)
     assert (usage.has_usage, usage.input_tokens, usage.model) == (False, -1, None)
 
@@ -324,7 +324,7 @@ def compare_rpc_peek(text: str) -> None:
         assert peek.string(*path) == string_at(parsed, *path)
     for has, name in ((peek.has_result, "result"), (peek.has_error, "error"), (peek.has_method, "method")):
         assert has is bool(parsed.at((name,)))
-    for (start, stop), name in ((peek.id_span(), "id"), (params_span(peek), "params")):
+    for (start, stop), name in ((id_span(peek), "id"), (params_span(peek), "params")):
         again = full(raw[start:stop])
         assert ([again.value] if again else []) == parsed.at((name,))
     assert peek.duplicate is parsed.duplicate(RPC_FIELDS.values())

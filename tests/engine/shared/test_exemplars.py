@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from headgate_drivers.shared import mark
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.exemplars import MAX_HISTOGRAMS, PREFIX, found_in
 from headgate_engine.shared.histogram import Histogram, HistogramValue, RequestSeries, snapshot
@@ -26,7 +27,7 @@ def test_each_bucket_keeps_its_last_one() -> None:
     before = time.time()
     for value, digit in ((0.05, "1"), (0.06, "2"), (5.0, "3")):
         histogram.observe(value)
-        histogram.mark(value, digit * 32, digit * 16)
+        mark(histogram, value, digit * 32, digit * 16)
     found = histograms(segment)["a"].exemplars
     assert {bucket: (one.trace_id, one.span_id, one.value) for bucket, one in found.items()} == {
         0: ("2" * 32, "2" * 16, 0.06), 2: ("3" * 32, "3" * 16, 5.0),
@@ -38,7 +39,7 @@ def test_another_process_sees_them() -> None:
     segment = Segment.create()
     series = RequestSeries(segment, 'a="1"', BOUNDS)
     series.add(50_000_000, 0)
-    series.mark(0.05, TRACE, SPAN)
+    mark(series, 0.05, TRACE, SPAN)
     other = Segment.attach(segment.fd)
     [value] = [one.value for one in snapshot(other) if one.family == "gw_request_duration_seconds"]
     assert isinstance(value, HistogramValue)
@@ -55,7 +56,7 @@ def test_nothing_is_kept_without_a_sampled_request() -> None:
 def test_what_two_writers_have_mixed_is_left_out() -> None:
     segment = Segment.create()
     histogram = Histogram(segment, b"h\0", BOUNDS)
-    histogram.mark(0.5, TRACE, SPAN)
+    mark(histogram, 0.5, TRACE, SPAN)
     [raw] = [value for key, _, value in segment.entries() if key.startswith(PREFIX)]
     size = struct.calcsize("=32s16sqqQ")
     assert list(found_in(raw, 1)) == [1]
@@ -69,7 +70,7 @@ def test_series_come_first_where_room_is_short() -> None:
     segment = Segment.create(series_limit=4)
     made = [Counter(segment, b"c\0%d" % number) for number in range(3)]
     histogram = Histogram(segment, b"h\0", BOUNDS)
-    histogram.mark(0.5, TRACE, SPAN)
+    mark(histogram, 0.5, TRACE, SPAN)
     assert made
     assert histograms(segment)[""].exemplars == {}
     assert segment.stats()["series_refused"] == 0
@@ -78,7 +79,7 @@ def test_series_come_first_where_room_is_short() -> None:
 def test_series_that_share_their_values_have_none() -> None:
     segment = Segment.create(series_limit=0)
     histogram = Histogram(segment, b'h\0a="1"', BOUNDS)
-    histogram.mark(0.5, TRACE, SPAN)
+    mark(histogram, 0.5, TRACE, SPAN)
     assert not [key for key, _, _ in segment.entries() if key.startswith(PREFIX)]
 
 
@@ -86,16 +87,16 @@ def test_the_number_of_histograms_is_bounded() -> None:
     segment = Segment.create()
     held = [Histogram(segment, b"h\0%d" % number, BOUNDS) for number in range(MAX_HISTOGRAMS + 3)]
     for histogram in held:
-        histogram.mark(0.5, TRACE, SPAN)
+        mark(histogram, 0.5, TRACE, SPAN)
     kept = [key for key, _, _ in segment.entries() if key.startswith(PREFIX)]
     assert 0 < len(kept) <= MAX_HISTOGRAMS
     del held[:-1]
     last = Histogram(segment, b"h\0last", BOUNDS)
-    last.mark(0.5, TRACE, SPAN)
+    mark(last, 0.5, TRACE, SPAN)
     assert 1 in histograms(segment)["last"].exemplars, "what is freed makes room"
 
 
 def test_ids_have_their_length() -> None:
     histogram = Histogram(Segment.create(), b"h\0", BOUNDS)
     with pytest.raises(ValueError, match="digits"):
-        histogram.mark(0.5, TRACE[1:], SPAN)
+        mark(histogram, 0.5, TRACE[1:], SPAN)

@@ -6,6 +6,7 @@ import ssl
 
 import pytest
 
+from headgate_drivers.tls import read_hello
 from headgate_engine.tls.hello import ClientHello
 
 MORE, WHOLE, REFUSED = 0, 1, 2
@@ -36,7 +37,7 @@ def records(message: bytes, size: int) -> bytes:
 def test_the_server_name(name: str | None, version: ssl.TLSVersion) -> None:
     data = hello(name, version)
     found = ClientHello()
-    assert found.feed(data) == WHOLE
+    assert read_hello(found, data) == WHOLE
     assert found.server_name == (None if name is None else name.lower())
     assert found.fault is None
 
@@ -45,15 +46,15 @@ def test_every_cut_and_every_size_of_records() -> None:
     data = hello()
     found = ClientHello()
     for end in range(len(data)):
-        assert found.feed(data[:end]) == MORE, end
-    assert found.feed(data) == WHOLE
+        assert read_hello(found, data[:end]) == MORE, end
+    assert read_hello(found, data) == WHOLE
     assert found.server_name == "a.test"
     for size in range(1, 40):
         found = ClientHello()
-        assert found.feed(records(data[5:], size)) == WHOLE
+        assert read_hello(found, records(data[5:], size)) == WHOLE
         assert found.server_name == "a.test"
     # What comes behind it is not looked at.
-    assert ClientHello().feed(data + b"\x17\x03\x03") == WHOLE
+    assert read_hello(ClientHello(), data + b"\x17\x03\x03") == WHOLE
 
 
 def built(extensions: bytes, head: bytes = b"\x03\x03" + bytes(32), middle: bytes = b"\0\0\2\x13\x01\1\0") -> bytes:
@@ -95,11 +96,11 @@ CASES = {
 def test_what_is_refused(case: str) -> None:
     data, fault = CASES[case]
     found = ClientHello()
-    assert found.feed(data) == REFUSED
+    assert read_hello(found, data) == REFUSED
     assert found.fault == fault
 
 
 def test_what_has_no_name() -> None:
     for data in (built(b""), built(b"\0\x0a\0\0"), records(b"\1\0\0\x29\x03\x03" + bytes(32) + b"\0\0\2\x13\1\1\0", 100)):
         found = ClientHello()
-        assert (found.feed(data), found.server_name) == (WHOLE, None)
+        assert (read_hello(found, data), found.server_name) == (WHOLE, None)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headgate.dialect.llm.idents import in_base64
+from headgate_drivers.llm import rest_of_frames
 from headgate_engine.llm.eventstream import EventStreamDecoder
 from headgate_engine.llm.translate.amazon import ConverseWriter, converse_usage_of, exception_of
 from headgate_engine.llm.translate.counts import UsageCounts
@@ -19,7 +20,7 @@ def told(reader: Any, *events: Any, fault: str | None = None) -> list[tuple[str,
     out = b"".join(reader.event(one["type"], json.dumps(one).encode()) for one in events) + reader.end(fault)
     decoder = EventStreamDecoder()
     found = [(one.event, json.loads(one.data)) for one in decoder.decode(out)]
-    assert decoder.rest() == b""
+    assert rest_of_frames(decoder) == b""
     return found
 
 
