@@ -186,7 +186,8 @@ def test_the_page_of_tls(page: TlsPage, authority) -> None:
     page.agent.give(response(own.issue("spiffe://td.test/gateway"), own))
     variables = {name: (folder / file).read_text() for name, file in (("SITE_CERT", "site.pem"), ("SITE_KEY", "site.key"))}
     trusting = ssl.create_default_context(cafile=str(folder / "ca.pem"))
-    for title in ("Listeners", "In place of files", "A certificate for each name"):
+    authority.cert_pem.write_to_path(folder / "clients.pem")
+    for title in ("Listeners", "Clients without a valid certificate", "In place of files", "A certificate for each name"):
         assert hello(page.start(title, {}, variables), trusting) == (200, b"hello"), title
     running = page.start("An identity from SPIFFE", {}, {})
     assert hello(running, client(folder, own, "shop")) == (200, b"hello")
@@ -195,4 +196,4 @@ def test_the_page_of_tls(page: TlsPage, authority) -> None:
     running = page.start("Backends", places, {})
     assert running.fetch(f"{running.url}/public")[0] == 200
     assert running.fetch(f"{running.url}/workload") == (200, "spiffe://td.test/gateway")
-    assert len(TLS_BLOCKS) == 5, "each has its case"
+    assert len(TLS_BLOCKS) == 6, "each has its case"

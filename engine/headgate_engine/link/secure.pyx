@@ -462,7 +462,7 @@ cdef class SecureTransport(Readable):
     cdef object peer_identity(self):
         """The owner of the peer's certificate, if that was asked for and accepted; None without one."""
         if self.identity is None and self.tls is not None:
-            der = self.tls.peer_certificate() if self.tls.context.verified else None
+            der = self.tls.verified_certificate()
             self.identity = False
             if der is not None:
                 from headgate_engine.tls.identity import identity_of

@@ -241,8 +241,14 @@ cdef class TlsConnection:
     def resumed(self):
         return self.ssl != NULL and openssl.SSL_session_reused(self.ssl) == 1
 
+    def verified_certificate(self):
+        """Return the peer's certificate (DER); None without one, or if the context's roots have not signed it."""
+        if self.ssl == NULL or not self.context.verified or openssl.SSL_get_verify_result(self.ssl) != 0:
+            return None
+        return self.peer_certificate()
+
     def peer_certificate(self):
-        """Return the peer's certificate (DER), None without one."""
+        """Return the peer's certificate (DER), None without one. It may be a stranger's."""
         cdef X509* one = NULL if self.ssl == NULL else openssl.SSL_get1_peer_certificate(self.ssl)
         cdef unsigned char* der = NULL
         cdef int n

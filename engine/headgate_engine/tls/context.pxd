@@ -21,7 +21,8 @@ cdef class TlsContext:
     cdef readonly tuple alpn         # bytes, in the order of preference
     cdef bytes alpn_wire             # the same as RFC 7301 section 3.1 has it
     cdef readonly bint lacks_roots   # trust_system() is to be called before the first connection
-    cdef readonly bint verified      # the peer must have a certificate that a root has signed
+    # The peer is asked for a certificate that a root has signed. A server may admit one that has none, as a stranger.
+    cdef readonly bint verified
     cdef TicketKeys tickets          # of a server; None: no tickets
     # Of a server: approve(transport), behind the handshake, may refuse the client by raising OSError; None: nobody asks.
     cdef public object approve

@@ -28,6 +28,7 @@ class TlsContext:
         key: bytes | None = None,
         roots: bytes | None = None,
         system_roots: bool = False,
+        strangers: bool = False,
         least: str = "TLS_V1_2",
         most: str = "TLS_V1_3",
         suites: tuple[str, ...] = (),

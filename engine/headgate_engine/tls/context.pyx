@@ -37,6 +37,7 @@ cdef enum:
     PARAM_OCTET_STRING = 5
     MAC_KEY_SIZE = 32
     TLS_1_3 = 0x0304
+    V_ERR_APPLICATION_VERIFICATION = 50
 
 cdef uint64_t OP_NO_COMPRESSION = 1 << 17
 cdef uint64_t OP_NO_TICKET = 1 << 14
@@ -127,6 +128,16 @@ cdef int _keep_session(SSL* ssl, SSL_SESSION* session) noexcept:
     return 1
 
 
+cdef int _admit_strangers(void* store, void* argument) noexcept:
+    """Of SSL_CTX_set_cert_verify_callback(3): verifies as ever, and goes on in any case. What was wrong stays in the result of
+    the connection and of its session (SSL_get_verify_result(3))."""
+    if openssl.X509_verify_cert(store) != 1:
+        if openssl.X509_STORE_CTX_get_error(store) == 0:
+            openssl.X509_STORE_CTX_set_error(store, V_ERR_APPLICATION_VERIFICATION)
+        openssl.ERR_clear_error()
+    return 1
+
+
 def _stamp_of_roots():
     """Return what changes with the roots of the system: when their file and their folder were written."""
     import ssl
@@ -195,7 +206,8 @@ cdef class TlsContext:
 
     server: of a listener. cert, key: the chain, the leaf first, and its key; a client may have none. roots: who signs the
     peer's certificate, which is then demanded; None: nobody is asked for one. system_roots: those of the system
-    instead, see trust_system().
+    instead, see trust_system(). strangers: a server with roots admits clients without a certificate, or with one that no
+    root has signed, and takes neither for verified.
     least, most: versions. suites, groups: names of tls.names in the order of preference; without suites, AES-GCM; without
     groups, all that the library has. alpn: protocols. identity: sessions are resumed only among contexts with the same
     one. tickets: keys of session tickets; without them a server resumes nothing.
@@ -204,9 +216,10 @@ cdef class TlsContext:
     """
 
     def __init__(self, *, bint server, bytes cert=None, bytes key=None, bytes roots=None, bint system_roots=False,
-                 str least="TLS_V1_2", str most="TLS_V1_3", tuple suites=(), tuple groups=(), tuple alpn=(),
-                 bytes identity=b"", TicketKeys tickets=None):
+                 bint strangers=False, str least="TLS_V1_2", str most="TLS_V1_3", tuple suites=(), tuple groups=(),
+                 tuple alpn=(), bytes identity=b"", TicketKeys tickets=None):
         cdef bytes text
+        cdef int demanded
         cdef long mode = MODE_ENABLE_PARTIAL_WRITE | MODE_ACCEPT_MOVING_WRITE_BUFFER | MODE_RELEASE_BUFFERS
         if self.ctx != NULL:
             raise ValueError("a context is set up once")
@@ -239,7 +252,10 @@ cdef class TlsContext:
             self._trust(roots)
         self.lacks_roots = system_roots
         if self.verified:
-            openssl.SSL_CTX_set_verify(self.ctx, VERIFY_PEER | (VERIFY_FAIL_IF_NO_PEER_CERT if server else 0), NULL)
+            demanded = VERIFY_FAIL_IF_NO_PEER_CERT if server and not strangers else 0
+            openssl.SSL_CTX_set_verify(self.ctx, VERIFY_PEER | demanded, NULL)
+            if server and strangers:
+                openssl.SSL_CTX_set_cert_verify_callback(self.ctx, _admit_strangers, NULL)
         if not server:
             openssl.SSL_CTX_ctrl(self.ctx, CTRL_SESS_CACHE_MODE, SESS_CACHE_CLIENT | SESS_CACHE_NO_INTERNAL, NULL)
             openssl.SSL_CTX_sess_set_new_cb(self.ctx, _keep_session)

@@ -27,6 +27,7 @@ ctypedef int (*alpn_select_fn)(SSL* ssl, const unsigned char** out, unsigned cha
 ctypedef int (*ticket_key_fn)(SSL* ssl, unsigned char* name, unsigned char* iv, void* cipher, void* mac,
                               int encrypt) noexcept
 ctypedef int (*new_session_fn)(SSL* ssl, SSL_SESSION* session) noexcept
+ctypedef int (*verify_peer_fn)(void* store, void* argument) noexcept
 
 cdef struct Functions:
     unsigned long (*OpenSSL_version_num)() noexcept
@@ -46,6 +47,7 @@ cdef struct Functions:
     void (*SSL_CTX_set_alpn_select_cb)(SSL_CTX* ctx, alpn_select_fn choose, void* argument) noexcept
     int (*SSL_CTX_set_alpn_protos)(SSL_CTX* ctx, const unsigned char* names, unsigned int length) noexcept
     void (*SSL_CTX_set_verify)(SSL_CTX* ctx, int mode, void* callback) noexcept
+    void (*SSL_CTX_set_cert_verify_callback)(SSL_CTX* ctx, verify_peer_fn verify, void* argument) noexcept
     int (*SSL_CTX_set_session_id_context)(SSL_CTX* ctx, const unsigned char* text, unsigned int length) noexcept
     int (*SSL_CTX_set_tlsext_ticket_key_evp_cb)(SSL_CTX* ctx, ticket_key_fn find) noexcept
     void* (*SSL_CTX_get_cert_store)(SSL_CTX* ctx) noexcept
@@ -110,6 +112,9 @@ cdef struct Functions:
     int (*X509_VERIFY_PARAM_set1_host)(void* param, const char* name, size_t length) noexcept
     int (*X509_VERIFY_PARAM_set1_ip_asc)(void* param, const char* address) noexcept
     const char* (*X509_verify_cert_error_string)(long number) noexcept
+    int (*X509_verify_cert)(void* store) noexcept
+    int (*X509_STORE_CTX_get_error)(const void* store) noexcept
+    void (*X509_STORE_CTX_set_error)(void* store, int number) noexcept
     # -- tickets
     const void* (*EVP_aes_256_cbc)() noexcept
     int (*EVP_EncryptInit_ex)(void* ctx, const void* cipher, void* engine, const unsigned char* key,

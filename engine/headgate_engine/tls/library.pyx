@@ -12,6 +12,7 @@ NAMES = (
     "TLS_server_method", "TLS_client_method", "SSL_CTX_new", "SSL_CTX_free", "SSL_CTX_ctrl", "SSL_CTX_set_options",
     "SSL_CTX_use_certificate", "SSL_CTX_use_PrivateKey", "SSL_CTX_check_private_key", "SSL_CTX_set_cipher_list",
     "SSL_CTX_set_ciphersuites", "SSL_CTX_set_alpn_select_cb", "SSL_CTX_set_alpn_protos", "SSL_CTX_set_verify",
+    "SSL_CTX_set_cert_verify_callback",
     "SSL_CTX_set_session_id_context", "SSL_CTX_set_tlsext_ticket_key_evp_cb", "SSL_CTX_get_cert_store",
     "SSL_CTX_set1_cert_store", "SSL_CTX_add_client_CA", "SSL_CTX_sess_set_new_cb", "SSL_CTX_set_ex_data",
     "SSL_CTX_get_ex_data",
@@ -25,7 +26,7 @@ NAMES = (
     "PEM_read_bio_X509", "PEM_read_bio_PrivateKey", "X509_free", "EVP_PKEY_free", "i2d_X509", "X509_STORE_new",
     "X509_STORE_free", "X509_STORE_add_cert", "X509_STORE_set_flags", "X509_STORE_set_default_paths",
     "X509_VERIFY_PARAM_set_hostflags", "X509_VERIFY_PARAM_set1_host", "X509_VERIFY_PARAM_set1_ip_asc",
-    "X509_verify_cert_error_string",
+    "X509_verify_cert_error_string", "X509_verify_cert", "X509_STORE_CTX_get_error", "X509_STORE_CTX_set_error",
     "EVP_aes_256_cbc", "EVP_EncryptInit_ex", "EVP_DecryptInit_ex", "EVP_MAC_CTX_set_params", "RAND_bytes",
     "ERR_get_error", "ERR_peek_error", "ERR_clear_error", "ERR_reason_error_string", "CRYPTO_free",
 )

@@ -91,6 +91,8 @@ def _listener(listener: Listener) -> Json:
             shown["alpn"] = [name.decode("latin-1") for name in listener.tls.alpn]
         if listener.tls.root_pem is not None:
             shown["root"] = listener.tls.root_file or INLINE
+        if listener.tls.strangers:
+            shown["clientValidation"] = "allowInsecureFallback"
         protocol = {listener.protocol: shown}
     own = dump_routes.in_order(listener.routes)
     found: Json = {

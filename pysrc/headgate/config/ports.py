@@ -162,6 +162,9 @@ class Ports:
         elif record.get("tls") is None or record["tls"].get("root") is None:
             message = "protocol HBONE requires tls with cert, key and root: its clients show certificates"
             self.context.fault(Problem.MISSING, record, "tls", message)
+        if listener.tls is not None and listener.tls.strangers:
+            message = "protocol HBONE has no strangers: its clients show certificates"
+            self.context.fault(Problem.CONFLICT, record, "tls", message)
         for key in ("routes", "tcpRoutes", "policies"):
             if record.get(key):
                 message = f"protocol HBONE has no {key}: they are those of the ports that its tunnels lead to"

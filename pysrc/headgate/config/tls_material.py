@@ -208,6 +208,7 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
     root = _root(context, record)
     if record.get("root") is not None and root is None:
         return None
+    strangers = _admits_strangers(context, record)
     suites = _suites(context, (record, common), (least, most))
     if source == "dynamicCa" and suites and all("_RSA_" in name for name in suites):
         message = "the certificates of the mode dynamicCa have EC keys, and all of these suites want RSA"
@@ -219,7 +220,7 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, source, *minted.values())}",
+        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, strangers, source, *minted.values())}",
         source=source,
         **minted,
         versions=(least, most),
@@ -228,7 +229,23 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         alpn=alpn,
         root_file=root[0] if root else None,
         root_pem=root[1] if root else None,
+        strangers=strangers,
     )
+
+
+def _admits_strangers(context: Context, record: Record) -> bool:
+    """Tell whether clients need no valid certificate though one is asked for."""
+    if record.get("clientValidation") is None:
+        return False
+    if record.get("root") is None:
+        message = "only with 'root', which says whose certificates are valid"
+        context.fault(Problem.CONFLICT, record, "clientValidation", message)
+        return False
+    if record["clientValidation"] == "allowValidOnly":
+        return False
+    message = "clients are admitted without a valid certificate; nothing of an invalid one is believed"
+    context.warnings.append(f"{record.path}.clientValidation: {message}")
+    return True
 
 
 def _minting(context: Context, record: Record, cert_pem: bytes, key: Secret) -> dict[str, int]:

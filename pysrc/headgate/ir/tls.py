@@ -20,9 +20,9 @@ class ServerTls:
 
     `cert_pem` begins with the leaf certificate. `versions` are the minimum and the maximum TLS version. `suites` and
     `groups` are names of the engine (tls.names) in the order of preference; empty means its defaults. `alpn` None means
-    what the gateway speaks. With `root_pem`, clients must have a certificate that it has signed. `key` is stable while
-    the settings and the contents of all files do not change. The files are None for what stands in the configuration
-    itself.
+    what the gateway speaks. With `root_pem`, clients must have a certificate that it has signed; with `strangers` they
+    are admitted without one, too, and are then nobody. `key` is stable while the settings and the contents of all files
+    do not change. The files are None for what stands in the configuration itself.
 
     With the source `spiffe` there is no pair, and clients must have an X.509-SVID of the gateway's own trust domain.
     With `dynamicCa` the pair is that of an authority; the certificates that it makes are kept for `minted_ms`
@@ -43,6 +43,7 @@ class ServerTls:
     alpn: tuple[bytes, ...] | None = None
     root_file: str | None = None
     root_pem: bytes | None = None
+    strangers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

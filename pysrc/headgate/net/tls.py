@@ -87,11 +87,12 @@ def _context(tls: ServerTls, cert: bytes, key: bytes, owner: str) -> TlsContext:
         least=tls.versions[0],
         most=tls.versions[1],
         roots=tls.root_pem,
+        strangers=tls.strangers,
         suites=tls.suites,
         groups=tls.groups,
         alpn=_offered(tls),
         # A session is resumed only where its client would be accepted in the same way.
-        identity=hashlib.sha256(owner.encode() + (tls.root_pem or b"")).digest(),
+        identity=hashlib.sha256(f"{owner}{tls.strangers}\n".encode() + (tls.root_pem or b"")).digest(),
         tickets=TICKETS.keys(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import UTC, datetime
 
 import pytest
 from tests.engine.tls.tls_rig import (
@@ -196,7 +197,7 @@ def test_client_certificates(version: str, tmp_path) -> None:
     # Nobody is asked for one, none is shown, and one of another authority.
     ours = TlsConnection(server())
     shake(ours, Peer(python_client(known)))
-    assert (ours.state, ours.peer_certificate()) == (OPEN, None)
+    assert (ours.state, ours.peer_certificate(), ours.verified_certificate()) == (OPEN, None, None)
     ours, peer = TlsConnection(server(roots=ROOTS)), Peer(python_client(only(version)))
     shake(ours, peer)
     assert (ours.state, ours.reason) == (FAILED, "certificate")
@@ -205,6 +206,38 @@ def test_client_certificates(version: str, tmp_path) -> None:
     shake(ours, Peer(python_client(known)))
     assert (ours.state, ours.reason) == (FAILED, "certificate")
     assert (ours.fault or "").startswith("certificate verify failed: ")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_strangers_are_admitted_and_never_verified(version: str, tmp_path) -> None:
+    elsewhere = type(CA)()
+    tickets = TicketKeys(b"s" * 32, TicketKeys.number_now())
+    for name, issuer, options, verified in (
+        ("ours", CA, {}, True),
+        ("of another authority", elsewhere, {}, False),
+        ("of the past", CA, {"not_after": datetime(2001, 1, 1, tzinfo=UTC)}, False),
+        ("none", None, {}, False),
+    ):
+        made = None if issuer is None else issuer.issue_cert("someone@example.test", **options)
+        context = python_client(only(version))
+        if made is not None:
+            (tmp_path / "pem").write_bytes(made.private_key_and_cert_chain_pem.bytes())
+            context.load_cert_chain(tmp_path / "pem")
+        session = None
+        # What is resumed is as little verified as what began it.
+        for resumed in (False, True, True):
+            ours = TlsConnection(server(roots=ROOTS, strangers=True, tickets=tickets, identity=b"a"))
+            peer = Peer(context, session=session)
+            shake(ours, peer)
+            assert peer.receive(send(ours, b"hello")) == b"hello", name
+            session = peer.secure.session
+            assert (ours.state, ours.resumed) == (OPEN, resumed), name
+            assert (ours.verified_certificate() is not None) is verified, name
+            assert (ours.peer_certificate() is None) is (made is None), name
+        # A session of such a listener is none of one that demands a certificate.
+        ours = TlsConnection(server(roots=ROOTS, tickets=tickets, identity=b"b"))
+        shake(ours, Peer(context, session=session))
+        assert (ours.state, ours.resumed) == (OPEN if verified else FAILED, False), name
 
 
 def test_a_server_gets_our_certificate() -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from headgate.config.dump import Runtime, dump
+from headgate.config.load import Loaded, TextSource, load
 from headgate.ir.backend import HostBackend
 from headgate.ir.gateway import Gateway
 
@@ -232,3 +234,40 @@ def test_a_spoilt_key_is_not_quoted(spoil: Callable[[str], str], faults: Callabl
     [fault] = faults(text)
     assert fault.startswith("gateways.g.tls.key: ")
     assert not any(line[:20] in fault for line in key.splitlines()[1:-1])
+
+
+@pytest.mark.parametrize(
+    ("said", "strangers"),
+    [("allowInsecureFallback", True), ("AllowInsecureFallback", True), ("AllowValidOnly", False), (None, False)],
+)
+def test_strangers_among_clients(said: str | None, strangers: bool, certificates: Any) -> None:
+    def loaded(word: str) -> Loaded:
+        root = f"root: '{certificates.folder}/root.pem'"
+        return load(TextSource(f"gateways: {{g: {{port: 1, tls: {{{pair(certificates)}, {root}{word}}}}}}}", "c.yaml"), environ={})
+
+    found, plain = loaded("" if said is None else f", clientValidation: {said}"), loaded("")
+    warning = (
+        "gateways.g.tls.clientValidation: clients are admitted without a valid certificate; nothing of an invalid one is believed"
+    )
+    assert found.warnings == ((warning,) if strangers else ())
+    tls, other = (one.gateway.binds[0].listeners[0].tls for one in (found, plain))
+    assert tls is not None
+    assert other is not None
+    assert tls.strangers is strangers
+    assert (tls.key != other.key) is strangers, "a listener of other settings has a context of its own"
+    (listener,) = dump(found.gateway, Runtime(generation=1, workers=1, started_unix_s=1, build={}))["binds"][0]["listeners"].values()
+    assert listener["protocol"]["HTTPS"].get("clientValidation") == ("allowInsecureFallback" if strangers else None)
+
+
+@pytest.mark.parametrize("word", ["allowInsecureFallback", "allowValidOnly"])
+def test_strangers_need_somebody_who_is_known(word: str, faults: Callable[..., list[str]], certificates: Any) -> None:
+    message = "gateways.g.tls.clientValidation: only with 'root', which says whose certificates are valid (1)"
+    assert faults(f"gateways: {{g: {{port: 1, tls: {{{pair(certificates)}, clientValidation: {word}}}}}}}") == [message]
+
+
+def test_the_mesh_has_no_strangers(faults: Callable[..., list[str]], certificates: Any) -> None:
+    tls = f"{{{pair(certificates)}, root: '{certificates.folder}/root.pem', clientValidation: allowInsecureFallback}}"
+    text = f"binds: [{{port: 1, tunnelProtocol: hboneGateway, listeners: [{{name: m, protocol: HBONE, tls: {tls}}}]}}]"
+    assert faults(text) == [
+        "binds[0].listeners[0].tls: protocol HBONE has no strangers: its clients show certificates (1)"
+    ]

@@ -36,6 +36,7 @@ from headgate.cluster.translate.conditions import ObjectStatus, holds
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
 from headgate.cluster.translate.gateway_backends import named, status
+from headgate.cluster.translate.gateway_tls import with_certificate
 from headgate.cluster.translate.listener_sets import sets_by_gateway
 from headgate.cluster.translate.parents import gateway_named
 from headgate.cluster.translate.policies import policies, reach
@@ -72,12 +73,17 @@ def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged
     used = {key: one.used | attached.used[key] for key, one in found.items()}
     connections = backend_tls(snapshot, used, CONTROLLER)
     gateways = {
-        key: (
-            *one.fragments,
-            *attached.fragments[key],
-            *connections.fragments[key],
-            *named(snapshot, one.backends | attached.backends[key]),
-            *discovered(snapshot, used[key]),
+        key: tuple(
+            with_certificate(
+                (
+                    *one.fragments,
+                    *attached.fragments[key],
+                    *connections.fragments[key],
+                    *named(snapshot, one.backends | attached.backends[key]),
+                    *discovered(snapshot, used[key]),
+                ),
+                one.certificate,
+            )
         )
         for key, one in found.items()
     }

@@ -22,6 +22,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.gateway_tls import conditions, own_certificate
 from headgate.cluster.translate.grpc_routes import grpc_route
 from headgate.cluster.translate.http_routes import http_route
 from headgate.cluster.translate.listener_sets import accepted_by, refused, taken
@@ -49,13 +50,15 @@ class Acknowledged(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class GatewayTranslation:
     """`statuses`: of the Gateway and of the ListenerSets for it. `parents`: by route the entries of its status that are
-    about this Gateway. `used` and `backends`: Services and GatewayBackends that its routes lead to."""
+    about this Gateway. `used` and `backends`: Services and GatewayBackends that its routes lead to. `certificate`: what
+    it shows to its backends, None if it has none."""
 
     fragments: tuple[Fragment, ...]
     statuses: list[ObjectStatus]
     parents: dict[tuple[str, ObjectKey], list[Json]]
     used: frozenset[ObjectKey]
     backends: frozenset[ObjectKey]
+    certificate: Json | None = None
 
 
 def is_own(snapshot: Snapshot, gateway: Json) -> bool:
@@ -73,10 +76,17 @@ def translate(
     found = _Routed(snapshot, key, known)
     for route in routes:
         found.add(route)
-    statuses = [*_statuses(gateway, takes, known, acknowledged)]
+    certificate = own_certificate(snapshot, gateway)
+    statuses = [*_statuses(gateway, takes, known, acknowledged, certificate)]
     statuses += [refused(gateway, one) for one in sets if one not in takes]
-    fragments = (*_listeners(key, known), *found.fragments)
-    return GatewayTranslation(fragments, statuses, found.parents, frozenset(found.used), frozenset(found.backends))
+    return GatewayTranslation(
+        (*_listeners(key, known), *found.fragments),
+        statuses,
+        found.parents,
+        frozenset(found.used),
+        frozenset(found.backends),
+        None if isinstance(certificate, Unmet) else certificate,
+    )
 
 
 class _Routed:
@@ -162,7 +172,11 @@ def _parent(route: Json, reference: Json, refused: Unmet | None, result: RouteRe
 
 
 def _statuses(
-    gateway: Json, sets: list[Json], known: list[ListenerState], acknowledged: Acknowledged
+    gateway: Json,
+    sets: list[Json],
+    known: list[ListenerState],
+    acknowledged: Acknowledged,
+    certificate: Json | Unmet | None,
 ) -> Iterator[ObjectStatus]:
     """Return the status of the Gateway, and of the ListenerSets that it takes."""
     by_holder: dict[ObjectKey | None, list[ListenerState]] = {}
@@ -174,7 +188,7 @@ def _statuses(
     attached = {key_of(one): accepted_by(accepted, by_holder.get(key_of(one), [])) for one in sets}
     about = generation(gateway)
     content = {
-        "conditions": [one.printed(about) for one in (accepted, programmed)],
+        "conditions": [one.printed(about) for one in (accepted, programmed, *conditions(gateway, certificate))],
         "listeners": [_listener_status(one, about, programmed) for one in by_holder.get(None, ())],
         "attachedListenerSets": sum(one.holds for one in attached.values()),
     }

@@ -22,6 +22,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.certificates import server_pair
 from headgate.cluster.translate.conditions import Condition, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.gateway_tls import client_trust
 
 # Ports of the gateway's own servers.
 RESERVED: Final = (15_000, 15_020, 15_021)
@@ -124,6 +125,7 @@ def listeners(snapshot: Snapshot, gateway: Json, sets: Iterable[Json] = ()) -> l
         if one.refused is None:
             _kinds(one)
             _certificates(snapshot, one)
+            _clients(snapshot, gateway, one)
     _conflicts(found)
     return found
 
@@ -166,6 +168,20 @@ def _certificates(snapshot: Snapshot, listener: ListenerState) -> None:
             listener.unresolved.append(pair)
         elif listener.tls is None:
             listener.tls = pair
+
+
+def _clients(snapshot: Snapshot, gateway: Json, listener: ListenerState) -> None:
+    """Find whose certificates clients of HTTPS need. Without any authority the listener is not accepted: it would be
+    open to all.
+    """
+    trust = client_trust(snapshot, gateway, listener.port) if listener.protocol == "HTTPS" else None
+    if trust is None:
+        return
+    listener.unresolved += trust.unmet
+    if trust.form is None:
+        listener.refused = Unmet("NoValidCACertificate", "no reference of caCertificateRefs leads to an authority")
+    elif listener.tls is not None:
+        listener.tls = listener.tls | trust.form
 
 
 def _conflicts(found: list[ListenerState]) -> None:

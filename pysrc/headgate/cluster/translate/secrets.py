@@ -56,7 +56,8 @@ def pem(snapshot: Snapshot, namespace: str, reference: Json, key: str) -> str:
         entries = secret(snapshot, namespace, reference)
     if key not in entries:
         raise ValueError(f"{about} has no {key}")
-    text = str(entries[key]).lstrip()
-    if not text.startswith(_PEM):
+    # Some tools write in front of it what it says.
+    _, begin, rest = str(entries[key]).partition(_PEM)
+    if not begin:
         raise ValueError(f"{about}: {key} is not in PEM")
-    return text
+    return begin + rest

@@ -19,6 +19,8 @@ SERVER_TLS: Final = Object(
         "cert": maybe(STRING),
         "key": maybe(KEY_OR_FILE),
         "root": maybe(STRING),
+        # Of the Gateway API (FrontendTLSValidation), with its words.
+        "clientValidation": optional(WordChoice("ClientValidation", ("allowValidOnly", "allowInsecureFallback"))),
         "spiffe": maybe(nothing("ServerSpiffe")),
         "cipherSuites": maybe(STRINGS),
         "minTLSVersion": LEAST_VERSION,

@@ -33,6 +33,14 @@ def test_secrets_that_cannot_be_used(document: Json, reference: Json, reason: st
     assert (found.reason, words in found.message) == (reason, True)
 
 
+def test_what_tools_write_around_a_certificate_is_left_out() -> None:
+    """The file takes a text that does not begin with PEM for the name of a file."""
+    words = b"Bag Attributes\n    friendlyName: x\n"
+    noisy = secret(crt=words + CHAIN + words, key=words + PAIR.private_key_pem.bytes())
+    found = server_pair(Snapshot.of([noisy]), "edge", {"name": "tls"})
+    assert found == {"cert": CHAIN.decode(), "key": PAIR.private_key_pem.bytes().decode()}
+
+
 def test_what_is_no_base64_is_no_certificate() -> None:
     broken = secret()
     broken["data"]["tls.crt"] = "?"
