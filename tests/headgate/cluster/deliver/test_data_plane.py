@@ -1,0 +1,65 @@
+"""The data plane's end, without a network."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
+
+from headgate.cluster.deliver.data_plane import DeliveryEnvironment, answer, decoded
+from headgate.cluster.deliver.states import difference
+from headgate.cluster.deliver.wire import TYPE_URL, resource_of
+from headgate.cluster.translate.fragments import Fragment
+
+ENVIRONMENT = {"XDS_ADDRESS": "https://xds.test", "GATEWAY": "web", "NAMESPACE": "shop"}
+
+
+def test_the_environment_has_defaults() -> None:
+    found = DeliveryEnvironment.read(ENVIRONMENT)
+    assert (found.host, found.port, found.secure, found.role) == ("xds.test", 9978, True, "shop~web")
+    assert found.token_file == "/var/run/secrets/xds-tokens/xds-token"
+    assert found.state_folder == ""
+
+
+def test_the_environment_may_say_more() -> None:
+    found = DeliveryEnvironment.read({**ENVIRONMENT, "XDS_ADDRESS": "http://[::1]:99/", "STATE_DIRECTORY": "/a:/b"})
+    assert (found.host, found.port, found.secure, found.state_folder) == ("::1", 99, False, "/a")
+
+
+@pytest.mark.parametrize("name_and_value", [
+    ("XDS_ADDRESS", "xds.test:1"), ("XDS_ADDRESS", "http://"), ("XDS_ADDRESS", "http://a/b"), ("XDS_ADDRESS", "http://a:b"),
+    ("GATEWAY", ""), ("NAMESPACE", ""), ("BIND_ADDRESS", "localhost"),
+])  # fmt: skip
+def test_what_is_wrong_is_told_with_its_name(name_and_value: tuple[str, str]) -> None:
+    name, value = name_and_value
+    with pytest.raises(ValueError, match=name if value != "http://a:b" else "Port"):
+        DeliveryEnvironment.read({**ENVIRONMENT, name: value})
+
+
+def test_a_response_is_read_with_what_is_bad_in_it() -> None:
+    good = resource_of(Fragment(key="a", place="routes", value={"x": 1}))
+    response = DeltaDiscoveryResponse.FromString(difference({"gone": good}, {"a": good}, 7))
+    other = response.resources.add(name="b", version="2")
+    other.resource.type_url = "type.googleapis.com/other"
+    third = response.resources.add(name="c", version="3")
+    third.resource.type_url, third.resource.value = TYPE_URL, b"\xff"
+    found = decoded(response.SerializeToString())
+    assert found.nonce == "7"
+    assert list(found.changed) == ["a"]
+    assert found.removed == ["gone"]
+    assert found.versions == {"a": good.version, "b": "2", "c": "3"}
+    assert found.bad["b"] == "its type is type.googleapis.com/other"
+    assert found.bad["c"].startswith("not a fragment")
+    with pytest.raises(ValueError, match="no response"):
+        decoded(b"\xff\xff")
+
+
+def test_an_answer_accepts_or_says_what_is_refused() -> None:
+    accepted = DeltaDiscoveryRequest.FromString(answer("7", {}))
+    assert (accepted.response_nonce, accepted.HasField("error_detail")) == ("7", False)
+    refused = DeltaDiscoveryRequest.FromString(answer("8", {f"k{number}": "no" for number in range(1000)}))
+    assert refused.error_detail.code == 3
+    entries = json.loads(refused.error_detail.message)
+    assert entries[0] == {"key": "k0", "error": "no"}
+    assert len(entries) == 100
