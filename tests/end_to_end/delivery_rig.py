@@ -70,8 +70,8 @@ class FakeApi:
 class Controller:
     """The service on a loop of its own thread. It may be stopped and started again at the same port."""
 
-    def __init__(self, settings: DeliverySettings = LOCAL) -> None:
-        self.api = FakeApi({TOKEN: "system:serviceaccount:shop:web", "other": "system:serviceaccount:shop:other"})
+    def __init__(self, settings: DeliverySettings = LOCAL, api: FakeApi | None = None) -> None:
+        self.api = api or FakeApi({TOKEN: "system:serviceaccount:shop:web", "other": "system:serviceaccount:shop:other"})
         self.settings = settings
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)

@@ -67,9 +67,10 @@ class GatewayState:
 
     def acknowledged(self) -> Acknowledged:
         """Return what all data planes have taken. One that has answered nothing yet does not count: it is not ready,
-        and gets no traffic.
+        and gets no traffic. Without any, those count that have just left, and may only connect again.
         """
-        answered = [one for one in self.streams if one.answered]
+        known = [one for one in self.streams if one.answered]
+        answered = [one for one in known if not one.left] or known
         if not answered:
             return Acknowledged()
         generation = min(self.generation if one.taken == self.number else one.generation for one in answered)
@@ -87,7 +88,7 @@ class StreamState:
         self.sent: Resources | None = None if versions else self.held
         self.number = 0
         self.waits_for_answer = False
-        self.answered = False
+        self.answered = self.left = False
         self.taken = -1
         self.generation = -1
         self.rejection = ""
@@ -153,13 +154,11 @@ class GatewayStates:
         self.synced = True
         for key in self._states.keys() - gateways.keys():
             state = self._states.pop(key)
-            for stream in list(state.streams):
-                self._wakers[stream]()
+            self._wake(state)
         for key, fragments in gateways.items():
             state = self._states.setdefault(key, GatewayState())
             if state.update(fragments, generations.get(key, -1)):
-                for stream in state.streams:
-                    self._wakers[stream]()
+                self._wake(state)
         self._tell()
 
     def acknowledged(self) -> dict[ObjectKey, Acknowledged]:
@@ -189,8 +188,15 @@ class GatewayStates:
         stream.gateway.streams.add(stream)
 
     def leave(self, stream: StreamState) -> None:
-        """Forget a data plane."""
+        """Note that a data plane has left. What it has taken may count until forget()."""
         self._wakers.pop(stream, None)
+        stream.left = True
+        same = {one for one in stream.gateway.streams if one.left and one.peer == stream.peer and one is not stream}
+        stream.gateway.streams -= same
+        self._tell()
+
+    def forget(self, stream: StreamState) -> None:
+        """Forget a data plane that has left."""
         stream.gateway.streams.discard(stream)
         self._tell()
 
@@ -217,6 +223,11 @@ class GatewayStates:
             }
             for key, state in self._states.items()
         ]
+
+    def _wake(self, state: GatewayState) -> None:
+        for stream in state.streams:
+            if not stream.left:
+                self._wakers[stream]()
 
     def _tell(self) -> None:
         said = self.acknowledged()

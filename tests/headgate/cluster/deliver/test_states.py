@@ -139,6 +139,17 @@ def test_what_all_data_planes_have_taken_is_acknowledged() -> None:
     assert len(calls) == before + 1
     states.leave(one.stream)
     states.leave(two.stream)
+    # Either may only connect again; then what it has counts at once.
+    assert states.acknowledged() == {KEY: Acknowledged(4)}
+    states.update({KEY: (fragment("c"),)}, {KEY: 5})
+    assert states.acknowledged() == {KEY: Acknowledged(4)}
+    three = Plane(states)
+    three.receive()
+    three.answer()
+    assert states.acknowledged() == {KEY: Acknowledged(5)}
+    for plane in (one, two, three):
+        states.leave(plane.stream)
+        states.forget(plane.stream)
     assert states.acknowledged() == {KEY: Acknowledged(-1)}
 
 
