@@ -53,6 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     hold_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["controller"]:
+        from headgate.cli import controller
+
+        return controller.run(words[1:])
     end = words.index("--") if "--" in words else len(words)
     options = options_of(words[:end])
     if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):

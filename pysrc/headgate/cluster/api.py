@@ -37,7 +37,7 @@ class ApiServer:
         self._host = parts.hostname
         self.authority = parts.netloc.rpartition("@")[2]
         self.prefix = parts.path.rstrip("/")
-        self._tls = _context(access) if parts.scheme == "https" else None
+        self._tls = tls_context(access) if parts.scheme == "https" else None
 
     def connect(self) -> socket.socket:
         """Return a connected socket, over TLS if the URL says so; raises ClusterError."""
@@ -90,7 +90,8 @@ def refusal(status: int, body: bytes) -> str:
     return f"{status} {phrase}".rstrip() + (f": {message}" if message else "")
 
 
-def _context(access: ClusterAccess) -> ssl.SSLContext:
+def tls_context(access: ClusterAccess) -> ssl.SSLContext:
+    """Return what TLS with the API server needs; raises ClusterError if certificates cannot be used."""
     context = ssl.create_default_context()
     try:
         if access.authority is not None:

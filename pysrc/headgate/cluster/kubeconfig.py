@@ -31,6 +31,7 @@ class ClusterAccess:
     `server`: base URL. `authority`: PEM certificates of the CAs to trust; None: those of the system. `certificate`,
     `key`: PEM of the client certificate. `verified`: False if the server's certificate is not checked. `server_name`:
     the name that the certificate must have if it is not the host of `server`. `headers`: credentials as header fields.
+    `token_file`: where a bearer token is renewed while a process runs.
     """
 
     server: str
@@ -41,6 +42,7 @@ class ClusterAccess:
     verified: bool = True
     server_name: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    token_file: Path | None = None
 
 
 class _Section:
@@ -145,8 +147,9 @@ def load_access(
 
 def _credentials(user: _Section, environ: Mapping[str, str]) -> dict[str, Any]:
     certificate, key = user.material("client-certificate"), user.material("client-key")
-    token = user.text("token")
+    token, token_file = user.text("token"), None
     if user.text("tokenFile"):
+        token_file = user.path("tokenFile")
         token = read_text(user.path("tokenFile"), f"{user.where}: tokenFile").strip()
     if not token and certificate is None and user.content.get("exec"):
         plugin = _Section(f"{user.where}.exec", user.content["exec"], user.path(""))
@@ -162,7 +165,7 @@ def _credentials(user: _Section, environ: Mapping[str, str]) -> dict[str, Any]:
         headers["Impersonate-User"] = user.text("as")
     if certificate is not None and key is None:
         raise ClusterError(f"{user.where}: client-certificate needs client-key")
-    return {"certificate": certificate, "key": key, "headers": headers}
+    return {"certificate": certificate, "key": key, "headers": headers, "token_file": token_file}
 
 
 def _own_account(environ: Mapping[str, str], account: Path, looked_for: Path) -> ClusterAccess:
@@ -176,4 +179,5 @@ def _own_account(environ: Mapping[str, str], account: Path, looked_for: Path) ->
         namespace=read_text(account / "namespace", "service account").strip() or "default",
         authority=read_text(account / "ca.crt", "service account").encode(),
         headers={"Authorization": f"Bearer {token}"},
+        token_file=account / "token",
     )

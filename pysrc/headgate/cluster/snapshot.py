@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 Json = dict[str, Any]
+_Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 CORE: Final = ""
 DISCOVERY: Final = "discovery.k8s.io"
@@ -69,11 +71,19 @@ def generation(document: Mapping[str, Any]) -> int:
     return int(document["metadata"].get("generation", 0))
 
 
+class ObjectIndex(NamedTuple):
+    """Objects of a kind by what a function says of each, such as the Service that an EndpointSlice belongs to."""
+
+    kind: GroupKind
+    entries: Callable[[Json], Iterable[Hashable]]
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Objects are never changed: a newer snapshot has others in their place."""
 
     kinds: Mapping[GroupKind, Mapping[ObjectKey, Json]]
+    _indexes: dict[ObjectIndex, dict[Hashable, list[Json]]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, documents: Iterable[Json]) -> Snapshot:
@@ -89,6 +99,30 @@ class Snapshot:
     def oldest_first(self, kind: GroupKind) -> list[Json]:
         """Return the objects of a kind by age, then by namespace and name: the same order whatever was read first."""
         return sorted(self.kinds.get(kind, {}).values(), key=seniority)
+
+    def indexed(self, index: ObjectIndex, entry: Hashable) -> list[Json]:
+        """Return the objects that an index has at an entry, the oldest first."""
+        if index not in self._indexes:
+            found: dict[Hashable, list[Json]] = {}
+            for one in self.oldest_first(index.kind):
+                for each in dict.fromkeys(index.entries(one)):
+                    found.setdefault(each, []).append(one)
+            self._indexes[index] = found
+        return self._indexes[index].get(entry, [])
+
+    def remembered(
+        self,
+        key: Hashable,
+        function: Callable[Concatenate[Snapshot, _Arguments], _Result],
+        *arguments: _Arguments.args,
+        **named: _Arguments.kwargs,
+    ) -> _Result:
+        """Return `function(self, *arguments)`, a pure function of this snapshot and its arguments.
+
+        A snapshot that remembers (translate/memory) calls it again only when what it read has changed, or an argument.
+        `key` is one of its own among those asked for by the same caller.
+        """
+        return function(self, *arguments, **named)
 
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:
         found = self.find(NAMESPACE, "", name)

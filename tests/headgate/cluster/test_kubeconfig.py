@@ -90,8 +90,9 @@ def test_a_pod_has_an_account_of_its_own(tmp_path: Path) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
     found = load_access(None, environ, NOWHERE, tmp_path)
     assert found == ClusterAccess(
-        server="https://[fd00::1]:443", namespace="edge", authority=b"pem", headers={"Authorization": "Bearer t"}
-    )
+        server="https://[fd00::1]:443", namespace="edge", authority=b"pem", headers={"Authorization": "Bearer t"},
+        token_file=tmp_path / "token",
+    )  # fmt: skip
 
 
 def plugin(script: str, **more: Any) -> dict[str, Any]:

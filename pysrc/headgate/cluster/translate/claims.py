@@ -6,8 +6,8 @@ hostnames). Where connections are routed nothing but the host name tells them ap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from headgate.cluster.snapshot import TCP_ROUTE, TLS_ROUTE, ObjectKey, key_of, kind_of
@@ -16,6 +16,8 @@ from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.parents import Attachment
 
 _OF_CONNECTIONS: Final = (TLS_ROUTE, TCP_ROUTE)
+# Host names whose wider patterns are kept.
+_KEPT: Final = 4_096
 
 
 @dataclass(slots=True)
@@ -37,17 +39,14 @@ class _Held:
         return next((self.exactly[one] for one in _around(pattern) if one in self.exactly), None)
 
 
-def _around(pattern: str) -> Iterator[str]:
+@lru_cache(_KEPT)
+def _around(pattern: str) -> tuple[str, ...]:
     """Return the patterns that have all names of a pattern and more; the empty one has all."""
     labels = pattern.removeprefix("*.").split(".") if pattern else []
     if pattern.startswith("*."):
         labels = ["*", *labels]
-    for index in range(1, len(labels)):
-        name = "*." + ".".join(labels[index:])
-        if name != pattern:
-            yield name
-    if pattern:
-        yield ""
+    found = ["*." + ".".join(labels[index:]) for index in range(1, len(labels))]
+    return (*(one for one in found if one != pattern), "") if pattern else ()
 
 
 class Claims:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -20,9 +20,11 @@ from headgate.cluster.snapshot import (
     GATEWAY_CLASS,
     GRPC_ROUTE,
     HTTP_ROUTE,
+    LISTENER_SET,
     TCP_ROUTE,
     TLS_ROUTE,
     GroupKind,
+    ObjectIndex,
     ObjectKey,
     Snapshot,
     generation,
@@ -33,13 +35,15 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.ancestors import by_reference
 from headgate.cluster.translate.backend_tls import backend_tls
 from headgate.cluster.translate.conditions import ObjectStatus, holds
+from headgate.cluster.translate.deployed import Placed, Placement
+from headgate.cluster.translate.features import SUPPORTED
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
 from headgate.cluster.translate.gateway_backends import named, status
 from headgate.cluster.translate.gateway_tls import with_certificate
-from headgate.cluster.translate.listener_sets import sets_by_gateway
-from headgate.cluster.translate.parents import gateway_named
-from headgate.cluster.translate.policies import policies, reach
+from headgate.cluster.translate.parents import gateway_of_set
+from headgate.cluster.translate.parents import named as parent_named
+from headgate.cluster.translate.policies import Reach, policies, reach
 from headgate.cluster.translate.services import discovered
 
 
@@ -50,66 +54,138 @@ class World(NamedTuple):
     statuses: list[ObjectStatus]
 
 
-def everything(snapshot: Snapshot, acknowledged: Mapping[ObjectKey, Acknowledged]) -> World:
-    """Translate all Gateways of own classes. `acknowledged`: what their data planes have said."""
-    found: dict[ObjectKey, GatewayTranslation] = {}
+class OwnGateway(NamedTuple):
+    """A Gateway of an own class. `statuses`: of the routes that name no other; `parents`: by route the entries of those
+    that do."""
+
+    translation: GatewayTranslation
+    statuses: list[ObjectStatus]
+    parents: dict[tuple[str, ObjectKey], list[Json]]
+
+
+def everything(
+    snapshot: Snapshot,
+    acknowledged: Mapping[ObjectKey, Acknowledged],
+    deployed: Mapping[ObjectKey, Placed] | None = None,
+) -> World:
+    """Translate all Gateways of own classes.
+
+    `acknowledged`: what their data planes have said. `deployed`: what there is of each; None where nobody deploys.
+    """
+    found: dict[ObjectKey, OwnGateway] = {}
     statuses = [
         _class_status(one)
         for one in snapshot.oldest_first(GATEWAY_CLASS)
         if one["spec"]["controllerName"] == CONTROLLER
     ]
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
-    sets, routes = sets_by_gateway(snapshot), _by_gateway(snapshot)
     for gateway in snapshot.oldest_first(GATEWAY):
         if not is_own(snapshot, gateway):
             continue
         key = key_of(gateway)
-        told = acknowledged.get(key, Acknowledged())
-        found[key] = translate(snapshot, gateway, sets.get(key, []), routes.get(key, []), told)
+        said = acknowledged.get(key, Acknowledged())
+        there = None if deployed is None else deployed.get(key, Placement())
+        found[key] = snapshot.remembered(("gateway", key), _own_gateway, gateway, said, there)
+        statuses += found[key].translation.statuses
         statuses += found[key].statuses
         for route, entries in found[key].parents.items():
             parents.setdefault(route, []).extend(entries)
-    attached = policies(snapshot, [reach(key, one.fragments) for key, one in found.items()], CONTROLLER)
-    used = {key: one.used | attached.used[key] for key, one in found.items()}
-    connections = backend_tls(snapshot, used, CONTROLLER)
+    reached = [
+        snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
+    ]
+    attached = snapshot.remembered("policies", policies, reached, CONTROLLER)
+    used = {key: one.translation.used | attached.used[key] for key, one in found.items()}
+    connections = snapshot.remembered("backend TLS", backend_tls, used, CONTROLLER)
     gateways = {
-        key: tuple(
-            with_certificate(
-                (
-                    *one.fragments,
-                    *attached.fragments[key],
-                    *connections.fragments[key],
-                    *named(snapshot, one.backends | attached.backends[key]),
-                    *discovered(snapshot, used[key]),
-                ),
-                one.certificate,
-            )
+        key: snapshot.remembered(
+            ("file", key),
+            _complete,
+            one.translation,
+            [*attached.fragments[key], *connections.fragments[key]],
+            one.translation.backends | attached.backends[key],
+            used[key],
         )
         for key, one in found.items()
     }
-    for (kind, key), entries in sorted(parents.items()):
-        content = {"parents": sorted(entries, key=lambda one: by_reference(one["parentRef"]))}
-        statuses.append(ObjectStatus(GroupKind(GATEWAY_API, kind), key, content))
-    backends = [status(snapshot, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)]
+    statuses += [_route_status(route, entries) for route, entries in sorted(parents.items())]
+    backends = [
+        snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
+    ]
     return World(gateways, [*statuses, *backends, *attached.statuses, *connections.statuses])
 
 
-def _by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
-    """Return the routes that name each Gateway, the oldest first."""
-    found: dict[ObjectKey, list[Json]] = {}
-    kinds = (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE)
-    routes = [one for kind in kinds for one in snapshot.kinds.get(kind, {}).values()]
-    for route in sorted(routes, key=lambda one: (seniority(one), kind_of(one))):
-        references = route["spec"].get("parentRefs") or ()
-        keys = (gateway_named(snapshot, route, one) for one in references)
-        for key in dict.fromkeys(one for one in keys if one is not None):
-            found.setdefault(key, []).append(route)
-    return found
+def _own_gateway(
+    snapshot: Snapshot, gateway: Json, acknowledged: Acknowledged, deployed: Placed | None
+) -> OwnGateway:
+    key = key_of(gateway)
+    sets = snapshot.indexed(_SETS, key)
+    made = translate(snapshot, gateway, sets, _routes(snapshot, key, sets), acknowledged, deployed)
+    statuses: list[ObjectStatus] = []
+    parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+    for route, entries in made.parents.items():
+        found = snapshot.find(GroupKind(GATEWAY_API, route[0]), *route[1])
+        assert found is not None
+        if len(entries) == len(found["spec"]["parentRefs"]):
+            statuses.append(_route_status(route, entries))
+        else:
+            parents[route] = entries
+    return OwnGateway(made, statuses, parents)
+
+
+def _routes(snapshot: Snapshot, gateway: ObjectKey, sets: list[Json]) -> list[Json]:
+    """Return the routes that name a Gateway or one of its ListenerSets, the oldest first."""
+    places = [(GATEWAY, gateway), *((LISTENER_SET, key_of(one)) for one in sets)]
+    found = {
+        (kind_of(one), key_of(one)): one
+        for place in places
+        for index in _ROUTES
+        for one in snapshot.indexed(index, place)
+    }
+    return sorted(found.values(), key=lambda one: (seniority(one), kind_of(one)))
+
+
+def _reach(_snapshot: Snapshot, gateway: ObjectKey, fragments: tuple[Fragment, ...]) -> Reach:
+    return reach(gateway, fragments)
+
+
+def _complete(
+    snapshot: Snapshot,
+    made: GatewayTranslation,
+    policies: list[Fragment],
+    backends: frozenset[ObjectKey],
+    used: frozenset[ObjectKey],
+) -> tuple[Fragment, ...]:
+    """Return all fragments of a Gateway. `backends` and `used`: GatewayBackends and Services of routes and policies."""
+    found = (*made.fragments, *policies, *named(snapshot, backends), *discovered(snapshot, used))
+    return tuple(with_certificate(found, made.certificate))
+
+
+def _parents_of(route: Json) -> Iterator[tuple[GroupKind, ObjectKey]]:
+    """Yield what a route names as its parents."""
+    return (parent_named(route, one) for one in route["spec"].get("parentRefs") or ())
+
+
+def _gateway_of(listener_set: Json) -> Iterator[ObjectKey]:
+    """Yield the Gateway that a ListenerSet names."""
+    if (gateway := gateway_of_set(listener_set)) is not None:
+        yield gateway
+
+
+_ROUTES: Final = tuple(ObjectIndex(kind, _parents_of) for kind in (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE))
+_SETS: Final = ObjectIndex(LISTENER_SET, _gateway_of)
+
+
+def _route_status(route: tuple[str, ObjectKey], entries: list[Json]) -> ObjectStatus:
+    content = {"parents": sorted(entries, key=lambda one: by_reference(one["parentRef"]))}
+    return ObjectStatus(GroupKind(GATEWAY_API, route[0]), route[1], content)
 
 
 def _class_status(gateway_class: Json) -> ObjectStatus:
     condition = holds("Accepted", "Accepted", "Successfully accepted GatewayClass")
-    content = {"conditions": [condition.printed(generation(gateway_class))]}
+    content: dict[str, Any] = {
+        "conditions": [condition.printed(generation(gateway_class))],
+        "supportedFeatures": [{"name": name} for name in SUPPORTED],
+    }
     return ObjectStatus(GATEWAY_CLASS, key_of(gateway_class), content)
 
 

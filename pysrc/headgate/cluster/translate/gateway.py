@@ -21,6 +21,7 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
+from headgate.cluster.translate.deployed import Placed, undeployed
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.gateway_tls import conditions, own_certificate
 from headgate.cluster.translate.grpc_routes import grpc_route
@@ -68,7 +69,12 @@ def is_own(snapshot: Snapshot, gateway: Json) -> bool:
 
 
 def translate(
-    snapshot: Snapshot, gateway: Json, sets: list[Json], routes: list[Json], acknowledged: Acknowledged
+    snapshot: Snapshot,
+    gateway: Json,
+    sets: list[Json],
+    routes: list[Json],
+    acknowledged: Acknowledged,
+    deployed: Placed | None = None,
 ) -> GatewayTranslation:
     """Return what a Gateway comes to. `sets` and `routes`: ListenerSets and routes that name it, the oldest first."""
     key, takes = key_of(gateway), [one for one in sets if taken(snapshot, gateway, one)]
@@ -77,7 +83,7 @@ def translate(
     for route in routes:
         found.add(route)
     certificate = own_certificate(snapshot, gateway)
-    statuses = [*_statuses(gateway, takes, known, acknowledged, certificate)]
+    statuses = [*_statuses(gateway, takes, known, acknowledged, certificate, deployed)]
     statuses += [refused(gateway, one) for one in sets if one not in takes]
     return GatewayTranslation(
         (*_listeners(key, known), *found.fragments),
@@ -109,14 +115,16 @@ class _Routed:
         counted: set[str] = set()
         # A listener that two parentRefs name has the route once.
         found: dict[str, Fragment] = {}
-        for reference in route["spec"].get("parentRefs") or ():
+        for index, reference in enumerate(route["spec"].get("parentRefs") or ()):
             if gateway_named(snapshot, route, reference) != self._gateway:
                 continue
             attached = attachments(snapshot, route, reference, self._known)
             if not isinstance(attached, Unmet):
                 attached = self._claims.left(route, attached)
             usable: list[Attachment] = [] if isinstance(attached, Unmet) else attached
-            result = _TRANSLATORS[kind_of(route)](snapshot, route, usable, self._places)
+            kind = kind_of(route)
+            made = _TRANSLATORS[kind]
+            result = snapshot.remembered((kind, key_of(route), index), made, route, usable, self._places)
             counted |= {one.listener.title for one in usable}
             if _some_rule_holds(route, result):
                 self._claims.hold(route, usable)
@@ -177,6 +185,7 @@ def _statuses(
     known: list[ListenerState],
     acknowledged: Acknowledged,
     certificate: Json | Unmet | None,
+    deployed: Placed | None,
 ) -> Iterator[ObjectStatus]:
     """Return the status of the Gateway, and of the ListenerSets that it takes."""
     by_holder: dict[ObjectKey | None, list[ListenerState]] = {}
@@ -184,14 +193,19 @@ def _statuses(
         kind, key = one.holder
         by_holder.setdefault(None if kind == GATEWAY else key, []).append(one)
     accepted = _accepted(gateway, known)
-    programmed = _programmed(gateway, accepted, acknowledged)
+    if deployed is not None and accepted.holds and deployed.condition == "Accepted" and deployed.refusal is not None:
+        accepted = fails("Accepted", deployed.refusal)
+    programmed = undeployed(deployed) if deployed is not None and accepted.holds else None
+    programmed = programmed or _programmed(gateway, accepted, acknowledged)
     attached = {key_of(one): accepted_by(accepted, by_holder.get(key_of(one), [])) for one in sets}
     about = generation(gateway)
-    content = {
+    content: dict[str, Any] = {
         "conditions": [one.printed(about) for one in (accepted, programmed, *conditions(gateway, certificate))],
         "listeners": [_listener_status(one, about, programmed) for one in by_holder.get(None, ())],
         "attachedListenerSets": sum(one.holds for one in attached.values()),
     }
+    if deployed is not None:
+        content["addresses"] = list(deployed.addresses)
     yield ObjectStatus(GATEWAY, key_of(gateway), content)
     for found in sets:
         key = key_of(found)

@@ -7,20 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headgate.cluster.snapshot import LISTENER_SET, ObjectKey, Snapshot, generation, key_of
+from headgate.cluster.snapshot import LISTENER_SET, Snapshot, generation, key_of
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.listeners import ListenerState
-from headgate.cluster.translate.parents import gateway_of_set, inside
-
-
-def sets_by_gateway(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
-    """Return the ListenerSets that name each Gateway, the oldest first."""
-    found: dict[ObjectKey, list[Json]] = {}
-    for one in snapshot.oldest_first(LISTENER_SET):
-        if (gateway := gateway_of_set(one)) is not None:
-            found.setdefault(gateway, []).append(one)
-    return found
+from headgate.cluster.translate.parents import inside
 
 
 def taken(snapshot: Snapshot, gateway: Json, found: Json) -> bool:

@@ -53,7 +53,8 @@ class ListenerState:
     unresolved: list[Unmet] = field(default_factory=list)
     supported: tuple[GroupKind, ...] = ()
     tls: Json | None = None
-    attached: int = 0
+    # It is counted when the rest is known, and says nothing about the listener itself.
+    attached: int = field(default=0, compare=False)
 
     @property
     def name(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from headgate.cluster.snapshot import ENDPOINT_SLICE, SERVICE, ObjectKey, Snapshot
+from headgate.cluster.snapshot import ENDPOINT_SLICE, SERVICE, ObjectIndex, ObjectKey, Snapshot, key_of
 from headgate.cluster.translate.fragments import Fragment, Json
 
 DOMAIN: Final = "cluster.local"
@@ -42,14 +42,13 @@ def discovered(snapshot: Snapshot, used: Iterable[ObjectKey]) -> list[Fragment]:
     """Return the Services that routes use and what serves them. A workload of several Services is there once."""
     found: list[Fragment] = []
     workloads: dict[str, Json] = {}
-    slices = _slices(snapshot)
     for key in sorted(set(used)):
         service = snapshot.find(SERVICE, *key)
         if service is not None:
             found.append(
                 Fragment(key=f"service/{key.namespace}/{host(key)}", place="services", value=_service(key, service))
             )
-            for one in slices.get(key, ()):
+            for one in sorted(snapshot.indexed(_SLICES, key), key=key_of):
                 _endpoints(key, service, one, workloads)
     found += [
         Fragment(key=f"workload/{uid}", place="workloads", value=value) for uid, value in sorted(workloads.items())
@@ -57,14 +56,14 @@ def discovered(snapshot: Snapshot, used: Iterable[ObjectKey]) -> list[Fragment]:
     return found
 
 
-def _slices(snapshot: Snapshot) -> dict[ObjectKey, list[Json]]:
-    """Return the EndpointSlices of each Service, by their names."""
-    found: dict[ObjectKey, list[Json]] = {}
-    for key, one in sorted(snapshot.kinds.get(ENDPOINT_SLICE, {}).items()):
-        owner = (one["metadata"].get("labels") or {}).get(_OWNER)
-        if owner and one.get("addressType") in ("IPv4", "IPv6"):
-            found.setdefault(ObjectKey(key.namespace, owner), []).append(one)
-    return found
+def _served(endpoint_slice: Json) -> Iterator[ObjectKey]:
+    """Yield the Service that an EndpointSlice belongs to."""
+    owner = (endpoint_slice["metadata"].get("labels") or {}).get(_OWNER)
+    if owner and endpoint_slice.get("addressType") in ("IPv4", "IPv6"):
+        yield ObjectKey(key_of(endpoint_slice).namespace, owner)
+
+
+_SLICES: Final = ObjectIndex(ENDPOINT_SLICE, _served)
 
 
 def _service(key: ObjectKey, service: Json) -> Json:

@@ -1,0 +1,197 @@
+"""The controller: what a cluster says becomes configurations of gateways and statuses of objects."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from headgate.cluster.calls import ApiCalls
+from headgate.cluster.controller.classes import apply_classes
+from headgate.cluster.controller.components import ComponentLevels
+from headgate.cluster.controller.debounce import Debounce
+from headgate.cluster.controller.metrics import ControllerMetrics, Reconciliation
+from headgate.cluster.controller.parts import MakeParts, no_parts
+from headgate.cluster.controller.servers import ControllerServers, ControllerView
+from headgate.cluster.controller.settings import ControllerSettings
+from headgate.cluster.leader import LeaderElection
+from headgate.cluster.snapshot import GATEWAY, GroupKind, ObjectKey, Snapshot, generation
+from headgate.cluster.status.wanted import WantedStatuses
+from headgate.cluster.status.writer import StatusWriter
+from headgate.cluster.translate.conditions import ObjectStatus
+from headgate.cluster.translate.deployed import Placed
+from headgate.cluster.translate.everything import World
+from headgate.cluster.translate.gateway import Acknowledged
+from headgate.cluster.translate.memory import TranslationMemory
+from headgate.cluster.watch.informer import WatchCalls
+from headgate.cluster.watch.informers import Informers
+from headgate.cluster.watch.kinds import KINDS
+from headgate.cluster.watch.store import Store
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("gateway-controller")
+translator = logging.getLogger("gw/translator")
+
+_BY_KIND = {one.kind: one for one in KINDS}
+
+
+class ControllerClient(ApiCalls, WatchCalls, Protocol):
+    """What the controller asks of a client."""
+
+
+class Controller:
+    """`parts` makes what sends and deploys."""
+
+    def __init__(
+        self,
+        client: ControllerClient,
+        settings: ControllerSettings,
+        levels: ComponentLevels,
+        parts: MakeParts = no_parts,
+    ) -> None:
+        self.metrics = ControllerMetrics()
+        self._settings = settings
+        self._client = client
+        self._changes = Debounce()
+        self._store = Store(KINDS, self._changes.touch, self._judged, settings.selectors)
+        self._informers = Informers(client, KINDS, self._store)
+        self._parts = parts(client, self._changes.touch)
+        self._writer = StatusWriter(client, self._store, _path, self._wrote)
+        lease = (settings.namespace, settings.lease)
+        self._election = LeaderElection(client, lease, settings.identity, self._led, self._lost)
+        view = ControllerView(self.metrics, levels, lambda: self._world is not None, self._shown)
+        self._servers = ControllerServers(view, settings)
+        self._memory = TranslationMemory()
+        self._statuses = WantedStatuses()
+        # Translations run beside the loop, which serves streams: the first of many routes takes a second.
+        self._thread = ThreadPoolExecutor(1, "translation")
+        self._world: World | None = None
+        self._leading: list[asyncio.Task[Any]] = []
+        self.metrics.add("controller_objects", "gauge", "Objects that are known, by kind.", self._counts)
+        self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leads)
+
+    async def run(self) -> None:
+        """Run until cancelled. Raises OSError if a port cannot be opened."""
+        await self._servers.start()
+        tasks: list[asyncio.Task[Any]] = []
+        try:
+            self._informers.start()
+            await self._informers.synced.wait()
+            logger.info("all kinds are listed")
+            await self._turn()
+            # What is known now lives on: the collector need not look through it again and again.
+            gc.collect()
+            gc.freeze()
+            gc.enable()
+            if self._parts.service is not None:
+                await self._parts.service.start()
+            if self._settings.election:
+                tasks.append(spawn("leader election", self._election.run()))
+            else:
+                self._led()
+            while True:
+                await self._changes.wait()
+                await self._turn()
+        finally:
+            await self._end(tasks)
+
+    async def _end(self, tasks: list[asyncio.Task[Any]]) -> None:
+        for one in tasks:
+            one.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._election.release()
+        await self._lost()
+        if self._parts.service is not None:
+            await self._parts.service.stop()
+        await self._informers.stop()
+        await self._servers.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def _turn(self) -> None:
+        """Translate what is known, hand configurations on, and then statuses."""
+        parts = self._parts
+        snapshot = self._store.snapshot()
+        said = parts.states.acknowledged() if parts.states is not None else {}
+        there = parts.deployer.results() if parts.deployer is not None else None
+        began = self.metrics.began("translator")
+        result = "error"
+        try:
+            loop = asyncio.get_running_loop()
+            world, changed = await loop.run_in_executor(self._thread, self._translated, snapshot, said, there)
+            result = "success"
+        except Exception:  # noqa: BLE001 (what was in force stays so, and the next change is another chance)
+            translator.exception("translation failed")
+            return
+        finally:
+            self.metrics.ended(Reconciliation("translator"), result, began)
+        self._world = world
+        told = {"gateways": len(world.gateways), "computed": self._memory.computed, "statuses": len(changed)}
+        translator.debug("translated", extra=told)
+        if parts.states is not None:
+            known: Mapping[ObjectKey, Any] = snapshot.kinds.get(GATEWAY, {})
+            parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways})
+        self._writer.want(changed)
+        if parts.deployer is not None and self._leading:
+            parts.deployer.want(snapshot)
+
+    def _translated(
+        self,
+        snapshot: Snapshot,
+        acknowledged: Mapping[ObjectKey, Acknowledged],
+        deployed: Mapping[ObjectKey, Placed] | None,
+    ) -> tuple[World, list[ObjectStatus]]:
+        world = self._memory.translate(snapshot, acknowledged, deployed)
+        return world, self._statuses.changed(world.statuses)
+
+    def _judged(self, kind: GroupKind, key: ObjectKey) -> None:
+        self._writer.look(kind, key)
+
+    def _wrote(self, kind: GroupKind, result: str) -> None:
+        self.metrics.counted(Reconciliation(f"status/{kind.kind}"), result)
+
+    def _led(self) -> None:
+        self._writer.lead()
+        self._leading = [spawn("gateway classes", apply_classes(self._client, self._settings))]
+        if self._parts.deployer is not None:
+            self._leading.append(spawn("deployer", self._parts.deployer.run()))
+            self._parts.deployer.want(self._store.snapshot())
+
+    async def _lost(self) -> None:
+        leading, self._leading = self._leading, []
+        for one in leading:
+            one.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.gather(*leading, return_exceptions=True)
+        await self._writer.follow()
+
+    def _counts(self) -> dict[tuple[tuple[str, str], ...], float]:
+        return {(("kind", kind.kind),): count for kind, count in self._store.counts().items()}
+
+    def _leads(self) -> dict[tuple[tuple[str, str], ...], float]:
+        return {(): 1 if self._leading else 0}
+
+    def _shown(self) -> dict[str, Any]:
+        """Return what is known, by name: contents may be secret."""
+        world = self._world
+        snapshot = self._store.snapshot()
+        return {
+            "objects": {
+                f"{kind.kind}.{kind.group}" if kind.group else kind.kind: [str(key) for key in sorted(found)]
+                for kind, found in snapshot.kinds.items()
+            },
+            "gateways": {} if world is None else {
+                str(key): [one.key for one in fragments] for key, fragments in world.gateways.items()
+            },
+            "statuses": [] if world is None else [
+                {"kind": one.kind.kind, "name": str(one.key), "status": one.content} for one in world.statuses
+            ],
+        }  # fmt: skip
+
+
+def _path(kind: GroupKind, key: ObjectKey) -> str | None:
+    watched = _BY_KIND.get(kind)
+    return watched.path_of(key) if watched is not None and watched.judged else None

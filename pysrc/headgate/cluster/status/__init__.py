@@ -1,0 +1,1 @@
+"""Writing the statuses of objects."""

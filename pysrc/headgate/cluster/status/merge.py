@@ -1,0 +1,108 @@
+"""What a status becomes when this controller's part is put into it.
+
+https://gateway-api.sigs.k8s.io/geps/gep-1364/ and https://gateway-api.sigs.k8s.io/geps/gep-713/: who owns which part.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from headgate.cluster.snapshot import OWN, Json
+from headgate.cluster.translate.gateway import CONTROLLER
+
+MOST_CONDITIONS: Final = 8
+MOST_ENTRIES: Final = {"parents": 32, "ancestors": 16}
+# Conditions of other types are those of other programs.
+_OWN_TYPES: Final = frozenset((
+    "Accepted", "Attached", "Conflicted", "InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid",
+    "Programmed", "ResolvedRefs", "StatusSummarized", "SupportedVersion",
+))  # fmt: skip
+_REFERENCE: Final = {"parents": "parentRef", "ancestors": "ancestorRef"}
+
+
+def merged(before: Json, wanted: Json, now: str) -> Json:
+    """Return the fields of a status that are to be written; empty if it is as it is wanted.
+
+    `before`: the status that the object has. `now`: the time of conditions that change (RFC 3339).
+    """
+    written: Json = {}
+    for name, value in wanted.items():
+        old = before.get(name)
+        match name:
+            case "conditions":
+                new: Any = conditions(old or [], value, now)
+            case "listeners":
+                new = _listeners(old or [], value, now)
+            case "parents" | "ancestors":
+                new = _entries(name, old or [], value, now)
+            case _:
+                new = value
+        if new != (old if old is not None else type(new)()):
+            written[name] = new
+    return written
+
+
+def emptied(before: Json) -> Json | None:
+    """Return what a status wants that says something of this controller which no longer decides about it."""
+    for name in _REFERENCE:
+        if any(one.get("controllerName") == CONTROLLER for one in before.get(name) or ()):
+            return {name: []}
+    return None
+
+
+def conditions(before: list[Json], wanted: list[Json], now: str) -> list[Json]:
+    """Return conditions, each with the time when its status changed last. Those of other programs are kept."""
+    known = {one.get("type"): one for one in before}
+    found = []
+    for one in wanted[:MOST_CONDITIONS]:
+        old = known.get(one["type"], {})
+        since = old.get("lastTransitionTime") if old.get("status") == one["status"] else None
+        found.append({**one, "lastTransitionTime": since or now})
+    types = {one["type"] for one in found} | _OWN_TYPES
+    others = [one for one in before if one.get("type") not in types]
+    return found + others[: MOST_CONDITIONS - len(found)]
+
+
+def _listeners(before: list[Json], wanted: list[Json], now: str) -> list[Json]:
+    known = {one.get("name"): one for one in before}
+    return [
+        {**one, "conditions": conditions(known.get(one["name"], {}).get("conditions") or [], one["conditions"], now)}
+        for one in wanted
+    ]
+
+
+def _entries(name: str, before: list[Json], wanted: list[Json], now: str) -> list[Json]:
+    """Return the entries of all controllers. Each stays where it was, and new ones come last."""
+    reference = _REFERENCE[name]
+    others = sum(one.get("controllerName") != CONTROLLER for one in before)
+    left = [*_fitting(name, wanted, MOST_ENTRIES[name] - others)]
+    found = []
+    for old in before:
+        if old.get("controllerName") != CONTROLLER:
+            found.append(old)
+            continue
+        new = next((one for one in left if one[reference] == old.get(reference)), None)
+        if new is not None:
+            left.remove(new)
+            found.append({**new, "conditions": conditions(old.get("conditions") or [], new["conditions"], now)})
+    return found + [{**one, "conditions": conditions([], one["conditions"], now)} for one in left]
+
+
+def _fitting(name: str, wanted: list[Json], room: int) -> list[Json]:
+    """Return the entries for which there is room; the last then says how many are left out."""
+    if len(wanted) <= room:
+        return wanted
+    if room <= 0:
+        return []
+    if name != "ancestors":
+        return wanted[:room]
+    about = wanted[room - 1]["conditions"][0]
+    summary = {
+        "type": "StatusSummarized",
+        "status": "True",
+        "reason": "StatusSummarized",
+        "message": f"{len(wanted) - room + 1} more entries are left out",
+        "observedGeneration": about["observedGeneration"],
+    }
+    reference = {"group": OWN, "kind": "GatewayPolicy", "name": "StatusSummary"}
+    return [*wanted[: room - 1], {"ancestorRef": reference, "controllerName": CONTROLLER, "conditions": [summary]}]

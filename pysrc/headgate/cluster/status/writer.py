@@ -1,0 +1,197 @@
+"""Writing statuses: the newest value of each object, one write at a time, and none without a difference."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+from headgate.cluster.calls import ApiCalls, ApiError
+from headgate.cluster.snapshot import GroupKind, ObjectKey
+from headgate.cluster.status.merge import emptied, merged
+from headgate.cluster.translate.conditions import ObjectStatus
+from headgate.cluster.watch.pauses import Pauses
+from headgate.cluster.watch.store import Stored
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("gateway-controller")
+
+# Writes at a time: an API server does some 600 in a second.
+PARALLEL: Final = 16
+TRIES: Final = 5
+CONFLICT_SECONDS: Final = 0.1
+_NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
+
+About = tuple[GroupKind, ObjectKey]
+
+
+class StoredStatuses(Protocol):
+    """What is known of the statuses that objects have."""
+
+    def stored(self, kind: GroupKind, key: ObjectKey) -> Stored | None: ...
+
+    def all_stored(self) -> Iterable[tuple[GroupKind, ObjectKey, Stored]]: ...
+
+
+def now_text() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class StatusWriter:
+    """Writes nothing until `lead`. `path`: of an object, None for a kind without a status. `wrote`: told of each try,
+    with the result `success`, `conflict` or `error`."""
+
+    def __init__(
+        self,
+        calls: ApiCalls,
+        known: StoredStatuses,
+        path: Callable[[GroupKind, ObjectKey], str | None],
+        wrote: Callable[[GroupKind, str], None] = lambda _kind, _result: None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.now = now_text
+        self._calls = calls
+        self._known = known
+        self._path = path
+        self._wrote = wrote
+        self._sleep = sleep
+        self._wanted: dict[About, ObjectStatus] = {}
+        self._queue: asyncio.Queue[About] = asyncio.Queue()
+        self._queued: set[About] = set()
+        self._busy: set[About] = set()
+        # Objects that are wanted otherwise, or have changed, while they are written.
+        self._again: set[About] = set()
+        # What was written and has not been read yet.
+        self._written: dict[About, Stored] = {}
+        self._workers: list[asyncio.Task[Any]] = []
+        self._first = True
+
+    def want(self, changed: Iterable[ObjectStatus]) -> None:
+        """Take statuses that have changed (WantedStatuses)."""
+        for one in changed:
+            about = (one.kind, one.key)
+            if one.content:
+                self._wanted[about] = one
+                self._enqueue(about)
+            else:
+                self._wanted.pop(about, None)
+        if self._first:
+            self._first = False
+            self._leftovers()
+
+    def look(self, kind: GroupKind, key: ObjectKey) -> None:
+        """An object has been read whose status or version has changed: somebody may have overwritten what is wanted."""
+        if (kind, key) in self._wanted:
+            self._enqueue((kind, key))
+        if self._known.stored(kind, key) is None:
+            self._written.pop((kind, key), None)
+
+    def lead(self) -> None:
+        """Begin to write."""
+        if self._workers:
+            return
+        for about in self._wanted:
+            self._enqueue(about, early=True)
+        self._workers = [spawn(f"status writer {number}", self._work()) for number in range(PARALLEL)]
+
+    async def follow(self) -> None:
+        """Write nothing any more. Writes that have begun are broken off: the server does them or does not."""
+        workers, self._workers = self._workers, []
+        for one in workers:
+            one.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+        self._queue, self._queued = asyncio.Queue(), set()
+        self._busy.clear()
+        self._again.clear()
+
+    def _enqueue(self, about: About, early: bool = False) -> None:
+        if (self._workers or early) and about not in self._queued:
+            self._queued.add(about)
+            self._queue.put_nowait(about)
+
+    def _leftovers(self) -> None:
+        """Take away what an earlier run of this controller said of objects that nothing is said of now."""
+        for kind, key, one in self._known.all_stored():
+            if (kind, key) not in self._wanted and (content := emptied(one.status)) is not None:
+                self._wanted[kind, key] = ObjectStatus(kind, key, content)
+                self._enqueue((kind, key))
+
+    async def _work(self) -> None:
+        pauses = Pauses()
+        while True:
+            about = await self._queue.get()
+            self._queued.discard(about)
+            if about in self._busy:
+                self._again.add(about)
+                continue
+            self._busy.add(about)
+            try:
+                await self._write(about)
+                pauses.reset()
+            except ApiError as error:
+                self._wrote(about[0], "error")
+                logger.warning("status of %s %s: %s", about[0].kind, about[1], error)
+                self._again.add(about)
+                await self._sleep(pauses.next())
+            finally:
+                self._busy.discard(about)
+            if about in self._again:
+                self._again.discard(about)
+                self._enqueue(about)
+            await asyncio.sleep(0)  # the queue may be long, and nothing to write
+
+    async def _write(self, about: About) -> None:
+        """Write what is wanted. Raises ApiError."""
+        path = self._path(*about)
+        stored = self._newest(about)
+        for turn in range(TRIES):
+            wanted = self._wanted.get(about)
+            if wanted is None or stored is None or path is None:
+                return
+            fields = merged(stored.status, wanted.content, self.now())
+            if not fields:
+                return
+            document = {"metadata": {"resourceVersion": stored.version}, "status": fields}
+            try:
+                answer = await self._calls.merge(f"{path}/status", document)
+            except ApiError as error:
+                if error.status == _NOT_FOUND:
+                    return
+                if error.status != _CONFLICT or turn == TRIES - 1:
+                    raise
+                self._wrote(about[0], "conflict")
+                await self._sleep(CONFLICT_SECONDS)
+                stored = await self._asked(path)
+                continue
+            self._wrote(about[0], "success")
+            self._written[about] = Stored(answer["metadata"]["resourceVersion"], answer.get("status") or {})
+            return
+
+    async def _asked(self, path: str) -> Stored | None:
+        try:
+            found = await self._calls.get(path)
+        except ApiError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+        return Stored(found["metadata"]["resourceVersion"], found.get("status") or {})
+
+    def _newest(self, about: About) -> Stored | None:
+        """Return what is known of an object: what was read of it, or what was written since."""
+        read = self._known.stored(*about)
+        written = self._written.get(about)
+        if read is None or written is None:
+            self._written.pop(about, None)
+            return read
+        if not _is_later(written.version, read.version):
+            del self._written[about]
+            return read
+        return written
+
+
+def _is_later(version: str, other: str) -> bool:
+    """Versions of one object are compared as numbers, as the API allows since Kubernetes 1.35."""
+    return version.isdigit() and other.isdigit() and int(version) > int(other)

@@ -1,0 +1,1 @@
+"""Informers: what a cluster has, kept up to date."""
