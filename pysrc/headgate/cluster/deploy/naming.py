@@ -60,7 +60,6 @@ def owner(gateway: Json) -> Json:
         "name": gateway["metadata"]["name"],
         "uid": gateway["metadata"].get("uid", ""),
         "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 
