@@ -332,3 +332,21 @@ def test_many_at_once(gateway: Any, authorizer: GrpcAuthorizer, backend: HttpAut
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_named_backend_is_guarded_wherever_its_service_stands(
+    gateway: Any, authorizer: GrpcAuthorizer, backend: HttpAuthorizer
+) -> None:
+    policies = f"{{extAuthz: {shown({'backend': 'authz'})}}}"
+    running = gateway(f"""
+        gateways: {{default: {{port: {{port}}}}}}
+        routes: [{{backends: [{{backend: guarded}}]}}]
+        backends:
+        - {{name: guarded, host: "127.0.0.1:{backend.port}", policies: {policies}}}
+        - {{name: authz, host: "127.0.0.1:{authorizer.port}"}}
+    """)
+    assert httpx.get(running.url, timeout=60).status_code == 200
+    assert len(authorizer.seen) == 1
+    authorizer.react = lambda question: {"denied_response": {}, "status": {"code": 7}}
+    assert httpx.get(running.url, timeout=60).status_code == 403
+    assert len(backend.seen) == 1

@@ -55,7 +55,7 @@ class Backends:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.targeted = TargetedPolicies(context, [])
+        self.targeted = TargetedPolicies(context)
         self._named: dict[str, Named] = {}
         # The names of the route groups of the file.
         self.groups: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Backends:
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
 
     def declare(self, records: list[Record]) -> None:
-        """Register the `backends[]` of the file. Routes may refer to them in any order."""
+        """Register the `backends[]` of the file by their names. Others may refer to them in any order."""
         for record in records:
             name = record["name"].removeprefix("/")
             if not name:
@@ -75,14 +75,18 @@ class Backends:
             elif name in self._named:
                 self.context.fault(Problem.CONFLICT, record, "name", f"backend {name!r} is declared twice")
             else:
-                options = backend_options(self.context, record.get("policies"))
-                if record.get("mcp") is None:
-                    self._refuse_for_others(record, options)
-                self._named[name] = Named(record, options)
-                if options.ai is not None and record.get("ai") is None:
-                    self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
-                if options.a2a and (record.get("mcp") or record.get("ai")) is not None:
-                    self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
+                self._named[name] = Named(self.context, record)
+
+    def read(self) -> None:
+        """Read the policies of the registered backends."""
+        for named in self._named.values():
+            record, options = named.record, named.options
+            if record.get("mcp") is None:
+                self._refuse_for_others(record, options)
+            if options.ai is not None and record.get("ai") is None:
+                self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
+            if options.a2a and (record.get("mcp") or record.get("ai")) is not None:
+                self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
 
     def named(self, name: str) -> Named | None:
         """Return the backend of a name; None where there is none. What is being read depends on it, one way or the

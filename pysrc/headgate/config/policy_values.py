@@ -128,12 +128,37 @@ OF_BACKENDS: Final = frozenset((
 ))  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class OptionsOnDemand:
+    """The backend policies that belong to `record`, read when they are first wanted.
+
+    They may name a service that stands further down, whose policies are then read first. Policies that lead back to
+    their own place are a fault.
+    """
+
+    def __init__(self, context: Context, record: Record, policies: Record | None) -> None:
+        self._context = context
+        self.record: Record = record
+        self._policies = policies
+        self._found: BackendOptions | None = None
+        self._reading = False
+
+    @property
+    def options(self) -> BackendOptions:
+        """The policies."""
+        if self._found is None:
+            if self._reading:
+                self._context.fault(Problem.CONFLICT, self.record, "", "its policies call a service that is itself")
+                return NO_OPTIONS
+            self._reading = True
+            self._found = backend_options(self._context, self._policies)
+        return self._found
+
+
+class Named(OptionsOnDemand):
     """A `backends[]` entry."""
 
-    record: Record
-    options: BackendOptions
+    def __init__(self, context: Context, record: Record) -> None:
+        super().__init__(context, record, record.get("policies"))
 
 
 def of_whole(options: BackendOptions) -> BackendPolicies:

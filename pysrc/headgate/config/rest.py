@@ -69,8 +69,6 @@ def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
     names = old.backends.keys() | new.backends.keys()
     changed = {name for name in names if _digest_in(old, name) != _digest_in(new, name)}
     moved = {name for name in names - changed if old.backends[name][0] != new.backends[name][0]}
-    if not outer.backends.isdisjoint(changed):
-        return None  # a policy or another backend refers to it
     routes: set[str] = set()
     # Of policies their paths, of groups what stands for them.
     groups = old.groups.keys() | new.groups.keys()
@@ -87,6 +85,8 @@ def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
                 changed.add(policy.backend)
             else:
                 return None
+    if not outer.backends.isdisjoint(changed):
+        return None  # a policy or another backend refers to it
 
     def depends(names: frozenset[str], backends: tuple[str, ...], notes: Notes | None) -> bool:
         if (not names.isdisjoint(routes) if names else bool(routes)) or not changed.isdisjoint(backends):

@@ -13,7 +13,7 @@ from headgate.config.policy_values import BackendOptions, gateway_policies, of_w
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import hbone_settings, process_settings, workload_api
 from headgate.config.routes import Routes, RouteSpec
-from headgate.config.targeted import Layer, ListenerPlace, TargetedPolicies, Unused, merge_gateway
+from headgate.config.targeted import Layer, ListenerPlace, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
 from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
@@ -48,10 +48,14 @@ class Standalone:
         client_side: Record = root.get("frontendPolicies") or Record(root.node, "", {})
         self.ports = Ports(context, client_side.get("tls") or Record(root.node, "", {}))
         self.backends = Backends(context)
+        # All that policies may name is known before the first one is read.
+        context.directory = self.backends
+        self.targeted = self.backends.targeted
+        self.targeted.declare(root.records("policies"))
         self.backends.declare(root.records("backends"))
         self.backends.services.declare(root.records("services"), root.records("workloads"))
-        context.directory = self.backends
-        self.targeted = self.backends.targeted = TargetedPolicies(context, root.records("policies"))
+        self.backends.read()
+        self.targeted.read()
         self.routes = Routes(context, self.backends, self.targeted)
         self.tcp_routes = TcpRoutes(context, self.backends)
         # The routes that stand in lists of the file.

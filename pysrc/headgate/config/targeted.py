@@ -20,7 +20,7 @@ from headgate.config.policy import table
 from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
-    backend_options,
+    OptionsOnDemand,
     gateway_policies,
     route_backend_options,
     route_policies,
@@ -106,14 +106,13 @@ class _Policy:
         return "ruleName" not in target or target["ruleName"] == rule
 
 
-@dataclass(slots=True)
-class _BackendPolicy:
+class _BackendPolicy(OptionsOnDemand):
     """`what`: `backend` or `service`; `target`: its names."""
 
-    record: Record
-    what: str
-    target: dict[str, Any]
-    options: BackendOptions
+    def __init__(self, context: Context, record: Record, what: str, target: dict[str, Any]) -> None:
+        super().__init__(context, record, record["policy"])
+        self.what = what
+        self.target = target
 
 
 class Unused(NamedTuple):
@@ -126,13 +125,32 @@ class Unused(NamedTuple):
 class TargetedPolicies:
     """All `policies[]` of a file."""
 
-    def __init__(self, context: Context, records: list[Record]) -> None:
+    def __init__(self, context: Context) -> None:
         self.context = context
         self.found: list[_Policy] = []
         self.of_backends: list[_BackendPolicy] = []
         self.dumped: list[TargetedPolicy] = []
-        names: set[str] = set()
+        self._records: list[Record] = []
+        self._of_record: dict[int, _BackendPolicy] = {}
+
+    def declare(self, records: list[Record]) -> None:
+        """Register the policies of backends and services, which other policies may call."""
+        self._records = records
         for record in records:
+            aimed = record["target"].get("backend")
+            names = {} if aimed is None else {name: value for name, value in aimed.values.items() if value is not None}
+            if len(names) == 1 and len(_kinds(record)) == 1:
+                [(what, entry)] = names.items()
+                target = {name: value for name, value in entry.values.items() if value is not None}
+                found = self._of_record[id(record)] = _BackendPolicy(self.context, record, what, target)
+                if not BACKEND_KINDS.isdisjoint(_kinds(record)):
+                    self.of_backends.append(found)
+
+    def read(self) -> None:
+        """Read all policies."""
+        context = self.context
+        names: set[str] = set()
+        for record in self._records:
             key = f"{record['name']['namespace']}/{record['name']['name']}"
             if key in names:
                 context.fault(Problem.CONFLICT, record, "name", f"policy {key!r} is declared twice")
@@ -141,8 +159,7 @@ class TargetedPolicies:
 
     def _add(self, record: Record, key: str) -> None:
         policy, target = record["policy"], record["target"]
-        written = policy.node.value
-        kinds = [kind for kind, entry in written.items() if entry.node.value is not None]
+        kinds = _kinds(record)
         if len(kinds) != 1:
             self.context.fault(Problem.VALUE, record, "policy", EXACTLY_ONE)
             return
@@ -165,7 +182,7 @@ class TargetedPolicies:
         entry = {name: value for name, value in found.values.items() if value is not None}
         level = _level(kind, entry)
         if kind == "backend":
-            self._add_backend(record, key, entry)
+            self._add_backend(record, key)
             return
         policies, early = NO_ROUTE_POLICIES, NO_GATEWAY_POLICIES
         if phase == "gateway":
@@ -188,25 +205,23 @@ class TargetedPolicies:
             )
         )
 
-    def _add_backend(self, record: Record, key: str, entry: dict[str, Any]) -> None:
+    def _add_backend(self, record: Record, key: str) -> None:
         """Note a policy of a named backend or a service."""
         policy = record["policy"]
-        [kind] = [name for name, written in policy.node.value.items() if written.node.value is not None]
+        [kind] = _kinds(record)
         if kind not in BACKEND_KINDS:
             message = f"this policy is not one of backends ({', '.join(sorted(BACKEND_KINDS))})"
             self.context.fault(Problem.VALUE, policy, kind, message)
             return
-        [(what, names)] = entry.items()
-        target = {name: value for name, value in names.values.items() if value is not None}
-        options = backend_options(self.context, policy)
-        self.of_backends.append(_BackendPolicy(record, what, target, options))
+        one = self._of_record[id(record)]
+        options = one.options
         self.dumped.append(
             TargetedPolicy(
                 key=key,
                 name=record["name"]["name"],
                 namespace=record["name"]["namespace"],
                 target_kind="backend",
-                target=((what, tuple((name, str(value)) for name, value in target.items())),),
+                target=((one.what, tuple((name, str(value)) for name, value in one.target.items())),),
                 phase="route",
                 kind=kind,
                 backend=options.policies(),
@@ -259,6 +274,11 @@ class TargetedPolicies:
         for record in records:
             if record.path in unused:
                 self.context.fault(Problem.REFERENCE, record, "target", unused[record.path])
+
+
+def _kinds(record: Record) -> list[str]:
+    """Return the kinds of policy that an entry has."""
+    return [kind for kind, entry in record["policy"].node.value.items() if entry.node.value is not None]
 
 
 def _unmatched(policy: _Policy) -> str:

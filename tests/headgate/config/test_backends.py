@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from headgate.config.load import TextSource, load
+from headgate.errors import ConfigErrors
 from headgate.ir.backend import HostBackend, RouteBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, StdioTarget, StreamableHttpTarget
@@ -119,3 +120,26 @@ def test_a_named_host_lends_address_and_policies_to_a_target(loaded: Callable[..
     assert target.policies.auth is not None
     assert target.policies.auth.fixed_header is not None
     assert target.policies.auth.fixed_header.key.secret.reveal() == "k"
+
+
+ASKING = "extAuthz: {backend: z}", "backendAuth: {oauthTokenExchange: {backend: z}}", "inferenceRouting: {endpointPicker: {backend: z}}"
+
+
+@pytest.mark.parametrize("policy", ASKING)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_service_of_a_named_backend_may_stand_before_or_behind_it(policy: str, first: bool) -> None:
+    named = ["{name: z, host: 'z:1', policies: {backendTLS: {}}}", f"{{name: a, host: 'a:1', policies: {{{policy}}}}}"]
+    listed = ", ".join(named if first else reversed(named))
+    text = f"gateways: {{default: {{port: 1}}}}\nroutes: [{{backends: [{{backend: a}}]}}]\nbackends: [{listed}]\n"
+    [route] = load(TextSource(text)).gateway.binds[0].listeners[0].routes
+    found = route.backends[0].policies
+    told = (found.ext_authz, found.auth, found.inference)
+    assert [one for one in told if one is not None], "the policy is lost"
+    assert "BackendTls(" in repr(told), "the policies of the service are lost"
+
+
+def test_a_backend_whose_policies_call_itself_is_refused() -> None:
+    named = [f"{{name: {one}, host: 'h:1', policies: {{extAuthz: {{backend: {other}}}}}}}" for one, other in ("ab", "ba")]
+    text = f"gateways: {{default: {{port: 1}}}}\nbackends: [{', '.join(named)}]\n"
+    with pytest.raises(ConfigErrors, match="a service that is itself"):
+        load(TextSource(text))

@@ -251,3 +251,15 @@ def test_a_target_that_no_route_uses_is_told(faults: Callable[..., list[str]]) -
     assert load(TextSource(text + policy(0, target, key("x")))).warnings == ("policies[0]: no route uses the target",)
     found = faults(text + policy(0, target, "authorization: {rules: ['true']}"))
     assert found == ["policies[0].target: no route uses the target (12)"]
+
+
+def test_policies_of_a_service_hold_for_calls_of_policies_that_stand_before_them() -> None:
+    asked = "extAuthz: {service: {name: n/authz.test, port: 1}}"
+    service = "services: [{name: s, namespace: n, hostname: authz.test, ports: {1: 1}}]\n"
+    place = "workloads: [{uid: u, name: u, namespace: n, workloadIps: [10.0.0.1], services: {n/authz.test: {}}}]\n"
+    target = "backend: {service: {hostname: authz.test, namespace: n"
+    policies = policy(1, ROUTE, asked) + policy(2, f"{target}}}", "backendTLS: {}")
+    text = f"{HEAD}routes: [{{name: r, gateways: a, backends: [{{host: 'h:1'}}]}}]\n{service}{place}policies:\n{policies}"
+    [found] = load(TextSource(text)).gateway.binds[0].listeners[0].routes
+    assert found.policies.ext_authz is not None
+    assert all(one.tls is not None for one, _ in found.policies.ext_authz[0].service.places)
