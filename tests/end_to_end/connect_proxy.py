@@ -6,15 +6,20 @@ import contextlib
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 
 
 class ConnectProxy:
-    """Leads every authority to the port of `places`. `asked`: the heads that it got. `answer`: sent instead of a 200."""
+    """Leads every authority to the port of `places`. `asked`: the heads that it got. `answer`: sent instead of a 200.
+
+    `before_answer` is called before anything is answered.
+    """
 
     def __init__(self, places: dict[str, int], tls: ssl.SSLContext | None = None) -> None:
         self.places = places
         self.asked: list[str] = []
         self.answer: bytes | None = None
+        self.before_answer: Callable[[], object] = bool
         self._tls = tls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
@@ -40,6 +45,7 @@ class ConnectProxy:
                     return
                 head += piece
             self.asked.append(head.decode())
+            self.before_answer()
             if self.answer is not None:
                 connection.sendall(self.answer)
                 return

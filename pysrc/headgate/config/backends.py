@@ -11,7 +11,7 @@ from headgate.config.internal_ports import InternalPorts
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, Named, backend_options, of_whole
 from headgate.config.services import Services
 from headgate.config.targeted import Inherited, TargetedPolicies
-from headgate.config.tunnels import Tunnels
+from headgate.config.tunnels import Tunnels, of_connection
 from headgate.document.fields import ConnectTarget
 from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
@@ -115,8 +115,7 @@ class Backends:
         options = options.under(own)
         if service is None:
             return None if host is None else (host, options)
-        # A proxy behind a proxy is refused by who asks; it could be its own.
-        found = self.service(service["name"], service["port"], replace(options, tunnel=None))
+        found = self.service(service["name"], service["port"], of_connection(options))
         if not isinstance(found, ServiceBackend):
             self.context.fault(Problem.REFERENCE, reference, "service", f"no service is {service['name']!r}")
             return None

@@ -20,7 +20,6 @@ from headgate.document.fields import show_milliseconds
 from headgate.document.secret import REDACTED
 from headgate.ir.endpoint import Endpoint, Keepalives, ProxyTunnel
 from headgate.ir.policies import BackendPolicies, GatewayPolicies, RoutePolicies, TargetedPolicy
-from headgate.ir.policy.backend_auth import BackendAuth
 from headgate.ir.tls import BackendTls
 
 Json = dict[str, Any]
@@ -98,8 +97,8 @@ def tunnel(way: ProxyTunnel) -> Json:
     if way.proxies:
         for one in endpoint(way.proxies[0].endpoint):
             policies |= one
-    if way.credential is not None:
-        policies["backendAuth"] = backend_auth.dump(BackendAuth(main=way.credential))
+    for one in () if way.policies is None else backend_policies(way.policies):
+        policies |= one
     place: Json = {"service": {"name": way.service, "port": way.port}}
     shown: Json = {"proxy": place if way.service else {"host": way.proxies[0].endpoint.address}}
     return {**shown, "policies": policies} if policies else shown

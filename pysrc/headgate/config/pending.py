@@ -30,8 +30,7 @@ built, nor what belongs to it.
 """
 TAIL: Final = """
 Depends on other values, and is told in the same words: `internal` as `forward` or a path (the admin API);
-`alpn` of `backendTLS` other than `h2` and `http/1.1`; credentials other than keys in headers, transformations and
-time-outs of proxies (`policies` of `backendTunnel`).
+`alpn` of `backendTLS` other than `h2` and `http/1.1`.
 """
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.digest import digest
 from headgate.ir.hbone import Hbone
-from headgate.ir.policy.key_auth import KeyAuth
 from headgate.ir.tls import BackendTls
+
+if TYPE_CHECKING:
+    from headgate.ir.policies import BackendPolicies
 
 HTTP_PORT = 80
 HTTPS_PORT = 443
@@ -33,25 +37,25 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxyTunnel:
-    """A tunnel through a proxy by CONNECT (RFC 9110 section 9.3.6), with an optional credential for the proxy.
+    """A tunnel through a proxy by CONNECT (RFC 9110 section 9.3.6).
 
-    If the proxy is a port of a service, `service` is `<namespace>/<hostname>` and `port` the port; `proxies` may then
-    be empty.
+    `policies` hold for each request for a tunnel; None means that there are none. If the proxy is a port of a service,
+    `service` is `<namespace>/<hostname>` and `port` the port; `proxies` may then be empty.
     """
 
     proxies: tuple[Proxy, ...]
-    credential: KeyAuth | None = None
+    policies: BackendPolicies | None = None
     service: str = ""
     port: int = 0
 
     @property
     def key(self) -> str:
         """The identity of the tunnel. It changes with everything that a connection through it depends on."""
-        secret = digest(self.credential)
+        policies = digest(self.policies)
         if not self.service:
-            return f"{self.proxies[0].endpoint.key}#{secret}"
+            return f"{self.proxies[0].endpoint.key}#{policies}"
         places = digest(*((one.key, one.endpoint.key, one.capacity) for one in self.proxies))
-        return f"service/{self.service}:{self.port}#{places}#{secret}"
+        return f"service/{self.service}:{self.port}#{places}#{policies}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

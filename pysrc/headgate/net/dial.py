@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from headgate.ir.endpoint import Endpoint, Proxy, ProxyTunnel
@@ -23,6 +23,7 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 Approver = Callable[[SecureTransport], None]
 # The number of endpoints of one proxy that are tried for one connection.
 MAX_TRIES: Final = 3
+MS_PER_S: Final = 1000
 
 
 class ProxySelector(Protocol):
@@ -51,11 +52,37 @@ class SoleProxy:
         """Do nothing, because there is no other endpoint to prefer."""
 
 
+class ProxyAccess(Protocol):
+    """How proxies are reached.
+
+    `selector` makes the selector that chooses among the endpoints of a proxy. `fields` returns the headers (name,
+    value) of a request for a tunnel to `authority`, after the policies of the proxy; it raises TunnelError if one of
+    them refuses the tunnel.
+    """
+
+    def selector(self, tunnel: ProxyTunnel) -> ProxySelector: ...
+    async def fields(self, tunnel: ProxyTunnel, authority: str) -> Sequence[tuple[str, str]]: ...
+
+
+class PlainAccess:
+    """Access to proxies that have one endpoint and no policies."""
+
+    def selector(self, tunnel: ProxyTunnel) -> ProxySelector:
+        """Return the selector of the only endpoint."""
+        return SoleProxy(tunnel)
+
+    async def fields(self, tunnel: ProxyTunnel, authority: str) -> Sequence[tuple[str, str]]:
+        """Return no headers. Raises TunnelError if the proxy has policies, which nobody runs here."""
+        if tunnel.policies is not None:
+            raise TunnelError(f"the policies of the proxy are not ready for {authority}")
+        return ()
+
+
 class Dialer:
     """Opens connections to one endpoint: name resolution, TCP, TLS and keepalive, all within one time-out.
 
-    `selector_of` makes the selector that chooses among the endpoints of the proxy, if the endpoint has a tunnel. `mesh`
-    is the pool of the place whose tunnels lead to the endpoint, if there is one.
+    `access` tells how the proxy is reached, if the endpoint has a tunnel; a proxy may have one as well. `mesh` is the
+    pool of the place whose tunnels lead to the endpoint, if there is one.
     """
 
     def __init__(
@@ -63,7 +90,7 @@ class Dialer:
         endpoint: Endpoint,
         settings: UpstreamSettings,
         resolver: NameResolver,
-        selector_of: Callable[[ProxyTunnel], ProxySelector] = SoleProxy,
+        access: ProxyAccess | None = None,
         mesh: Pool | None = None,
     ) -> None:
         self._endpoint = endpoint
@@ -79,12 +106,13 @@ class Dialer:
         self._server_name = ""
         self._check_name = True
         self._approve: Approver | None = None
+        self._access = PlainAccess() if access is None else access
         self._selector: ProxySelector | None = None
         self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
-            self._selector = selector_of(endpoint.tunnel)
+            self._selector = self._access.selector(endpoint.tunnel)
             places = (one.endpoint for one in endpoint.tunnel.proxies)
-            self._proxies = {place.key: Dialer(place, settings, resolver) for place in places}
+            self._proxies = {place.key: Dialer(place, settings, resolver, access) for place in places}
         if endpoint.tls is not None:
             self._context = shared_context(endpoint.tls)
             # What is resumed is not verified again, and an X.509-SVID is soon another.
@@ -171,16 +199,20 @@ class Dialer:
 
     async def _asked(self, proxy: Dialer, tunnel: ProxyTunnel) -> ProxyAnswer:
         asked: list[ProxyAnswer] = []
+        authority, policies = self._endpoint.address, tunnel.policies
+        fields = () if policies is None else await self._access.fields(tunnel, authority)
+        limit = None if policies is None else policies.request_timeout_ms
 
         def ask() -> ProxyAnswer:
             first = self._context is None and bool(self._endpoint.http2 or self._endpoint.tcp)
-            asked.append(ProxyAnswer(self._endpoint.address, proxy_field(tunnel), speaks_first=first))
+            asked.append(ProxyAnswer(authority, fields, speaks_first=first))
             return asked[-1]
 
         await proxy.connect(ask)
         answer = asked[-1]
         try:
-            await answer.opened()
+            async with asyncio.timeout(None if limit is None else limit / MS_PER_S):
+                await answer.opened()
         except BaseException:
             if answer.transport is not None:
                 answer.transport.abort()
@@ -236,18 +268,6 @@ class Handshake:
     async def opened(self) -> None:
         """Return when the protocol of the application has its transport. Raises OSError."""
         await self._client.opened()
-
-
-def proxy_field(tunnel: ProxyTunnel) -> tuple[str, str] | None:
-    """Return the header (name, value) that authenticates the gateway to the proxy, None without a credential.
-
-    A credential for `authorization` is sent as `proxy-authorization` (RFC 9110 section 11.7.2), because the backend,
-    not the proxy, reads `authorization`.
-    """
-    if tunnel.credential is None:
-        return None
-    place, key = tunnel.credential.location, tunnel.credential.key.secret.reveal()
-    return "proxy-authorization" if place.name == "authorization" else place.name, place.prefix + key
 
 
 def _last_flags(count: int) -> list[bool]:

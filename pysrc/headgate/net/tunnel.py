@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Final
 
 from headgate_engine.lazy_pattern import lazy_pattern
 
 MAX_HEAD: Final = 8192
+# RFC 9110 sections 5.5 and 5.6.2.
+FIELD: Final = lazy_pattern(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\x00-\x08\x0a-\x1f\x7f]*")
 STATUS: Final = lazy_pattern(rb"HTTP/1\.[01] ([0-9]{3})(?: [^\r\n]*)?\r\n")
 
 
@@ -22,16 +25,15 @@ class TunnelRefused(TunnelError):
 class ProxyAnswer(asyncio.Protocol):
     """Sends CONNECT to a proxy and waits for the response.
 
-    `authority` is the backend as `host:port`, `credential` a header (name, value) for the proxy. `lost` is True once
-    the connection to the proxy is lost. `speaks_first` tells that the backend may send something before it got
+    `authority` is the backend as `host:port`, `fields` are further headers (name, value) for the proxy. `lost` is True
+    once the connection to the proxy is lost. `speaks_first` tells that the backend may send something before it got
     anything, as servers of HTTP/2 do; `early` is what it has sent.
     """
 
-    def __init__(self, authority: str, credential: tuple[str, str] | None, *, speaks_first: bool = False) -> None:
-        self._authority = authority
+    def __init__(self, authority: str, fields: Sequence[tuple[str, str]] = (), *, speaks_first: bool = False) -> None:
+        self._request = request_for(authority, fields)
         self._speaks_first = speaks_first
         self.early = b""
-        self._credential = credential
         self._received = b""
         self._answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.transport: asyncio.Transport | None = None
@@ -41,10 +43,7 @@ class ProxyAnswer(asyncio.Protocol):
         """Send the request."""
         self.transport = transport  # type: ignore[assignment]
         assert self.transport is not None
-        lines = [f"CONNECT {self._authority} HTTP/1.1", f"host: {self._authority}"]
-        if self._credential is not None:
-            lines.append(": ".join(self._credential))
-        self.transport.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        self.transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
         """Collect the head of the response and evaluate it once it is complete."""
@@ -103,6 +102,17 @@ class ProxyAnswer(asyncio.Protocol):
         await self._answered
         assert self.transport is not None
         return self.transport
+
+
+def request_for(authority: str, fields: Sequence[tuple[str, str]]) -> bytes:
+    """Return the request for a tunnel to `authority`. Raises TunnelError if a header cannot be sent."""
+    lines = [f"CONNECT {authority} HTTP/1.1".encode(), f"host: {authority}".encode()]
+    for name, value in fields:
+        line = f"{name}: {value}".encode("utf-8", "surrogateescape")
+        if not FIELD.fullmatch(line):
+            raise TunnelError(f"the request for a tunnel cannot have this header {name!r}")
+        lines.append(line)
+    return b"\r\n".join([*lines, b"", b""])
 
 
 def fault_of(received: bytes, end: int, *, speaks_first: bool = False) -> str | None:

@@ -133,7 +133,7 @@ class PlanCompiler:
             max_answer=gateway.frontend.longest_model_response, programs=programs,
             grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call, shared=running.shared.limiter,
         )  # fmt: skip
-        running.environment = self._environment
+        running.environment = running.pools.environment = self._environment
         catalog = gateway.process.prices
         if previous is not None and catalog == previous.gateway.process.prices:
             running.prices = previous.prices

@@ -12,6 +12,7 @@ from headgate.ir.gateway import Gateway
 from headgate.net.destinations import DestinationGuard, GuardedNames, place_of, written
 from headgate.net.dns import Resolver
 from headgate.pipeline.pools import PoolOpener
+from headgate.pipeline.proxies import Proxies
 from headgate.policy.environment import Environment
 from headgate_engine.link.dynamic import DestinationBackend, Destinations
 from headgate_engine.link.pool import Pool
@@ -32,10 +33,13 @@ class DynamicPools:
     `resolver` resolves the names that clients choose.
     """
 
-    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, previous: DynamicPools | None) -> None:
+    def __init__(
+        self, worker: Worker, gateway: Gateway, resolver: Resolver, proxies: Proxies, previous: DynamicPools | None
+    ) -> None:
         self._worker = worker
+        self._proxies = proxies
         self.resolver = resolver
-        self._opener = PoolOpener(worker, gateway, resolver)
+        self._opener = PoolOpener(worker, gateway, resolver, proxies.access)
         self._tunnels = gateway.frontend.connect == "route"
         process = gateway.process
         self._own = frozenset(one.port for one in (process.admin, process.stats, process.readiness) if one.port)
@@ -44,6 +48,7 @@ class DynamicPools:
 
     def plan(self, backend: DynamicBackend, env: Environment) -> BackendPlan:
         """Return the plan of a dynamic backend, without its policies."""
+        self._proxies.prepare(backend.endpoint.tunnel, env)
         carries_http = not backend.endpoint.tcp
         requests = self._destinations(backend, tcp=False) if carries_http else None
         tunnels = self._destinations(backend, tcp=True) if self._tunnels or not carries_http else None

@@ -109,6 +109,9 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
                 for choice in route.backends:
                     backends[id(choice.backend)] = choice.backend
                     policies[id(choice.policies)] = choice.policies
+    for backend in backends.values():
+        for proxied in _proxies_of(backend):
+            policies[id(proxied)] = proxied
     found: set[str] = set()
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
     if gateway.frontend.tracing is not None or gateway.frontend.access_log.otlp is not None:
@@ -136,6 +139,21 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     if gateway.expressions:
         found.update(OF_EXPRESSIONS)
     return tuple(sorted(found))
+
+
+def _proxies_of(backend: Backend) -> list[BackendPolicies]:
+    """Return the policies of the proxies that a backend is reached through."""
+    if isinstance(backend, ServiceBackend):
+        places = [one.endpoint for one in backend.endpoints]
+    else:
+        places = [backend.endpoint] if isinstance(backend, HostBackend | DynamicBackend) else []
+    found = []
+    while places:
+        tunnel = places.pop().tunnel
+        if tunnel is not None:
+            places += [one.endpoint for one in tunnel.proxies]
+            found += [] if tunnel.policies is None else [tunnel.policies]
+    return found
 
 
 def has_pattern(route: Route) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headgate.document.lazy_dataclass import replace
 from headgate.ir.endpoint import Endpoint
@@ -14,7 +14,7 @@ from headgate.net.authority import own_authority
 from headgate.net.back_off import ConnectBackOff
 from headgate.net.dial import Dialer
 from headgate.net.dns import NameResolver, Resolver
-from headgate.pipeline.proxies import proxy_selector
+from headgate.pipeline.proxies import Proxies, WorkerProxies
 from headgate.telemetry.families import BUCKETS, BY_NAME
 from headgate.telemetry.metrics import series_key
 from headgate_engine.http2.limits import Http2Limits
@@ -26,6 +26,9 @@ from headgate_engine.link.protocols import CLIENTS, HTTP1, HTTP2, INWARD, TCP
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Counter
 from headgate_engine.shared.histogram import Histogram
+
+if TYPE_CHECKING:
+    from headgate.policy.environment import Environment
 
 CONNECT: Final = "gw_upstream_connect_duration_seconds"
 CALLS: Final = "gw_upstream_call_duration_seconds"
@@ -41,8 +44,9 @@ class PoolOpener:
     A pool may hold this for as long as it lives, which can be longer than its configuration: so it holds no pools.
     """
 
-    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver) -> None:
+    def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, access: WorkerProxies) -> None:
         self._worker = worker
+        self._access = access
         self._settings = gateway.process.upstream
         self._resolver = resolver
 
@@ -84,8 +88,7 @@ class PoolOpener:
             # What is spoken in TLS that no protocol of ours goes through is not known.
             offered = endpoint.tls.alpn or () if protocol == TCP or chooses else (protocol,)
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
-        resolver, selector_of = names or self._resolver, partial(proxy_selector, self._worker)
-        dialer = Dialer(endpoint, self._settings, resolver, selector_of, mesh)
+        dialer = Dialer(endpoint, self._settings, names or self._resolver, self._access, mesh)
         tunnels = endpoint.hbone
         connect = ConnectBackOff(dialer.connect) if endpoint.backs_off else dialer.connect
         pool = Pool(
@@ -110,11 +113,16 @@ class PoolOpener:
 
 
 class Pools:
-    """Connection pools by endpoint key; those that a new configuration still names are taken over."""
+    """Connection pools by endpoint key; those that a new configuration still names are taken over.
+
+    `environment`: what the policies of proxies are compiled with.
+    """
 
     def __init__(self, worker: Worker, gateway: Gateway, resolver: Resolver, previous: Pools | None) -> None:
         self._worker = worker
-        self._opener = PoolOpener(worker, gateway, resolver)
+        self.proxies: Proxies = Proxies(worker, None if previous is None else previous.proxies)
+        self.environment: Environment | None = None
+        self._opener = PoolOpener(worker, gateway, resolver, self.proxies.access)
         self._previous = {} if previous is None else previous.by_key
         self.by_key: dict[str, Pool] = {}
         self._calls: dict[tuple[str, str], Histogram] = {}
@@ -131,6 +139,7 @@ class Pools:
         """Return the pool of an endpoint; the running one if there is one."""
         pool = self.by_key.get(endpoint.pool_key)
         if pool is None:
+            self.proxies.prepare(endpoint.tunnel, self.environment)
             mesh = self.mesh_of(endpoint)
             pool = self._previous.get(endpoint.pool_key) or self._opener.open(endpoint, _protocol(endpoint), mesh=mesh)
             self._opener.infer(endpoint, pool, mesh=mesh)
@@ -144,6 +153,9 @@ class Pools:
     def close_unused(self, current: Pools) -> None:
         """Close the pools that `current` has not taken over."""
         current._previous = {}
+        # It holds clients, which hold this.
+        self.environment = None
+        self.proxies.close_unused(current.proxies)
         for key, pool in self.by_key.items():
             if current.by_key.get(key) is not pool:
                 pool.close()

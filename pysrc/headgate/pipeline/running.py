@@ -206,7 +206,7 @@ class RunningConfiguration:
             # Not that of other backends: clients choose what is asked, and could keep it busy.
             kept = earlier is not None and self._keeps_names
             names = earlier.resolver if earlier is not None and kept else Resolver(self.gateway.process.dns)
-            self._dynamic = DynamicPools(self.worker, self.gateway, names, earlier)
+            self._dynamic = DynamicPools(self.worker, self.gateway, names, self.pools.proxies, earlier)
         return self._dynamic
 
     def relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:

@@ -11,14 +11,14 @@ MS_PER_S = 1000
 
 
 def compile_health(
-    health: Health, retry: RetryPolicy | None, env: Environment, *, limited: bool = False
+    health: Health, retry: RetryPolicy | None, env: Environment | None, *, limited: bool = False
 ) -> HealthPlan:
     """Return the plan. An ejection without a duration of its own lasts as long as the pause between the route's
     retries.
 
-    `limited`: a response with status 429 counts as a failure.
+    `limited`: a response with status 429 counts as a failure. `env`: needed for an expression.
     """
-    unhealthy = None if health.unhealthy is None else env.program(health.unhealthy, "answer")
+    unhealthy = None if health.unhealthy is None or env is None else env.program(health.unhealthy, "answer")
     backoff = retry.backoff_ms / MS_PER_S if retry is not None and retry.backoff_ms else None
     eviction = health.eviction
     if eviction is None:

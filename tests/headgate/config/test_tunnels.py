@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
@@ -56,7 +58,8 @@ def test_a_named_proxy_brings_its_policies_and_may_stand_behind() -> None:
     assert found is not None
     [proxy] = found.proxies
     assert (proxy.endpoint.tls is not None, proxy.endpoint.connect_timeout_ms) == (True, 2000)
-    assert found.credential is not None
+    assert found.policies is not None
+    assert found.policies.auth is not None
     assert "canary" not in repr(found)
 
 
@@ -65,19 +68,97 @@ REFUSED = [
     ("{proxy: {backend: nope}}", "no backend is named 'nope'"),
     ("{proxy: {backend: mcp}}", "backend type cannot be used as proxy"),
     ("{proxy: {host: 'unix:/run/p'}}", "a proxy has a host and a port"),
-    ("{proxy: {host: 'p:1'}, policies: {backendAuth: {passthrough: {}}}}", "backendAuth other than a key in a header"),
-    ("{proxy: {host: 'p:1'}, policies: {requestHeaderModifier: {set: {a: b}}}}", "of a proxy other than"),
-    ("{proxy: {host: 'p:1'}, policies: {http: {requestTimeout: 1s}}}", "of a proxy other than"),
-    ("{proxy: {host: 'p:1'}, policies: {backendTunnel: {proxy: {host: 'q:1'}}}}", "of a proxy other than"),
+    ("{proxy: {host: 'p:1'}, policies: {backendAuth: {passthrough: {}}}}", "there is no token of a client to send"),
+    (
+        "{proxy: {host: 'p:1'}, policies: {backendAuth: {oauthTokenExchange: {host: 'h:1'}}}}",
+        "there is no token of a client to send",
+    ),
+    ("{proxy: {host: 'p:1'}, policies: {backendAuth: {aws: {region: a, serviceName: b}}}}", "CONNECT has none"),
+    (
+        "{proxy: {host: 'p:1'}, policies: {backendAuth: {key: {value: k, location: {queryParameter: {name: q}}}}}}",
+        "CONNECT has no query",
+    ),
+    ("{proxy: {host: 'p:1'}, policies: {requestHeaderModifier: {set: {host: b}}}}", "the destination of a tunnel"),
+    ("{proxy: {host: 'p:1'}, policies: {transformations: {response: {set: {a: '1'}}}}}", "no client sees"),
+    ("{proxy: {host: 'p:1'}, policies: {transformations: {request: {body: '\"x\"'}}}}", "CONNECT has no body"),
+    ("{proxy: {host: 'p:1'}, policies: {transformations: {request: {set: {':path': '\"x\"'}}}}}", "the destination of"),
+    ("{proxy: {host: 'p:1'}, policies: {http: {version: HTTP/2}}}", "a proxy is asked in HTTP/1.1"),
+    ("{proxy: {host: 'p:1'}, policies: {backendTLS: {alpn: [h2]}}}", "a proxy is asked in HTTP/1.1"),
+    ("{proxy: {backend: circle}}", "through none twice"),
 ]
 
 
 @pytest.mark.parametrize(("tunnel", "reason"), REFUSED)
 def test_what_is_refused(tunnel: str, reason: str) -> None:
-    named = "backends: [{name: mcp, mcp: {targets: [{name: a, mcp: {host: 'h:1'}}]}}]"
+    circle = "{name: circle, host: 'c:1', policies: {backendTunnel: {proxy: {backend: circle}}}}"
+    named = f"backends: [{{name: mcp, mcp: {{targets: [{{name: a, mcp: {{host: 'h:1'}}}}]}}}}, {circle}]"
     with pytest.raises(ConfigErrors, match="backendTunnel") as caught:
         endpoint(f"backends: [{{host: 'h:1', policies: {{backendTunnel: {tunnel}}}}}]", named)
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("policies", "reason"),
+    [
+        ("responseHeaderModifier: {set: {a: b}}", "no client sees"),
+        ("requestRedirect: {path: {full: /x}}", "no client sees"),
+        ("sessionAffinity: {source: '\"x\"'}", "the requests of many clients"),
+        ("health: {}", "no other endpoint"),
+        ("a2a: {}", "neither models, agents nor MCP"),
+    ],
+)
+def test_what_is_refused_of_a_backend_that_is_a_proxy(policies: str, reason: str) -> None:
+    named = f"backends: [{{name: p, host: 'p:1', policies: {{{policies}}}}}]"
+    with pytest.raises(ConfigErrors, match="backendTunnel") as caught:
+        endpoint("backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {backend: p}}}}]", named)
+    assert reason in str(caught.value)
+
+
+TAKEN = [
+    "backendAuth: {key: k}",
+    "backendAuth: {jwtSign: {signingKey: '%s', alg: ES256}}",
+    "backendAuth: {gcp: {type: accessToken}}",
+    "backendAuth: {credentials: [{key: k, location: {header: {name: x-one}}}]}",
+    "requestHeaderModifier: {set: {a: b}}",
+    "transformations: {request: {set: {a: 'request.host'}}}",
+    "http: {requestTimeout: 1s}",
+    "authorization: {rules: ['request.host == \"h\"']}",
+    "extAuthz: {host: 'z:1'}",
+]
+
+# These stand at a backend of the file.
+OF_NAMED = ("authorization", "extAuthz")
+
+
+@pytest.mark.parametrize("policies", TAKEN)
+def test_what_a_request_for_a_tunnel_takes(policies: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )  # fmt: skip
+    way = f"backendTunnel: {{proxy: {{host: 'p:3128'}}, policies: {{{policies}}}}}"
+    way = way.replace("'%s'", '"' + key.decode().replace("\n", "\\n") + '"')
+    named = ""
+    if policies.startswith(OF_NAMED):
+        named = f"backends: [{{name: p, host: 'p:3128', policies: {{{policies}}}}}]"
+        way = "backendTunnel: {proxy: {backend: p}}"
+    found = endpoint(f"backends: [{{host: 'h:1', policies: {{{way}}}}}]", named)
+    assert found.tunnel is not None
+    assert found.tunnel.policies is not None
+    assert found.key != endpoint(f"backends: [{{host: 'h:1', policies: {{{THROUGH}}}}}]").key
+
+
+def test_proxies_stand_behind_each_other() -> None:
+    way = THROUGH
+    for number in range(3):
+        way = f"backendTunnel: {{proxy: {{host: 'p{number}:1'}}, policies: {{{way}}}}}"
+    found = endpoint(f"backends: [{{host: 'h:1', policies: {{{way}}}}}]")
+    hosts = []
+    while found.tunnel is not None:
+        found = found.tunnel.proxies[0].endpoint
+        hosts.append(found.host)
+    assert hosts == ["p2", "p1", "p0", "p"]
+    with pytest.raises(ConfigErrors, match="4 proxies at most"):
+        endpoint(f"backends: [{{host: 'h:1', policies: {{backendTunnel: {{proxy: {{host: 'x:1'}}, policies: {{{way}}}}}}}}}]")
 
 
 SERVICE = """
@@ -102,7 +183,8 @@ def test_a_service_may_be_the_proxy(place: str) -> None:
         ("one", "10.0.0.1:8080", 1), ("two", "10.0.0.2:9090", 3),
     ]  # fmt: skip
     assert {one.endpoint.tls.hostname for one in found.proxies if one.endpoint.tls} == {"proxy.test"}
-    assert found.credential is not None
+    assert found.policies is not None
+    assert found.policies.auth is not None
 
 
 def test_a_targeted_policy_reaches_the_service() -> None:
@@ -112,7 +194,7 @@ def test_a_targeted_policy_reaches_the_service() -> None:
     assert secure is not None
     assert {one.endpoint.tls.hostname for one in secure.proxies if one.endpoint.tls} == {"other.test"}
     assert endpoint(route, SERVICE.replace("10.0.0.2", "10.0.0.9")).key != plain.key, "a connection belongs to a place"
-    with pytest.raises(ConfigErrors, match="of a proxy other than"):
+    with pytest.raises(ConfigErrors, match="through none twice"):
         # It would be its own proxy.
         endpoint(route, SERVICE + TARGETED % (TO_SERVICE % ""))
 

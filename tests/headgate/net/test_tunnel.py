@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.net.tunnel import MAX_HEAD, fault_of
+from headgate.net.tunnel import MAX_HEAD, TunnelError, fault_of, request_for
 
 GOOD = [
     b"HTTP/1.1 200 Connection established\r\n\r\n",
@@ -36,3 +36,13 @@ def test_what_does_not(answer: bytes, reason: str) -> None:
 def test_a_backend_that_speaks_first_is_heard() -> None:
     early = b"HTTP/1.1 200 OK\r\n\r\n\0\0\0\4"
     assert fault_of(early, early.find(b"\r\n\r\n"), speaks_first=True) is None
+
+
+def test_the_request_has_the_headers_and_no_others() -> None:
+    fields = [("proxy-authorization", "Basic x"), ("x-name", "M\u00fcller")]
+    assert request_for("h:1", fields) == (
+        b"CONNECT h:1 HTTP/1.1\r\nhost: h:1\r\nproxy-authorization: Basic x\r\nx-name: M\xc3\xbcller\r\n\r\n"
+    )
+    for name, value in (("x", "a\r\nevil: 1"), ("x: y\r\nz", "1"), ("x", "a\0"), ("", "x")):
+        with pytest.raises(TunnelError, match="cannot have"):
+            request_for("h:1", [(name, value)])

@@ -18,6 +18,7 @@ from headgate.net.dial import Dialer
 from headgate.net.dns import Found, Resolver
 from headgate.net.tasks import spawn
 from headgate.pipeline.destinations import DynamicPools
+from headgate.pipeline.proxies import Proxies
 from headgate_engine.errors import DestinationRefusedError
 from headgate_engine.link.dynamic import DestinationBackend
 from headgate_engine.link.worker import Worker
@@ -45,7 +46,7 @@ class Names:
 def pools(names: Names, previous: DynamicPools | None = None, more: str = "") -> DynamicPools:
     worker = Worker(asyncio.get_running_loop(), Segment.create(), 0, -1, spawn)
     gateway = load(TextSource(TEXT + more), environ={}).gateway
-    return DynamicPools(worker, gateway, Resolver(lookup=names), previous)
+    return DynamicPools(worker, gateway, Resolver(lookup=names), Proxies(worker, None), previous)
 
 
 def destination(found: DynamicPools, backend: DynamicBackend = PLAIN) -> DestinationBackend:

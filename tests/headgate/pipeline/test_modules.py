@@ -60,6 +60,10 @@ CASES = {
         "config: {spiffe: {endpoint: 'unix:///x'}}\n" + HEAD + "backends: [{host: 'h:1', policies: {backendTLS: {spiffe: {}}}}]",
         ("headgate.net.spiffe",),
     ),
+    "the credential of a proxy": (
+        HEAD + "backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {host: 'p:1'}, policies: {backendAuth: {key: k}}}}}]",
+        ("headgate.policy.backend_auth",),
+    ),
     "mcp": (HEAD + "backends: [{mcp: {targets: [{name: t, stdio: {cmd: 'true'}}]}}]", ("headgate.pipeline.mcp",)),
     "llm": (HEAD + "backends: [{ai: {name: m, provider: {openAI: {}}}}]", ("headgate.pipeline.llm",)),
 }

@@ -21,6 +21,7 @@ from headgate_engine.link.client import CallError, ClientResponse
 DEFAULT_SENT: Final = ("authorization",)
 MAX_ANSWER: Final = 1024 * 1024
 ALLOWED: Final = 200
+CONNECT: Final = "CONNECT"
 REDIRECTED: Final = 302
 FORBIDDEN: Final = 403
 # Refusals that ask the client to log in.
@@ -45,7 +46,9 @@ class HttpAuthorizer:
     async def decide(self, ctx: RequestContext) -> AuthzDecision:
         """Return the decision. Raises ServiceFailure."""
         try:
-            target = ctx.target if self._path is None else _path(self._path.evaluate(ctx))
+            opens_tunnel = ctx.method == CONNECT
+            own = "/" if opens_tunnel else ctx.target
+            target = own if self._path is None else _path(self._path.evaluate(ctx))
             body = self._seen.content(ctx) if self._body is None else _content(self._body.evaluate(ctx))
         except EvaluationError:
             return AuthzDecision(reply=refusal(FORBIDDEN))
@@ -57,7 +60,9 @@ class HttpAuthorizer:
                 headers.append((name, value.decode("utf-8", "surrogateescape")))
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._service.request(ctx, ctx.method, target, headers, body)
+                # CONNECT would ask the service for a tunnel.
+                method = "GET" if opens_tunnel else ctx.method
+                answer = await self._service.request(ctx, method, target, headers, body)
                 try:
                     content = await answer.read(MAX_ANSWER)
                 finally:
