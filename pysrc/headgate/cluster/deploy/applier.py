@@ -38,11 +38,13 @@ class LeadLost(ClusterError):
 @dataclass(slots=True)
 class _Known:
     """What was applied for a Gateway: by path a digest of it, and the mark of what the server made of it.
-    `absent`: kinds of which it has no object. `session_key` and `service`: as they were read last."""
+    `absent`: kinds of which it has no object. `foreign`: objects of others that are used as they are.
+    `session_key` and `service`: as they were read last."""
 
     digests: dict[str, str] = field(default_factory=dict)
     marks: dict[str, Json] = field(default_factory=dict)
     absent: set[OwnedKind] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
     session_key: str = ""
     service: Json | None = None
 
@@ -75,8 +77,9 @@ class Applier:
             path, digest = path_of(one), _digest(one)
             if known.digests.get(path) == digest and _as_left(snapshot, one, known.marks[path]):
                 continue
-            if path not in known.digests:
-                await self._claim(path, one, gateway)
+            if path in known.foreign or (path not in known.digests and not await self._claim(path, one, gateway)):
+                known.foreign.add(path)
+                continue
             self._check_lead()
             answer = await self._calls.apply(path, one, self._settings.controller)
             known.digests[path], known.marks[path] = digest, mark(answer)
@@ -123,12 +126,16 @@ class Applier:
         known.session_key = _read_key(found, f"Secret {key.namespace}/{name}")
         return known.session_key
 
-    async def _claim(self, path: str, document: Json, gateway: Json) -> None:
-        """Make sure that nobody else has an object of this name."""
+    async def _claim(self, path: str, document: Json, gateway: Json) -> bool:
+        """Tell whether an object is ours to make. A Secret of somebody else, whose key has been read, is used as it is;
+        raises NotOurs for all else that somebody else has by this name."""
         found = await self._found(path)
         if found is not None and not is_ours(found, gateway):
+            if document["kind"] == owned_kinds.SECRET.kind:
+                return False
             about = key_of(document)
             raise NotOurs(f"{document['kind']} {about} is there already and does not belong to this Gateway")
+        return True
 
     async def _found(self, path: str) -> Json | None:
         try:

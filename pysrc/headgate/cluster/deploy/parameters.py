@@ -97,7 +97,7 @@ def _class_reference(snapshot: Snapshot, gateway: Json, settings: DeploySettings
     found = snapshot.find(GATEWAY_CLASS, "", name)
     reference = None if found is None else found["spec"].get("parametersRef")
     if reference is None and (configured := settings.class_parameters.get(name)) is not None:
-        reference = {**PARAMETERS._asdict(), **configured._asdict()}
+        reference = {**PARAMETERS._asdict(), **configured}
     return reference, "" if reference is None else reference.get("namespace") or ""
 
 

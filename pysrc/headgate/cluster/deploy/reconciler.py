@@ -42,8 +42,7 @@ class GatewayReconciler(ABC):
     def want(self, snapshot: Snapshot) -> None:
         """Queue the Gateways whose data planes may have to change. Costs some 20 us for each Gateway."""
         self._snapshot = snapshot
-        gateways = [one for one in snapshot.kinds.get(GATEWAY, {}).values() if is_own(snapshot, one)]
-        wanted = {key_of(one): one for one in gateways}
+        wanted = {key_of(one): one for one in snapshot.kinds.get(GATEWAY, {}).values() if _lives(snapshot, one)}
         for key, gateway in wanted.items():
             trigger = self._trigger(snapshot, gateway)
             if self._triggers.get(key) != trigger:
@@ -129,3 +128,8 @@ class GatewayReconciler(ABC):
     @abstractmethod
     async def refused(self, key: ObjectKey, refusal: DeployRefused) -> None:
         """Called when a Gateway is refused, which may have been served before."""
+
+
+def _lives(snapshot: Snapshot, gateway: Json) -> bool:
+    """Tell whether a Gateway is ours and not on its way out, when its objects are being deleted."""
+    return not gateway["metadata"].get("deletionTimestamp") and is_own(snapshot, gateway)

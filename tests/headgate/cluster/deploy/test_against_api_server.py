@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from api_calls import HttpCalls
 from cluster_lab import RunningCluster, kubernetes
 from deploy_cases import CASES, SESSION_KEY, SETTINGS, class_with, edge, parameters
@@ -26,6 +28,7 @@ from headgate.cluster.snapshot import GATEWAY, Snapshot
 
 __all__ = ["kubernetes"]
 
+ROOT = Path(__file__).parents[4]
 GATEWAY_API = "/apis/gateway.networking.k8s.io/v1"
 READ = {
     "Namespace": "/api/v1/namespaces",
@@ -246,6 +249,59 @@ def test_a_service_of_somebody_else_is_not_taken(clean: RunningCluster) -> None:
 
     on_deployer(clean, steps)
     assert read(clean, SERVICE)["spec"]["selector"] == {"app": "shop"}
+
+
+def controller_token(server: RunningCluster, *, only: str = "") -> str:
+    """Give the controller the rights of the plain manifests, and return a token of it. `only`: a namespace that it may have gateways in."""
+    manifests = list(yaml.safe_load_all((ROOT / "deploy" / "manifests" / "headgate.yaml").read_text()))
+    api = "/apis/rbac.authorization.k8s.io/v1"
+    for one in manifests:
+        if one["kind"] == "Namespace":
+            server.apply(one, READ["Namespace"])
+        elif one["kind"] == "ServiceAccount":
+            server.apply(one, "/api/v1/namespaces/headgate-system/serviceaccounts")
+        elif one["kind"] == "ClusterRole":
+            server.apply(one, f"{api}/clusterroles")
+        elif one["kind"] == "ClusterRoleBinding" and only and one["roleRef"]["name"].endswith("-deployer"):
+            server.send("DELETE", f"{api}/clusterrolebindings/{one['metadata']['name']}")
+            server.apply({**one, "kind": "RoleBinding", "metadata": {"name": "gateways", "namespace": only}}, f"{api}/namespaces/{only}/rolebindings")
+        elif one["kind"] == "ClusterRoleBinding":
+            server.apply(one, f"{api}/clusterrolebindings")
+    request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    status, answer = server.send("POST", "/api/v1/namespaces/headgate-system/serviceaccounts/headgate/token", request)
+    assert status == 201, answer
+    token: str = answer["status"]["token"]
+    return token
+
+
+@pytest.mark.parametrize("only", ["", "edge", "system"])
+def test_the_deployer_works_with_exactly_its_role(clean: RunningCluster, only: str) -> None:
+    token = controller_token(clean, only=only)
+    put(clean, edge(refers="a"), parameters("edge/a", podDisruptionBudget={"spec": {"minAvailable": 1}}))
+
+    async def whole() -> Deployed:
+        calls = HttpCalls(clean.kubeconfig, token)
+        async with RunningDeployer(lambda changed: Deployer(calls, SETTINGS, changed)) as running:
+            running.deployer.want(snapshot(clean))
+            found = await running.result()
+            put(clean, parameters("edge/a", workload={"kind": "DaemonSet"}))
+            running.deployer.want(snapshot(clean))
+            await running.idle()
+        await calls.close()
+        return found
+
+    found = asyncio.run(whole())
+    if only == "system":
+        assert found.refusal is not None
+        assert "cannot create resource" in found.refusal.message
+        assert read(clean, SERVICE) is None
+    else:
+        assert found.refusal is None
+        assert read(clean, BUDGET) is None
+        assert read(clean, DEPLOYMENT) is None
+        assert read(clean, DEPLOYMENT.replace("deployments", "daemonsets")) is not None
+    for name in ("edge", "system"):
+        clean.send("DELETE", f"/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings/gateways")
 
 
 def test_a_local_gateway_gets_a_token_that_the_server_knows(clean: RunningCluster) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
+import hashlib
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -151,6 +153,29 @@ async def test_a_session_key_that_is_none_is_an_error(running: RunningDeployer, 
     found = await running.result()
     assert found.refusal == Unmet("DeploymentFailed", "Secret edge/main-session-key: key must have 64 hexadecimal digits; delete it to get a new one")
     assert calls.changes() == []
+
+
+@deployed
+async def test_a_session_key_of_somebody_else_is_used_as_it_is(running: RunningDeployer, calls: RecordedCalls) -> None:
+    data = {"key": base64.b64encode(b"a" * 64).decode()}
+    theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "main-session-key", "namespace": "edge", "uid": "theirs"}, "data": data}
+    calls.objects[SECRET] = copy.deepcopy(theirs)
+    want(running, edge())
+    assert (await running.result()).refusal is None
+    want(running, edge(infrastructure={"labels": {"a": "b"}}))
+    await running.idle()
+    assert calls.objects[SECRET] == theirs
+    sums = calls.objects[DEPLOYMENT]["spec"]["template"]["metadata"]["annotations"]
+    assert sums["checksum/session-key"] == hashlib.sha256(b"a" * 64).hexdigest()
+
+
+@deployed
+async def test_a_gateway_on_its_way_out_gets_nothing_new(running: RunningDeployer, calls: RecordedCalls) -> None:
+    leaving = edge()
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    want(running, leaving)
+    await running.idle()
+    assert (calls.calls, running.deployer.results()) == ([], {})
 
 
 @deployed

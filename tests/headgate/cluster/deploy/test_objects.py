@@ -15,7 +15,7 @@ from headgate.cluster.deploy.naming import MOST
 from headgate.cluster.deploy.objects import rendered
 from headgate.cluster.deploy.outcome import DeployRefused, NoUsablePort
 from headgate.cluster.deploy.parameters import merged_parameters
-from headgate.cluster.snapshot import GATEWAY, ObjectKey, Snapshot
+from headgate.cluster.snapshot import GATEWAY, Snapshot
 from headgate.document.write import write
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "cluster" / "deploy"
@@ -167,7 +167,7 @@ def test_a_mesh_that_is_switched_off_refuses_nobody() -> None:
 def test_settings_can_name_the_parameters_of_a_class() -> None:
     import dataclasses
 
-    settings = dataclasses.replace(SETTINGS, class_parameters={"headgate": ObjectKey("system", "all")})
+    settings = dataclasses.replace(SETTINGS, class_parameters={"headgate": {"namespace": "system", "name": "all"}})
     one = edge()
     snapshot = Snapshot.of([gateway_class(), one, parameters("system/all", image={"tag": "of-the-settings"})])
     assert merged_parameters(snapshot, one, settings).image.tag == "of-the-settings"
