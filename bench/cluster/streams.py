@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import multiprocessing
 import resource
-import sys
 import time
 from typing import Any
 

@@ -69,6 +69,9 @@ class DeliveredReader(SourceReader):
         for error in errors.errors:
             key = self._lines[error.line] if 0 < error.line < len(self._lines) else ""
             if key and key not in found:
-                message = f"{error.path}: {error.message}" if error.path else error.message
+                # Where the part stands is not known to those who wrote it.
+                own = re.compile(rf"^.*?\b{re.escape(self.parts.wanted[key].place)}\[\d+\](?:\.|$)")
+                path = own.sub("", error.path)
+                message = f"{path}: {error.message}" if path else error.message
                 found[key] = _PLACE.sub("", message)[:MAX_MESSAGE]
         return found
