@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import ssl
 from collections.abc import Callable
-from pathlib import Path
 
 import httpx
 import pytest

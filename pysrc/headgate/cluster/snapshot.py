@@ -13,6 +13,7 @@ _Arguments = ParamSpec("_Arguments")
 CORE: Final = ""
 DISCOVERY: Final = "discovery.k8s.io"
 GATEWAY_API: Final = "gateway.networking.k8s.io"
+INFERENCE: Final = "inference.networking.k8s.io"
 OWN: Final = "headgate.dev"
 
 
@@ -37,6 +38,7 @@ SERVICE: Final = GroupKind(CORE, "Service")
 CONFIG_MAP: Final = GroupKind(CORE, "ConfigMap")
 SECRET: Final = GroupKind(CORE, "Secret")
 NAMESPACE: Final = GroupKind(CORE, "Namespace")
+POD: Final = GroupKind(CORE, "Pod")
 ENDPOINT_SLICE: Final = GroupKind(DISCOVERY, "EndpointSlice")
 GATEWAY_CLASS: Final = GroupKind(GATEWAY_API, "GatewayClass")
 GATEWAY: Final = GroupKind(GATEWAY_API, "Gateway")
@@ -46,6 +48,7 @@ LISTENER_SET: Final = GroupKind(GATEWAY_API, "ListenerSet")
 TCP_ROUTE: Final = GroupKind(GATEWAY_API, "TCPRoute")
 TLS_ROUTE: Final = GroupKind(GATEWAY_API, "TLSRoute")
 REFERENCE_GRANT: Final = GroupKind(GATEWAY_API, "ReferenceGrant")
+INFERENCE_POOL: Final = GroupKind(INFERENCE, "InferencePool")
 GATEWAY_BACKEND: Final = GroupKind(OWN, "GatewayBackend")
 
 

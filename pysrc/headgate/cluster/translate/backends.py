@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from headgate.cluster.snapshot import GATEWAY_BACKEND, SERVICE, GroupKind, ObjectKey, Snapshot, key_of, kind_of
+from headgate.cluster.snapshot import (
+    GATEWAY_BACKEND,
+    INFERENCE_POOL,
+    SERVICE,
+    GroupKind,
+    ObjectKey,
+    Snapshot,
+    key_of,
+    kind_of,
+)
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.gateway_backends import file_name, translate_backend
 from headgate.cluster.translate.grants import permitted
+from headgate.cluster.translate.inference_pools import pool_target
 from headgate.cluster.translate.services import host, port_of
 
 # In front of names of backends that do not exist.
 UNRESOLVED: Final = "unresolved/"
-_KINDS: Final = (SERVICE, GATEWAY_BACKEND)
+_KINDS: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
 
 
 class Target(NamedTuple):
-    """The file's form of a destination, and the Service or GatewayBackend behind it.
+    """The file's form of a destination, and the Service or GatewayBackend behind it; neither for an InferencePool.
 
     `says_protocol`: whether it is said which version of HTTP is spoken there.
     """
@@ -46,7 +56,16 @@ def destination(snapshot: Snapshot, kind: GroupKind, key: ObjectKey, port: int |
     found = snapshot.find(kind, *key)
     if found is None:
         return Unmet("BackendNotFound", f"{kind.kind} {key} not found")
+    if kind == INFERENCE_POOL:
+        return _pool(snapshot, key, found)
     return _backend(snapshot, key, found) if kind == GATEWAY_BACKEND else _service(key, found, port)
+
+
+def _pool(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:
+    reached = pool_target(snapshot, found)
+    if isinstance(reached, Unmet):
+        return Unmet("Invalid", f"InferencePool {key}: {reached.message}")
+    return Target(reached.form, says_protocol=True)
 
 
 def _backend(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:

@@ -41,6 +41,7 @@ from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
 from headgate.cluster.translate.gateway_backends import named, status
 from headgate.cluster.translate.gateway_tls import with_certificate
+from headgate.cluster.translate.inference_pools import pool_fragments, pool_statuses
 from headgate.cluster.translate.parents import gateway_of_set
 from headgate.cluster.translate.parents import named as parent_named
 from headgate.cluster.translate.policies import Reach, policies, reach
@@ -89,7 +90,9 @@ def everything(
         statuses += found[key].translation.statuses
         statuses += found[key].statuses
         for route, entries in found[key].parents.items():
-            parents.setdefault(route, []).extend(entries)
+            known = parents.setdefault(route, [])
+            # Two Gateways may lead to a route below another.
+            known += [one for one in entries if all(one["parentRef"] != other["parentRef"] for other in known)]
     reached = [
         snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
     ]
@@ -111,7 +114,10 @@ def everything(
     backends = [
         snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
     ]
-    return World(gateways, [*statuses, *backends, *attached.statuses, *connections.statuses])
+    pools = snapshot.remembered(
+        "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}
+    )
+    return World(gateways, [*statuses, *backends, *attached.statuses, *connections.statuses, *pools])
 
 
 def _own_gateway(
@@ -125,7 +131,8 @@ def _own_gateway(
     for route, entries in made.parents.items():
         found = snapshot.find(GroupKind(GATEWAY_API, route[0]), *route[1])
         assert found is not None
-        if len(entries) == len(found["spec"]["parentRefs"]):
+        references = found["spec"].get("parentRefs") or ()
+        if len(entries) == len(references) and all(one.get("kind") != HTTP_ROUTE.kind for one in references):
             statuses.append(_route_status(route, entries))
         else:
             parents[route] = entries
@@ -156,8 +163,8 @@ def _complete(
     used: frozenset[ObjectKey],
 ) -> tuple[Fragment, ...]:
     """Return all fragments of a Gateway. `backends` and `used`: GatewayBackends and Services of routes and policies."""
-    found = (*made.fragments, *policies, *named(snapshot, backends), *discovered(snapshot, used))
-    return tuple(with_certificate(found, made.certificate))
+    called = (*named(snapshot, backends), *discovered(snapshot, used), *pool_fragments(snapshot, made.pools))
+    return tuple(with_certificate((*made.fragments, *policies, *called), made.certificate))
 
 
 def _parents_of(route: Json) -> Iterator[tuple[GroupKind, ObjectKey]]:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.backends import Target, target
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.fragments import Fragment, Json
 
 _SCHEME_PORTS: Final = {"http": 80, "https": 443}
 _FOUND: Final = 302
@@ -21,11 +21,34 @@ _MIRROR: Final = "requestMirror"
 _EXCLUSIVE: Final = {"RequestRedirect", "URLRewrite"}
 
 
+# What the loader of the file takes: routes that one route leads to.
+MOST_DELEGATED: Final = 10_000
+
+
+class Delegated(NamedTuple):
+    """A route below another. `reference`: the parentRef that names the route above, None without one."""
+
+    route: Json
+    reference: Json | None
+    filters: tuple[FilterReader, ...]
+
+
 class FilterReader:
     """Reads the filters of one rule at one listener. `invalid`: the rule cannot be in force; `unresolved`: references
-    that lead nowhere; `used` and `backends`: Services and GatewayBackends that are led to."""
+    that lead nowhere; `used` and `backends`: Services and GatewayBackends that are led to.
 
-    def __init__(self, snapshot: Snapshot, route: Json, port: int) -> None:
+    Where the rule hands requests on: `fragments` and `delegated` are what it leads to, `chain` the routes above, and
+    `budget` how many rules there may still be.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        route: Json,
+        port: int,
+        chain: tuple[ObjectKey, ...] = (),
+        budget: list[int] | None = None,
+    ) -> None:
         self._snapshot = snapshot
         self._route = route
         self._port = port
@@ -33,6 +56,14 @@ class FilterReader:
         self.unresolved: list[Unmet] = []
         self.used: list[ObjectKey] = []
         self.backends: list[ObjectKey] = []
+        self.chain = chain
+        self.budget = [MOST_DELEGATED] if budget is None else budget
+        self.fragments: list[Fragment] = []
+        self.delegated: list[Delegated] = []
+
+    def below(self, route: Json) -> FilterReader:
+        """Return a reader of a rule of a route that this one leads to."""
+        return FilterReader(self._snapshot, route, 0, self.chain, self.budget)
 
     def read(self, filters: Sequence[Json]) -> dict[str, Any]:
         """Return the policies that the filters are."""
@@ -84,6 +115,10 @@ class FilterReader:
         reached = target(self._snapshot, self._route, value["backendRef"])
         if isinstance(reached, Unmet):
             self.unresolved.append(reached)
+            return None
+        if "policies" in reached.form and "dynamic" not in reached.form:
+            message = f"InferencePool {value['backendRef']['name']}: nothing can be mirrored to one"
+            self.unresolved.append(Unmet("UnsupportedValue", message))
             return None
         if "dynamic" in reached.form:
             message = f"GatewayBackend {reached.backend}: a dynamic forward proxy has no place to mirror to"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -22,10 +22,12 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.deployed import Placed, undeployed
+from headgate.cluster.translate.filters import Delegated
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.gateway_tls import conditions, own_certificate
 from headgate.cluster.translate.grpc_routes import grpc_route
 from headgate.cluster.translate.http_routes import http_route
+from headgate.cluster.translate.inference_pools import pickers, pools_named
 from headgate.cluster.translate.listener_sets import accepted_by, refused, taken
 from headgate.cluster.translate.listener_sets import status as set_status
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
@@ -51,14 +53,15 @@ class Acknowledged(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class GatewayTranslation:
     """`statuses`: of the Gateway and of the ListenerSets for it. `parents`: by route the entries of its status that are
-    about this Gateway. `used` and `backends`: Services and GatewayBackends that its routes lead to. `certificate`: what
-    it shows to its backends, None if it has none."""
+    about this Gateway. `used`, `backends` and `pools`: Services, GatewayBackends and InferencePools behind it.
+    `certificate`: what it shows to its backends, None if it has none."""
 
     fragments: tuple[Fragment, ...]
     statuses: list[ObjectStatus]
     parents: dict[tuple[str, ObjectKey], list[Json]]
     used: frozenset[ObjectKey]
     backends: frozenset[ObjectKey]
+    pools: frozenset[ObjectKey]
     certificate: Json | None = None
 
 
@@ -83,16 +86,13 @@ def translate(
     for route in routes:
         found.add(route)
     certificate = own_certificate(snapshot, gateway)
-    statuses = [*_statuses(gateway, takes, known, acknowledged, certificate, deployed)]
-    statuses += [refused(gateway, one) for one in sets if one not in takes]
-    return GatewayTranslation(
-        (*_listeners(key, known), *found.fragments),
-        statuses,
-        found.parents,
-        frozenset(found.used),
-        frozenset(found.backends),
-        None if isinstance(certificate, Unmet) else certificate,
-    )
+    statuses = [refused(gateway, one) for one in sets if one not in takes]
+    statuses += _statuses(gateway, takes, known, acknowledged, certificate, deployed)
+    fragments = (*_listeners(key, known), *found.fragments)
+    found.used |= pickers(snapshot, found.pools)
+    reached = [frozenset(one) for one in (found.used, found.backends, found.pools)]
+    shown = None if isinstance(certificate, Unmet) else certificate
+    return GatewayTranslation(fragments, statuses, found.parents, *reached, shown)
 
 
 class _Routed:
@@ -107,6 +107,7 @@ class _Routed:
         self.fragments: list[Fragment] = []
         self.used: set[ObjectKey] = set()
         self.backends: set[ObjectKey] = set()
+        self.pools: set[ObjectKey] = set()
         self.parents: dict[tuple[str, ObjectKey], list[Json]] = {}
 
     def add(self, route: Json) -> None:
@@ -129,14 +130,31 @@ class _Routed:
             if _some_rule_holds(route, result):
                 self._claims.hold(route, usable)
             found.update((one.key, one) for one in result.fragments)
+            self._hand_on(result.delegated)
             self.used |= set(result.used)
             self.backends |= set(result.backends)
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
+        if counted:
+            self.pools |= pools_named(snapshot, route)
         for one in self._known:
             one.attached += one.title in counted
         self.fragments += found.values()
         if entries:
-            self.parents[kind_of(route).kind, key_of(route)] = entries
+            self.parents.setdefault((kind_of(route).kind, key_of(route)), []).extend(entries)
+
+    def _hand_on(self, below: Iterable[Delegated]) -> None:
+        """Note the routes that a route hands requests on to. They may be below several, and several times."""
+        for one in below:
+            self.pools |= pools_named(self._snapshot, one.route)
+            if one.reference is None:
+                continue
+            result = RouteResult(
+                invalid={index: each.invalid for index, each in enumerate(one.filters) if each.invalid},
+                unresolved=[unmet for each in one.filters for unmet in each.unresolved],
+            )
+            entries = self.parents.setdefault((HTTP_ROUTE.kind, key_of(one.route)), [])
+            if all(entry["parentRef"] != one.reference for entry in entries):
+                entries.append(_parent(one.route, one.reference, None, result))
 
 
 def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]:
@@ -187,7 +205,10 @@ def _statuses(
     certificate: Json | Unmet | None,
     deployed: Placed | None,
 ) -> Iterator[ObjectStatus]:
-    """Return the status of the Gateway, and of the ListenerSets that it takes."""
+    """Return the statuses of the ListenerSets that the Gateway takes, and its own.
+
+    Who waits for the Gateway's looks at those of its sets next: they are written in this order.
+    """
     by_holder: dict[ObjectKey | None, list[ListenerState]] = {}
     for one in known:
         kind, key = one.holder
@@ -206,11 +227,11 @@ def _statuses(
     }
     if deployed is not None:
         content["addresses"] = list(deployed.addresses)
-    yield ObjectStatus(GATEWAY, key_of(gateway), content)
     for found in sets:
         key = key_of(found)
         entries = [_listener_status(one, generation(found), programmed) for one in by_holder.get(key, ())]
         yield set_status(found, attached[key], programmed, entries)
+    yield ObjectStatus(GATEWAY, key_of(gateway), content)
 
 
 def _accepted(gateway: Json, known: list[ListenerState]) -> Condition:

@@ -59,4 +59,5 @@ _DIALECT: Final = RouteDialect(
     match=_match,
     policies=lambda rule: _timeouts(rule) | _retry(rule),
     broken={"status": 500},
+    delegates=True,
 )

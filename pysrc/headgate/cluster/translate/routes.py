@@ -10,7 +10,8 @@ from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
 from headgate.cluster.translate.backends import UNRESOLVED, nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.filters import FilterReader
+from headgate.cluster.translate.delegation import delegate, delegates
+from headgate.cluster.translate.filters import Delegated, FilterReader
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.parents import Attachment
@@ -23,11 +24,13 @@ ANY: Final[Json] = {"path": {"pathPrefix": "/"}}
 @dataclass(slots=True)
 class RouteResult:
     """What a route came to at one parent. `invalid`: by the number of a rule why it is not in force; `unresolved`:
-    references that lead nowhere; `used`, `backends`: the Services and GatewayBackends behind the others."""
+    references that lead nowhere; `used`, `backends`: the Services and GatewayBackends behind the others; `delegated`:
+    the routes that it hands requests on to."""
 
     fragments: list[Fragment] = field(default_factory=list)
     used: list[ObjectKey] = field(default_factory=list)
     backends: list[ObjectKey] = field(default_factory=list)
+    delegated: list[Delegated] = field(default_factory=list)
     invalid: dict[int, list[Unmet]] = field(default_factory=dict)
     unresolved: list[Unmet] = field(default_factory=list)
 
@@ -37,8 +40,8 @@ class RouteDialect(NamedTuple):
 
     `mark`: stands in front of the section in keys. `named`: the name that a route has in the file. `match`: one match
     of the file, or a ValueError. `policies`: what a rule says beside its filters. `broken`: the answer of a rule that
-    has no backend to send anything to. `grpc`: a Service is spoken to in HTTP/2 if its port does not say, and a rule
-    whose backends all lead nowhere has that answer too.
+    has no backend to send anything to. `delegates`: it may hand requests on to routes of its kind. `grpc`: a Service
+    is spoken to in HTTP/2 if its port does not say, and a rule whose backends all lead nowhere has that answer too.
     """
 
     mark: str
@@ -46,6 +49,7 @@ class RouteDialect(NamedTuple):
     match: Callable[[Json], Json]
     policies: Callable[[Json], Json]
     broken: Json
+    delegates: bool = False
     grpc: bool = False
 
 
@@ -80,7 +84,8 @@ def translated(
                     # What is equally specific is chosen by age, then by name, then by the rule's place.
                     order=(*seniority(route), index),
                 )
-                result.fragments.append(fragment)
+                result.fragments += [*filters.fragments, fragment]
+                result.delegated += filters.delegated
     return result
 
 
@@ -127,6 +132,9 @@ def _backends(
     snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader
 ) -> Iterator[dict[str, Any]]:
     for reference in rule.get("backendRefs") or ():
+        if dialect.delegates and delegates(reference):
+            yield _handed_on(snapshot, route, reference, dialect, filters)
+            continue
         reached = target(snapshot, route, reference)
         weight = {"weight": reference.get("weight", 1)}
         if isinstance(reached, Unmet):
@@ -140,6 +148,25 @@ def _backends(
         # What a reference says comes before what its backend says of itself.
         policies = reached.form.get("policies", {}) | policies
         yield weight | reached.form | ({"policies": policies} if policies else {})
+
+
+def _handed_on(
+    snapshot: Snapshot, route: Json, reference: Json, dialect: RouteDialect, filters: FilterReader
+) -> dict[str, Any]:
+    """Return the backend for a reference to other routes."""
+
+    def rule(child: Json, entry: Json, reader: FilterReader) -> dict[str, Any]:
+        value = _rule(snapshot, child, entry, dialect, reader)
+        if (wrong := _faults(snapshot, value, reader)) is not None:
+            reader.invalid.append(wrong)
+        return value
+
+    found = delegate(snapshot, route, reference, filters, rule)
+    if isinstance(found, Unmet):
+        filters.unresolved.append(found)
+        found = nowhere(route, reference)
+    policies = filters.read(reference.get("filters") or ())
+    return {"weight": reference.get("weight", 1)} | found | ({"policies": policies} if policies else {})
 
 
 def entries(match: Json, name: str, folded: bool) -> list[Json]:

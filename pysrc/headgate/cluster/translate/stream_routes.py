@@ -76,8 +76,10 @@ def _backends(snapshot: Snapshot, route: Json, rule: Json, result: RouteResult) 
 
 def _of_bytes(snapshot: Snapshot, reached: Target) -> Target | Unmet:
     """Return a destination, or why it takes no bytes as they come."""
-    if reached.backend is None:
+    if reached.service is not None:
         return reached
+    if reached.backend is None:
+        return Unmet("InvalidKind", "an InferencePool takes requests alone, no connections")
     found = snapshot.find(GATEWAY_BACKEND, *reached.backend)
     made = None if found is None else translate_backend(snapshot, found)
     about = f"GatewayBackend {reached.backend}"

@@ -27,6 +27,7 @@ def parse(context: Context, record: Record) -> InferenceRouting | None:
     return InferenceRouting(
         picker=service,
         validated=record.get("destinationMode", "validated") == "validated",
+        fail_open=record.get("failureMode") == "failOpen",
         timeout_ms=service.policies.request_timeout_ms or DEFAULT_TIMEOUT_MS,
     )
 

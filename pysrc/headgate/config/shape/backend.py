@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.access import RULES
-from headgate.config.shape.external import EXT_AUTHZ, MCP_GUARDRAILS
+from headgate.config.shape.external import EXT_AUTHZ, FAIL, MCP_GUARDRAILS
 from headgate.config.shape.guard import AI_POLICY, AI_PROVIDER, STREAM_TIMEOUTS, UPSTREAM_PATH
 from headgate.config.shape.modifiers import HEADER_MODIFIER, REDIRECT
 from headgate.config.shape.scalars import (
@@ -80,6 +80,7 @@ BACKEND_POLICIES: Final = extend(
                 {
                     "endpointPicker": required(TARGET_REFERENCE),
                     "destinationMode": optional(WordChoice("DestinationMode", ("validated", "passthrough"))),
+                    "failureMode": optional(FAIL),
                 },
             )
         ),

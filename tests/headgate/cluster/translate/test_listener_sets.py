@@ -86,6 +86,11 @@ def test_of_listeners_that_cannot_be_told_apart_the_one_of_the_gateway_and_then_
     assert content(found, "Gateway", "edge/main")["attachedListenerSets"] == 1
 
 
+def test_sets_are_told_of_before_their_gateway() -> None:
+    found = world(gateway(sets="Same"), listener_set("edge/in"), listener_set("shop/out"))
+    assert [one.kind.kind for one in found.statuses] == ["GatewayClass", "ListenerSet", "ListenerSet", "Gateway"]
+
+
 def test_a_conflict_tells_nothing_of_another_namespace() -> None:
     found = world(gateway(listener("hidden"), sets="All"), listener_set("shop/more", listener("x", 80)))
     assert "hidden" not in str(content(found, "ListenerSet", "shop/more"))
