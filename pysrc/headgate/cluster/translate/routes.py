@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
+from headgate.cluster.translate.backend_filters import fitted
 from headgate.cluster.translate.backends import UNRESOLVED, nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
@@ -93,7 +94,7 @@ def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, fi
     """Return one rule, which is not to be used if `filters` finds it invalid."""
     policies = filters.read(rule.get("filters") or ())
     policies |= dialect.policies(rule)
-    backends = list(_backends(snapshot, route, rule, dialect, filters))
+    backends = list(_backends(snapshot, route, rule, dialect, filters, policies))
     if dialect.grpc and all(one.get("backend", "").startswith(UNRESOLVED) for one in backends):
         backends = []
     if not backends and "requestRedirect" not in policies:
@@ -129,8 +130,9 @@ def _matches(rule: Json, dialect: RouteDialect, filters: FilterReader) -> Iterat
 
 
 def _backends(
-    snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader
+    snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader, of_rule: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
+    """Return the backends of a rule. of_rule: its policies, to which those of an only backend may be added."""
     for reference in rule.get("backendRefs") or ():
         if dialect.delegates and delegates(reference):
             yield _handed_on(snapshot, route, reference, dialect, filters)
@@ -143,6 +145,12 @@ def _backends(
             continue
         filters.note(reached)
         policies = filters.read(reference.get("filters") or ())
+        if policies:
+            fits = fitted(policies, rule, of_rule, reached)
+            if isinstance(fits, Unmet):
+                filters.invalid.append(fits)
+                fits = {}
+            policies = fits
         if dialect.grpc and not reached.says_protocol:
             policies["http"] = {"version": "HTTP/2"}
         # What a reference says comes before what its backend says of itself.

@@ -1,0 +1,73 @@
+"""Filters of one backendRef."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from manifests import Json, gateway_backend, http_route, listener, own, service, to
+
+from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.translate.http_routes import http_route as translated
+from headgate.cluster.translate.listeners import ListenerState
+from headgate.cluster.translate.parents import Attachment
+from headgate.cluster.translate.routes import RouteResult
+
+SNAPSHOT = Snapshot.of([service(), service("shop/pay"), gateway_backend()])
+PAY = {"service": {"name": "shop/pay.shop.svc.cluster.local", "port": 8080}}
+
+
+def rewrite(**fields: Any) -> Json:
+    return {"type": "URLRewrite", "urlRewrite": fields}
+
+
+def prefix(value: str) -> Json:
+    return rewrite(path={"type": "ReplacePrefixMatch", "replacePrefixMatch": value})
+
+
+MIRROR = {"type": "RequestMirror", "requestMirror": {"backendRef": to("pay")}}
+
+
+def result(*references: Json, path: str = "/a", filters: tuple[Json, ...] = ()) -> RouteResult:
+    rule = {"matches": [{"path": {"type": "PathPrefix", "value": path}}], "backendRefs": list(references), "filters": list(filters)}
+    return translated(SNAPSHOT, http_route("shop/cart", rule), [Attachment(ListenerState(listener()), ())], {"web": "listener/edge/main.web"})
+
+
+@pytest.mark.parametrize(
+    ("path", "filter_", "edits"),
+    [
+        ("/a", rewrite(hostname="x.test"), {":authority": '"x.test"'}),
+        ("/a", rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x"}), {":path": '"/x" + request.pathAndQuery.stripPrefix(request.path)'}),
+        ("/a/", prefix("/b/"), {":path": '(request.path == "/a" ? "/b" : "/b") + request.pathAndQuery.stripPrefix("/a")'}),
+        ("/a", prefix(""), {":path": '(request.path == "/a" ? "/" : "") + request.pathAndQuery.stripPrefix("/a")'}),
+        ("/", prefix("/b"), {":path": '(request.path == "" ? "/b" : "/b") + request.pathAndQuery.stripPrefix("")'}),
+    ],
+)
+def test_a_rewrite_of_one_backend_is_a_transformation(path: str, filter_: Json, edits: Json) -> None:
+    found = result(to(filters=[filter_]), to("pay"), path=path)
+    assert found.invalid == {}
+    first, second = found.fragments[0].value["backends"]
+    assert first["policies"] == {"transformations": {"request": {"set": edits}}}
+    assert "policies" not in second
+
+
+def test_a_mirror_of_the_only_backend_is_one_of_the_rule() -> None:
+    (fragment,) = result(to(filters=[MIRROR])).fragments
+    assert fragment.value["policies"] == {"requestMirror": {"backend": PAY, "percentage": 1.0}}
+    assert "policies" not in fragment.value["backends"][0]
+
+
+@pytest.mark.parametrize(
+    ("references", "filters", "reason"),
+    [
+        ((to(filters=[MIRROR]), to("pay")), (), "UnsupportedValue"),
+        ((to(filters=[MIRROR]),), (MIRROR,), "UnsupportedValue"),
+        ((to(filters=[rewrite(hostname="x.test")]),), (rewrite(hostname="y.test"),), "IncompatibleFilters"),
+        ((to(filters=[rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]),), (), "UnsupportedValue"),
+        ((own("away", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
+    ],
+)
+def test_what_cannot_be_had_is_told(references: tuple[Json, ...], filters: tuple[Json, ...], reason: str) -> None:
+    found = result(*references, filters=filters)
+    assert [one.reason for one in found.invalid[0]] == [reason]
+    assert found.fragments == []
