@@ -240,6 +240,7 @@ def test_calls_of_grpc_are_told_apart_by_their_methods(gateway: Callable[..., Ga
             grpc_route(
                 "shop/calls", rule(to("calls"), service="shop.Cart", method="Add"), rule(to("calls"), service="shop.Pay"),
                 rule(to("calls"), type="RegularExpression", service="[a-z]+[.]Store", method="(Get|Put)"), rule(service="shop.Empty"),
+                rule(to("gone", weight=3), to("calls", weight=0), service="shop.Lost"), rule(to("gone", weight=0), to("calls"), service="shop.Kept"),
             ),
         )
     )  # fmt: skip
@@ -256,3 +257,5 @@ def test_calls_of_grpc_are_told_apart_by_their_methods(gateway: Callable[..., Ga
     for method in ("/shop.Cart/Drop", "/shop.Payer/Any", "/far.Store/Put2", "/Far.Store/Put"):
         assert call(method) == grpc.StatusCode.UNIMPLEMENTED
     assert call("/shop.Empty/Any") == grpc.StatusCode.UNAVAILABLE
+    assert call("/shop.Lost/Any") == grpc.StatusCode.UNAVAILABLE
+    assert call("/shop.Kept/Any") == b"/shop.Kept/Any!"

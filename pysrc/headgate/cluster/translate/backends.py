@@ -22,7 +22,7 @@ from headgate.cluster.translate.inference_pools import pool_target
 from headgate.cluster.translate.services import host, port_of
 
 # In front of names of backends that do not exist.
-UNRESOLVED: Final = "unresolved/"
+_UNRESOLVED: Final = "unresolved/"
 _KINDS: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
 
 
@@ -94,4 +94,4 @@ def _service(key: ObjectKey, service: Json, port: int | None) -> Target | Unmet:
 def nowhere(route: Json, reference: Json) -> dict[str, Any]:
     """Return the form of a reference that leads nowhere: a named backend that does not exist. Its requests get 500."""
     namespace = reference.get("namespace") or key_of(route).namespace
-    return {"backend": f"{UNRESOLVED}{namespace}/{reference['name']}"}
+    return {"backend": f"{_UNRESOLVED}{namespace}/{reference['name']}"}

@@ -104,11 +104,15 @@ class _Routed:
         self._known = known
         self._places = {one.title: f"listener/{gateway}.{one.title}" for one in known}
         self._claims = Claims()
-        self.fragments: list[Fragment] = []
+        self._found: dict[str, Fragment] = {}
         self.used: set[ObjectKey] = set()
         self.backends: set[ObjectKey] = set()
         self.pools: set[ObjectKey] = set()
         self.parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+
+    @property
+    def fragments(self) -> Iterable[Fragment]:
+        return self._found.values()
 
     def add(self, route: Json) -> None:
         snapshot = self._snapshot
@@ -138,7 +142,7 @@ class _Routed:
             self.pools |= pools_named(snapshot, route)
         for one in self._known:
             one.attached += one.title in counted
-        self.fragments += found.values()
+        self._found |= found
         if entries:
             self.parents.setdefault((kind_of(route).kind, key_of(route)), []).extend(entries)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
 from headgate.cluster.translate.backend_filters import fitted
-from headgate.cluster.translate.backends import UNRESOLVED, nowhere, target
+from headgate.cluster.translate.backends import nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.delegation import delegate, delegates
@@ -18,6 +18,8 @@ from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.parents import Attachment
 from headgate.document.fields import pattern
 
+# Names a group that stands for backends of gRPC that do not exist.
+_BROKEN: Final = "unresolved/unavailable"
 # Of a rule without a match.
 ANY: Final[Json] = {"path": {"pathPrefix": "/"}}
 
@@ -42,7 +44,7 @@ class RouteDialect(NamedTuple):
     `mark`: stands in front of the section in keys. `named`: the name that a route has in the file. `match`: one match
     of the file, or a ValueError. `policies`: what a rule says beside its filters. `broken`: the answer of a rule that
     has no backend to send anything to. `delegates`: it may hand requests on to routes of its kind. `grpc`: a Service
-    is spoken to in HTTP/2 if its port does not say, and a rule whose backends all lead nowhere has that answer too.
+    is spoken to in HTTP/2 if its port does not say, and a reference that leads nowhere has that answer too.
     """
 
     mark: str
@@ -95,8 +97,6 @@ def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, fi
     policies = filters.read(rule.get("filters") or ())
     policies |= dialect.policies(rule)
     backends = list(_backends(snapshot, route, rule, dialect, filters, policies))
-    if dialect.grpc and all(one.get("backend", "").startswith(UNRESOLVED) for one in backends):
-        backends = []
     if not backends and "requestRedirect" not in policies:
         policies["directResponse"] = dialect.broken
     found: dict[str, Any] = {"name": dialect.named(key_of(route).name), "namespace": key_of(route).namespace}
@@ -141,7 +141,11 @@ def _backends(
         weight = {"weight": reference.get("weight", 1)}
         if isinstance(reached, Unmet):
             filters.unresolved.append(reached)
-            yield weight | nowhere(route, reference)
+            if dialect.grpc:
+                filters.fragments += _broken_group(dialect)
+                yield weight | {"routeGroup": _BROKEN}
+            else:
+                yield weight | nowhere(route, reference)
             continue
         filters.note(reached)
         policies = filters.read(reference.get("filters") or ())
@@ -156,6 +160,14 @@ def _backends(
         # What a reference says comes before what its backend says of itself.
         policies = reached.form.get("policies", {}) | policies
         yield weight | reached.form | ({"policies": policies} if policies else {})
+
+
+def _broken_group(dialect: RouteDialect) -> list[Fragment]:
+    """Return a route group that answers what the dialect answers without a backend: such a backend keeps its share."""
+    group = Fragment(key=f"group/{_BROKEN}", place="routeGroups", value={"name": _BROKEN})
+    answer = {"directResponse": dialect.broken}
+    value = {"name": _BROKEN, "namespace": "default", "matches": [ANY], "policies": answer}
+    return [group, Fragment(key=f"{group.key}/answer", place="routes", value=value, parent=group.key)]
 
 
 def _handed_on(

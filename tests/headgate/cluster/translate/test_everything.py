@@ -109,7 +109,7 @@ def test_the_loader_of_the_file_reads_it(name: str) -> None:
     text = json.dumps(assembled(world(CLUSTER).gateways[ObjectKey("edge", name)]))
     loaded = load(TextSource(text))
     routes = [route for bind in loaded.gateway.binds for one in bind.listeners for route in one.routes]
-    assert {(one.namespace, one.name) for one in routes} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved"), ("shop", "own"), ("shop", "grpc/calls")} if name == "main" else {("shop", "both")})
+    assert {(one.namespace, one.name) for one in routes if one.namespace == "shop"} == ({("shop", "cart"), ("shop", "broken"), ("shop", "moved"), ("shop", "own"), ("shop", "grpc/calls")} if name == "main" else {("shop", "both")})
     assert [one for one in loaded.warnings if "unresolved/" not in one] == []
 
 
