@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -20,13 +21,18 @@ from manifests import (
     grpc_route,
     http_route,
     listener,
+    listener_set,
     made,
+    of_set,
     own,
+    passthrough,
     service,
+    tcp_route,
+    tls_route,
     to,
 )
 
-from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of
 from headgate.cluster.translate.everything import World, everything, main
 from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
@@ -60,6 +66,19 @@ CLUSTER = [
     grant("store/g", FROM_SHOP, {"group": "", "kind": "Service"}),
     endpoints("shop/cart-1", "cart", ["10.0.0.1", "10.0.0.2"]), endpoints("shop/pay-1", "pay", ["10.0.0.3"]),
 ]  # fmt: skip
+NAMED = {"group": "", "kind": "Service", "name": "cart"}
+# Two of each kind of which only one can have something, and of equal age.
+MORE = [
+    gateway(passthrough(), listener("raw", 9000, "TCP"), listener("web"), name="edge/bytes", sets="All"),
+    *(listener_set(f"shop/{name}", listener("new", 8080, hostname="new.test"), listener("tls", 443, "HTTPS", **TLS)) for name in "ab"),
+    *(tls_route(f"shop/{name}", hostnames=("a.test",), parent={"name": "bytes", "namespace": "edge"}) for name in "ab"),
+    *(tcp_route(f"shop/{name}", parent={"name": "bytes", "namespace": "edge"}) for name in "ab"),
+    *(made("BackendTLSPolicy", f"shop/{name}", {"targetRefs": [NAMED], "validation": {"wellKnownCACertificates": "System", "hostname": "a.test"}}) for name in "ab"),
+    http_route("shop/set", parent=of_set("a")), http_route("shop/top", {"backendRefs": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "*"}]}),
+    http_route("shop/below", parent={"kind": "HTTPRoute", "name": "top"}),
+]  # fmt: skip
+for one in MORE[1:3]:
+    one["spec"]["parentRef"]["name"] = "bytes"
 
 
 def world(documents: list[Json]) -> World:
@@ -67,13 +86,38 @@ def world(documents: list[Json]) -> World:
 
 
 def test_the_order_of_events_does_not_matter() -> None:
-    first = world(CLUSTER)
+    first = world([*CLUSTER, *MORE])
     for seed in range(20):
-        documents = CLUSTER.copy()
+        documents = [*CLUSTER, *MORE]
         random.Random(seed).shuffle(documents)
         other = world(documents)
         assert other.statuses == first.statuses
         assert {key: assembled(one) for key, one in other.gateways.items()} == {key: assembled(one) for key, one in first.gateways.items()}
+
+
+def test_each_condition_is_about_the_generation_that_was_read() -> None:
+    documents = copy.deepcopy([*CLUSTER, *MORE])
+    for index, one in enumerate(documents):
+        one["metadata"]["generation"] = 100 + index
+    generations = {(one["kind"], key_of(one)): one["metadata"]["generation"] for one in documents}
+    kinds = set()
+    for one in world(documents).statuses:
+        holders = [one.content, *(each for name in ("listeners", "parents", "ancestors") for each in one.content.get(name, ()))]
+        found = [holder["conditions"] for holder in holders if "conditions" in holder]
+        kinds.add(one.kind.kind)
+        assert {each["observedGeneration"] for conditions in found for each in conditions} <= {generations[one.kind.kind, one.key]}
+        for conditions in found:
+            names = [each["type"] for each in conditions]
+            assert len(set(names)) == len(names) <= 8
+    assert kinds == {"GatewayClass", "Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "BackendTLSPolicy", "GatewayBackend"}
+
+
+def test_the_oldest_and_then_the_first_by_name_wins() -> None:
+    found = world([*CLUSTER, *MORE])
+    file = assembled(found.gateways[ObjectKey("edge", "bytes")])
+    listeners = {one["name"]: [route["name"] for route in one.get("tcpRoutes", ())] for bind in file["binds"] for one in bind["listeners"]}
+    assert listeners == {"tls": ["tls/a"], "raw": ["tcp/a"], "web": [], "shop/a/new": []}
+    assert [one["name"]["name"] for one in file["policies"]] == ["a:backend-tls:shop/cart"]
 
 
 def test_only_own_gateways_and_what_they_reach() -> None:
