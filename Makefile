@@ -1,8 +1,10 @@
 # Headgate. `make run` and `make test` work on a fresh machine with Python 3.11+, a C compiler and make.
 PYTHON ?= python3
 VENV   ?= .venv
-# Test files run at a time; they wait more than they compute.
-JOBS   ?= 3
+# Test files run at a time, on two processors: half of their time they wait.
+JOBS   ?= 5
+# Without bytecode each start of a gateway compiles it again, and each process of the tests rewrites all assertions.
+unexport PYTHONDONTWRITEBYTECODE
 # The version of SPIRE that a test runs with.
 SPIRE  ?= v1.13.3
 # The version of Helm that the charts are tried with.

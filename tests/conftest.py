@@ -13,7 +13,7 @@ from typing import Any
 import certifi
 import pytest
 from hypothesis import settings
-from tests import costs
+from tests import collecting, costs
 
 sys.path.insert(0, str(Path(__file__).parent / "oracles"))
 # Drivers (engine/headgate_drivers) are not installed. At the end: an engine that is built elsewhere goes first.
@@ -35,10 +35,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--costs"):
         config.pluginmanager.register(costs.Costs(), "costs")
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        collecting.rewrite_all(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Any:
+    with collecting.without_collector():
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    costs.dearest_first(items, costs.read())
+    costs.longest_first(items, costs.read())
 
 
 def read_public_authorities_once() -> None:

@@ -1,6 +1,6 @@
-"""Processor time of test files: `pytest --costs FILE` writes it, and runs give out the dearest files first.
+"""Processor time of test files: `pytest --costs FILE` writes it, and runs give out the longest files first.
 
-A run ends when its last file ends. Files that were dear in the last measurement (`costs.txt`, renewed by `make test-cost`)
+A run ends when its last file ends. Files that took long by the clock in the last measurement (`costs.txt`, renewed by `make test-cost`)
 begin first, so that no worker of pytest starts a long file when the others are done.
 """
 
@@ -51,11 +51,11 @@ def spent() -> float:
 
 
 def read(path: Path = KEPT) -> dict[str, float]:
-    """Processor seconds by file; nothing where nothing was measured."""
+    """Seconds by the clock, by file; nothing where nothing was measured."""
     if not path.exists():
         return {}
     pairs = (line.split() for line in path.read_text().splitlines() if line and not line.startswith("#"))
-    return {name: float(seconds) for seconds, _, name in pairs}
+    return {name: float(clock) for _, clock, name in pairs}
 
 
 def written(costs: dict[str, tuple[float, float]]) -> str:
@@ -108,6 +108,6 @@ class Costs:
         terminalreporter.write_line(f"processor time of {len(self.processor)} files in {path}")
 
 
-def dearest_first(items: list[pytest.Item], costs: dict[str, float]) -> None:
+def longest_first(items: list[pytest.Item], costs: dict[str, float]) -> None:
     """Order by file, those that took longest first; within a file nothing changes."""
     items.sort(key=lambda item: -costs.get(file_of(item), 0.0))
