@@ -14,6 +14,7 @@ a class of such files.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -115,6 +116,7 @@ class Definition(NamedTuple):
 Use = tuple[str, int]
 
 
+@functools.cache
 def python_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
     """Return the definitions of a Python file with their lines, and the names that it uses."""
     defined: list[tuple[str, int, int]] = []
@@ -141,6 +143,7 @@ def python_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
     return defined, used
 
 
+@functools.cache
 def cython_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
     """Return the same of a Cython file."""
     lines = plain(text).split("\n")
@@ -194,18 +197,16 @@ def unused_methods(files: dict[Path, str], folders: tuple[Path, ...]) -> Iterato
     uses: dict[str, list[tuple[Path, int]]] = defaultdict(list)
     bases: dict[str, set[str]] = defaultdict(set)
     for path, text in files.items():
-        lines = plain(text).split("\n") if path.suffix != ".py" else text.split("\n")
+        module, lines = path.with_suffix(""), (text if path.suffix == ".py" else plain(text)).split("\n")
         for number, line in enumerate(lines, 1):
             if (derived := DERIVED.match(line)) is not None:
                 bases[derived[1]].update(WORD.findall(derived[2]))
             for word in WORD.findall(line):
-                named[word].add(path.with_suffix(""))
+                named[word].add(module)
             quoted = " ".join(one or other for one, other in QUOTED.findall(line))
             for name in (*ATTRIBUTE.findall(line), *WORD.findall(quoted)):
                 uses[name].append((path, number))
-        for name, first, _ in definitions(path, text):
-            if CLASS.match(text.split("\n")[first - 1]):
-                classes[path.with_suffix("")].add(name)
+        classes[module] |= {name for name, first, _ in definitions(path, text) if CLASS.match(lines[first - 1])}
     for path, text in files.items():
         if path.suffix != ".pyx" or not any(folder in path.parents for folder in folders):
             continue
@@ -238,11 +239,13 @@ def definitions(path: Path, text: str) -> list[tuple[str, int, int]]:
     return (python_names if path.suffix == ".py" else cython_names)(text)[0]
 
 
+@functools.cache
 def plain(text: str) -> str:
     """Return a Cython file without its docstrings and comments, line by line."""
     return COMMENT.sub("", DOCSTRING.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text))
 
 
+@functools.cache
 def sources() -> dict[Path, str]:
     paths = (path for folder in PRODUCT for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".pyx", ".pxd"))
     return {path: path.read_text() for path in paths}
