@@ -30,6 +30,8 @@ from tests.end_to_end.identity_rig import token
 from tests.end_to_end.mcp_credentials_rig import jwt_auth
 from tests.end_to_end.policy_peer import Policy
 
+pytestmark = pytest.mark.warm
+
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 COMPLETION = {

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.end_to_end.running import free_port
+from tests.end_to_end.running import Pool, free_port
 from tests.end_to_end.websocket_rig import PATIENCE, Pipe, WebSocketBackend, opened
 from websocket_cases import GROUPS, Case, accepted, ended, heard_in
 
@@ -35,11 +35,14 @@ def backend() -> Iterator[WebSocketBackend]:
     found.close()
 
 
-@pytest.fixture
-def ports(gateway: Callable[..., Any], backend: WebSocketBackend) -> dict[str, int]:
-    second = free_port()
-    running = gateway(CONFIG.replace("SECOND", str(second)).replace("BACKEND", str(backend.port)))
-    return {"1.1": running.port, "2": second}
+@pytest.fixture(scope="module")
+def ports(resting: Pool, backend: WebSocketBackend) -> Iterator[dict[str, int]]:
+    second, key = free_port(), (1, "{}", "")
+    running = resting.take(CONFIG.replace("SECOND", str(second)).replace("BACKEND", str(backend.port)), key)
+    yield {"1.1": running.port, "2": second}
+    log = running.log()
+    resting.give_back(key, running)
+    assert "Traceback" not in log, log
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
