@@ -22,6 +22,8 @@ from tests.end_to_end.tls_rig import (
     tls_upstream,
 )
 
+pytestmark = pytest.mark.warm
+
 PAGE = (Path(__file__).parents[2] / "docs/policies.md").read_text()
 BLOCKS = dict(re.findall(r"^## (.*?)(?: \(G\))?\n.*?^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 JSON = {"content-type": "application/json"}

@@ -16,6 +16,8 @@ import pytest
 from tests.end_to_end.asking import Answer, ask, indented
 from tests.end_to_end.tracing import wait_for
 
+pytestmark = pytest.mark.warm
+
 
 class Member:
     """One workload. `status`, `headers` and `delay` are what it answers with from now on, while it is `open`."""

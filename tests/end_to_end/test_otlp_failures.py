@@ -16,6 +16,8 @@ from tests.end_to_end.otlp_rig import GrpcCollector, HttpCollector, tracing
 from tests.end_to_end.provider_stand_in import StandIn, whole
 from tests.end_to_end.test_traces import ROUTE
 
+pytestmark = pytest.mark.warm
+
 EXPORTED, DROPPED = 'gw_otlp_exported_total{signal="traces"}', 'gw_otlp_dropped_total{signal="traces"}'
 
 
