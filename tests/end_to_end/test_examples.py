@@ -97,6 +97,16 @@ def test_replicas_share_a_limit(start: Start, service: StandIn, tmp_path: Path) 
         redis.stop()
 
 
+@pytest.mark.cold
+def test_configuration_is_stored(start: Start) -> None:
+    running = start("stored-configuration")
+    command = re.search(r"-d '(.*)'", (EXAMPLES / "stored-configuration.yaml").read_text())
+    assert command is not None
+    target = f"http://127.0.0.1:{running.admin}/api/config/resources/traffic.route/hello"
+    assert httpx.put(target, content=command[1], headers={"content-type": "application/json"}, timeout=60).status_code == 200
+    assert [httpx.get(f"{running.url}{path}", timeout=60).text for path in ("/", "/healthz")] == ["hello", "fine"]
+
+
 def test_route_groups_lead_to_teams(start: Start, service: StandIn) -> None:
     running = start("route-groups", SHOP_KEY="k", CARTS=place(service), SEARCH=place(service))
     key = {"authorization": "Bearer k"}

@@ -53,7 +53,8 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
     busy = [0]
 
     async def state(_request: AdminRequest) -> AdminResponse:
-        return as_json(200, await view.state() | {"offers": offers})
+        stores = "store" in offers and running.gateway.process.stores_resources
+        return as_json(200, await view.state() | {"offers": (*offers, "resources") if stores else offers})
 
     async def send(request: AdminRequest) -> AdminResponse | AdminStream:
         try:

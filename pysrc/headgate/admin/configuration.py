@@ -16,8 +16,9 @@ from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.config_file import Changed, ConfigFile, DropsEverything
 from headgate.config.file_view import file_view
-from headgate.config.load import FileSource, Source, TextSource
+from headgate.config.load import FileSource, Source, TextSource, source_text
 from headgate.errors import ConfigErrors
+from headgate.ir.request_log import RequestLogStore
 
 logger = logging.getLogger("headgate.admin")
 
@@ -34,8 +35,9 @@ CHANGED: Final = "the configuration file was changed in the meantime: read it ag
 
 
 def store_mode(running: RunningGateway) -> str:
-    """Return `configStoreMode`, which is also `readOnly` if no file can be written."""
-    return "readOnly" if file_of(running.process.source) is None else running.gateway.process.storage_mode
+    """Return `configStoreMode`, which is also `readOnly` if neither a file nor a database can be written."""
+    mode = running.gateway.process.storage_mode
+    return "readOnly" if mode == "file" and file_of(running.process.source) is None else mode
 
 
 def file_of(source: Source) -> ConfigFile | None:
@@ -119,6 +121,12 @@ def configuration_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     async def view(_request: AdminRequest) -> AdminResponse:
         return await asyncio.to_thread(config_view, running.process.source)
 
+    async def effective(request: AdminRequest) -> AdminResponse:
+        settings = running.gateway.process
+        if not settings.stores_resources or settings.request_log is None:
+            return await view(request)
+        return await asyncio.to_thread(_effective_view, running.process.source, settings.request_log)
+
     async def text_view(_request: AdminRequest) -> AdminResponse:
         return await asyncio.to_thread(_text_view, running)
 
@@ -139,7 +147,7 @@ def configuration_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     return (
         AdminRoute("GET", "/api/config", view),
         AdminRoute("POST", "/api/config", writer.document, own=True),
-        AdminRoute("GET", "/api/config/effective", view),
+        AdminRoute("GET", "/api/config/effective", effective),
         AdminRoute("GET", "/api/config/text", text_view),
         AdminRoute("POST", "/api/config/text", writer.text, own=True),
         AdminRoute("POST", "/api/config/check", check, own=True),
@@ -212,6 +220,22 @@ def config_view(source: Source) -> AdminResponse:
     except (OSError, UnicodeDecodeError):
         return as_json(500, UNREADABLE)
     except ConfigErrors as error:
+        return as_json(500, str(error))
+
+
+def _effective_view(source: Source, store: RequestLogStore) -> AdminResponse:
+    from headgate.config.resources import database
+    from headgate.config.resources.stored import StorageFailure
+    from headgate.config.resources.views import effective
+
+    try:
+        found = source_text(source)
+        if found is None:
+            return as_json(500, NO_FILE)
+        return as_json(200, effective(*found, database.read_or_known(store)))
+    except (OSError, UnicodeDecodeError):
+        return as_json(500, UNREADABLE)
+    except (ConfigErrors, StorageFailure) as error:
         return as_json(500, str(error))
 
 

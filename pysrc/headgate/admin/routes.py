@@ -12,6 +12,7 @@ from headgate.admin.costs import cost_rows
 from headgate.admin.debug import debug_rows
 from headgate.admin.page import page_rows
 from headgate.admin.requests import request_rows
+from headgate.admin.resources import resource_rows
 from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.dump import Runtime, dump
@@ -59,6 +60,7 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         *page_rows(),
         *api_rows(running),
         *configuration_rows(running),
+        *resource_rows(running),
         *request_rows(running),
         *cost_rows(running),
         AdminRoute("GET", "/config_dump", config_dump),

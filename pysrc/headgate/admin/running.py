@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from headgate.admin.expression_process import ExpressionEvaluations
 from headgate.config.load import Source
 from headgate.ir.gateway import Gateway
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
+
+if TYPE_CHECKING:
+    from headgate.config.resources.stored import ResourceChange, Written
 
 
 class TraceLines(Protocol):
@@ -45,6 +48,7 @@ class Process(Protocol):
     def worker_pids(self) -> list[int]: ...
     async def set_levels(self, text: str, reset: bool) -> str: ...
     async def watch_trace(self, expression: str | None) -> TraceLines: ...
+    async def change_resources(self, change: ResourceChange) -> Written: ...
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes: ...
     async def heap_profile(self) -> bytes: ...
     async def heap_totals(self) -> dict[str, int] | None: ...

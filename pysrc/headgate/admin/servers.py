@@ -80,7 +80,7 @@ class AdminServers:
         if admin is not None and not _is_private(admin):
             from headgate.admin.configuration import store_mode
 
-            if store_mode(self._running) == "file":
+            if store_mode(self._running) != "readOnly":
                 logger.warning(OPEN, extra={"address": admin.text})
 
     # Loaded with the first request: what the admin server alone has takes 4 MB.

@@ -286,7 +286,7 @@ def _refused(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | N
 def refused_kind(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | None:
     """Return the refusal of a body that another site's form could send to an `own` row, None if it is allowed."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if request.method == "POST" and any(row.own for row in rows) and kind != "application/json":
+    if request.method in ("POST", "PUT") and any(row.own for row in rows) and kind != "application/json":
         return AdminResponse(415, b"the body must be application/json\n")
     return None
 

@@ -26,6 +26,7 @@ from headgate.ir.remote_service import RemoteService
 from headgate.ir.secret import SecretRef
 
 if TYPE_CHECKING:
+    from headgate.config.resources.stored import StoredSnapshot
     from headgate.expr.custom import CustomFunctions
 
 MAX_FILE_BYTES: Final = 1024 * 1024
@@ -80,6 +81,7 @@ class Context:
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
     `has_workload_api`: something says where the SPIFFE Workload API is. `hbone`: what `config.hbone` says.
     `bind_host`: the one address that ports listen on.
+    `resources`: stored ones that are merged into the file, instead of those in its database.
     """
 
     report: Report
@@ -95,6 +97,7 @@ class Context:
     bind_host: str | None = None
     has_workload_api: bool = False
     hbone: Hbone = field(default_factory=Hbone)
+    resources: StoredSnapshot | None = None
 
     @contextmanager
     def reading(self, phase: str) -> Iterator[None]:

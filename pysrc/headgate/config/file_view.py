@@ -34,7 +34,12 @@ _VARIABLE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0
 
 def file_view(text: str, name: str) -> Any:
     """Return the document. Raises ConfigErrors if it is not valid YAML."""
-    return _view((ROOT,), read(text, name))
+    return document_view(read(text, name))
+
+
+def document_view(root: DocumentNode) -> Any:
+    """Return the view of a document in the form of the file."""
+    return _view((ROOT,), root)
 
 
 def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:

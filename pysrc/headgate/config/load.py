@@ -9,20 +9,24 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 from headgate.config.check import BAD, Record, check
 from headgate.config.context import Context
 from headgate.config.shape.root import ROOT
 from headgate.config.standalone import Standalone, all_notes, lower
 from headgate.document.lazy_dataclass import dataclass, replace
-from headgate.document.nodes import Report
+from headgate.document.nodes import DocumentNode, Report
 from headgate.document.read import MAX_CHARS, read_document
-from headgate.document.regular_file import open_regular
+from headgate.document.regular_file import open_regular, read_regular
 from headgate.errors import ConfigErrors, Problem
 from headgate.ir.gateway import Gateway
 from headgate_engine.lazy_pattern import lazy_pattern
 
+if TYPE_CHECKING:  # loaded by a file that says so
+    from headgate.config.resources.stored import StoredSnapshot
+
+STDIN: Final = "<stdin>"
 # Read once and never watched.
 _STREAMS = lazy_pattern(r"-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+")
 _UTF8_BOM: Final = "\ufeff"
@@ -55,13 +59,14 @@ SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`watched_files` are absolute: the source first if it is a file, then every file it names. `blank`: it had no
-    content at all, not even `{}`.
+    content at all, not even `{}`. `resources`: what was stored and merged, None where nothing may be.
     """
 
     gateway: Gateway
     watched_files: tuple[str, ...]
     warnings: tuple[str, ...] = ()
     blank: bool = False
+    resources: StoredSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,11 @@ class UnreadableSource(ConfigErrors):
 
 
 class LoadErrors(ConfigErrors):
-    """Faults of a source that was read; `watched_files` as in Loaded, so that a repair is noticed."""
+    """Faults of a source that was read; `watched_files` as in Loaded, so that a repair is noticed. `passing`: what is
+    wrong may be over in a moment, without a change of any file.
+    """
+
+    passing = False
 
     def __init__(self, errors: ConfigErrors | Report, watched_files: tuple[str, ...]) -> None:
         super().__init__(errors.errors if isinstance(errors, ConfigErrors) else errors.in_order())
@@ -89,7 +98,7 @@ def _text(source: Source, stdin: TextIO | None) -> tuple[str, str]:
     """Return text and name of a source."""
     if isinstance(source, TextSource):
         return source.text, source.name
-    name = "<stdin>" if source.path == "-" else source.path
+    name = STDIN if source.path == "-" else source.path
     report = Report(name)
     try:
         if source.path == "-":
@@ -107,6 +116,15 @@ def _text(source: Source, stdin: TextIO | None) -> tuple[str, str]:
     raise UnreadableSource(report.errors)
 
 
+def source_text(source: Source) -> tuple[str, str] | None:
+    """Return text and name of a source that can be read again; None of a stream. Raises OSError, UnicodeDecodeError."""
+    if isinstance(source, TextSource):
+        return source.text, source.name
+    if source.is_stream:
+        return None
+    return read_regular(source.path).decode().removeprefix(_UTF8_BOM), source.path
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
     """Keep the cycle collector from walking the growing document again and again: a third of a large load."""
@@ -117,6 +135,11 @@ def collector_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+
+
+def is_stream_name(name: str) -> bool:
+    """Tell whether the name of a text in messages is that of a stream, which cannot be read again."""
+    return name == STDIN or _STREAMS.fullmatch(name) is not None
 
 
 def load(source: Source, *, environ: Mapping[str, str] | None = None, stdin: TextIO | None = None) -> Loaded:
@@ -176,6 +199,41 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
         root, anchored = read_document(text, report.file, context.environ)
     except ConfigErrors as error:
         raise LoadErrors(error, watched) from None
+    if not is_hybrid(root):
+        return _interpreted(root, context, watched, SourceText(anchored, not text.strip(), partial))
+    from headgate.config.resources.reading import merge_stored
+
+    merger, snapshot = merge_stored(root, context, watched)
+    try:
+        reading = _interpreted(root, context, watched, SourceText(anchored, False, partial))
+    except LoadErrors as error:
+        raise LoadErrors(ConfigErrors(map(merger.told, error.errors)), error.watched_files) from None
+    warnings = (*reading.loaded.warnings, *merger.warnings)
+    return replace(reading, loaded=replace(reading.loaded, warnings=warnings, resources=snapshot))
+
+
+def is_hybrid(root: DocumentNode) -> bool:
+    """Tell whether a document says `config.storage.mode: hybrid`."""
+    node = root
+    for key in ("config", "storage", "mode"):
+        entry = node.value.get(key) if isinstance(node.value, dict) else None
+        if entry is None:
+            return False
+        node = entry.node
+    return node.value in ("hybrid", "Hybrid")
+
+
+class SourceText(NamedTuple):
+    """What is known of a text beside its document: `partial` as in interpret()."""
+
+    anchored: bool
+    blank: bool
+    partial: bool
+
+
+def _interpreted(root: DocumentNode, context: Context, watched: tuple[str, ...], text: SourceText) -> Reading:
+    """Return what a document says; LoadErrors."""
+    report = context.report
     record = check(ROOT, root, report, context.indexes)
     if record is BAD:
         raise LoadErrors(report, watched)
@@ -187,11 +245,11 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
     notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
     warnings, named, refused, spiffe = all_notes(context.notes, notes, standalone.about_unused())
     files = (*watched, *(path for path in named if path not in watched))
-    if not partial and not report.errors:
+    if not text.partial and not report.errors:
         standalone.targeted.refuse(refused)
     if report.errors:
         raise LoadErrors(report, files)
     if spiffe:
         gateway = replace(gateway, spiffe=True)
-    loaded = Loaded(gateway, files, tuple(warnings), blank=not text.strip())
-    return Reading(loaded, standalone, anchored)
+    loaded = Loaded(gateway, files, tuple(warnings), blank=text.blank)
+    return Reading(loaded, standalone, text.anchored)

@@ -13,7 +13,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.dns_settings import dns_settings, flag
 from headgate.config.policy.expression import check_map, checked
-from headgate.config.request_log import request_log
+from headgate.config.request_log import has_stored, request_log
 from headgate.config.shape.process import SESSION_KEY
 from headgate.document import fields
 from headgate.errors import Problem
@@ -200,8 +200,8 @@ def _level(value: Any) -> str:
 
 def _storage_mode(reader: _SettingReader, record: Record) -> StorageMode:
     storage = record.get("storage")
-    configured = storage is not None and storage.get("mode") == "readOnly"
-    return "readOnly" if configured or reader.variable("UI_READ_ONLY", flag) else "file"
+    mode: StorageMode = (storage.get("mode") if storage is not None else None) or "file"
+    return "readOnly" if reader.variable("UI_READ_ONLY", flag) else mode
 
 
 def _session_key(reader: _SettingReader, record: Record) -> SecretRef | None:
@@ -342,6 +342,7 @@ def process_settings(context: Context, record: Record) -> ProcessSettings:
         histograms=record.get("histograms") or "classic",
         prices=model_catalog.parse(context, record),
         storage_mode=_storage_mode(reader, record),
+        stores_resources=has_stored(record),
         request_log=stored,
         workload_api=workload_api(context, record, report=True),
         shared_state=_shared_state(context, record),

@@ -57,6 +57,27 @@ def restored_text(text: str, held: str, name: str) -> str:
     return edited(text, changes | _comments_back(text, spans, held))
 
 
+def restored_value(value: Any, view: Any, held: Any) -> tuple[list[str], Any]:
+    """Return where marks have no certain meaning, and the value with all others replaced by what they stand for in
+    `held`, whose view is `view`.
+    """
+    found: dict[Path, Any] = {}
+    lost: list[Path] = []
+    if _marked(value):
+        _align(value, view, held, (), found, lost)
+    return [f"{spelled(path)}: {UNKNOWN}" for path in lost], _replaced(value, found, ())
+
+
+def _replaced(value: Any, found: dict[Path, Any], path: Path) -> Any:
+    if path in found:
+        return found[path]
+    if isinstance(value, dict):
+        return {key: _replaced(one, found, (*path, key)) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_replaced(one, found, (*path, at)) for at, one in enumerate(value)]
+    return value
+
+
 def _fault(text: str, spans: Spans, path: Path, name: str) -> ConfigError:
     place, _ = spans.scalar(path)
     line = text.count("\n", 0, place) + 1

@@ -24,6 +24,8 @@ def request_log(context: Context, process: Record) -> RequestLogStore | None:
     old = logging.get("database") if logging is not None else None
     record = old if old is not None else process.get("database")
     if record is None:
+        if has_stored(process):
+            context.fault(Problem.MISSING, process, "storage", "mode hybrid needs config.database.url")
         return None
     url = record["url"]
     assert isinstance(url, Secret)
@@ -31,14 +33,23 @@ def request_log(context: Context, process: Record) -> RequestLogStore | None:
     age = kept.get("age")
     if age is not None and age <= 0:
         context.fault(Problem.VALUE, kept, "age", "must be longer than nothing")
+    stored = has_stored(process)
+    if stored and old is not None:
+        context.fault(Problem.CONFLICT, process, "logging", "with storage.mode hybrid write config.database instead")
     limits: dict[str, Any] = {
         "max_records": kept.get("records") or MAX_RECORDS,
         "max_bytes": kept.get("bytes") or MAX_BYTES,
         "max_age_ms": age,
     }
     if url.reveal().startswith(POSTGRES):
-        return _postgres(context, record, url, limits)
+        return _postgres(context, record, url, limits | {"reserved": int(stored)})
     return _sqlite(context, record, url.reveal(), limits)
+
+
+def has_stored(process: Record) -> bool:
+    """Tell whether `config.storage` says that configuration is stored in the database as well."""
+    storage = process.get("storage")
+    return storage is not None and storage.get("mode") == "hybrid"
 
 
 def _sqlite(context: Context, record: Record, text: str, limits: dict[str, Any]) -> RequestLogStore | None:
@@ -77,4 +88,7 @@ def _postgres(context: Context, record: Record, url: Secret, limits: dict[str, A
         return None
     shown = f"{parts.scheme}://{place}{parts.path}"
     connections = record.get("maxConnections") or MAX_CONNECTIONS
+    if connections <= limits["reserved"]:
+        context.fault(Problem.VALUE, record, "maxConnections", "storage.mode hybrid needs at least 2")
+        return None
     return RequestLogStore(url=url, shown=shown, max_connections=connections, **limits)

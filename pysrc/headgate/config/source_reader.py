@@ -119,7 +119,8 @@ class SourceReader:
         loaded = reading.loaded
         self._known, self._text, self._contents = None, "", None
         named = loaded.watched_files[len(watched) :]
-        if watched and all(path in context.contents for path in named):
+        # What is stored changes as well, so that the whole is read each time.
+        if watched and loaded.resources is None and all(path in context.contents for path in named):
             self._contents = {path: _digest(context.contents[path]) for path in named}
             self._known = known_text(text, reading)
             self._text = text if self._known is None else ""

@@ -14,7 +14,7 @@ from headgate.ir.shared_state import SharedState
 # Which addresses of a name are used: of both families; IPv6 only where there is no IPv4; one family only.
 LookupFamily = Literal["All", "V4Preferred", "V4Only", "V6Only"]
 LogFormat = Literal["text", "json"]
-StorageMode = Literal["file", "readOnly"]
+StorageMode = Literal["file", "hybrid", "readOnly"]
 PERCENT = 100
 DEFAULT_KEEPALIVES = Keepalives()
 
@@ -114,6 +114,7 @@ class ProcessSettings:
     of the functions that expressions may call. `sensitive_headers` names headers whose values are credentials.
     `metric_labels` are (label, expression) pairs. `metrics_remove` are names of metric families without the prefix
     `gw_` and the suffix `_total`. `storage_mode` tells whether the admin server may write the configuration file.
+    `stores_resources`: configuration is in the database of the request log as well, whoever may write it.
     A worker whose event loop stands still for `worker_heartbeat_timeout_ms` is replaced (0: never).
     MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
@@ -154,6 +155,7 @@ class ProcessSettings:
     standard_everywhere: bool = False
     prices: PriceCatalog | None = None
     storage_mode: StorageMode = "file"
+    stores_resources: bool = False
     request_log: RequestLogStore | None = None
     workload_api: WorkloadEndpoint | None = None
     shared_state: SharedState | None = None

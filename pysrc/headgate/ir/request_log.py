@@ -15,14 +15,16 @@ class RequestLogStore:
     """The database of the request log: the SQLite file `path` (absolute), or the PostgreSQL server at `url`.
 
     `shown` is what logs and dumps say of it: the path, or the URL without its user, password and parameters. At most
-    `max_connections` are open to a PostgreSQL server. The oldest records are deleted beyond `max_records`, beyond
-    `max_bytes`, and when they are older than `max_age_ms` (None: any age).
+    `max_connections` are open to a PostgreSQL server, `reserved` of them by others than the request log. The oldest
+    records are deleted beyond `max_records`, beyond `max_bytes`, and when they are older than `max_age_ms` (None: any
+    age).
     """
 
     path: str = ""
     url: Secret | None = None
     shown: str = ""
     max_connections: int = MAX_CONNECTIONS
+    reserved: int = 0
     max_records: int = MAX_RECORDS
     max_bytes: int = MAX_BYTES
     max_age_ms: int | None = None

@@ -8,9 +8,10 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headgate.admin.running import DEFAULT_HEAP_RATE, RunningGateway
+from headgate.admin.running import RunningGateway
 from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, LoadErrors
 from headgate.config.source_reader import SourceReader
@@ -18,15 +19,16 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
-from headgate.server import heap, reports
 from headgate.server.bound_sockets import BoundSockets
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.failures import ReloadFailed, WorkerLost
+from headgate.server.figures import ProcessFigures
 from headgate.server.metrics_push import MetricsPush
 from headgate.server.ready_descriptor import tell_ready
 from headgate.server.reload_meter import ReloadMeter
 from headgate.server.request_log import RequestLog
+from headgate.server.stored_resources import Confirm, ResourceKeeper, unconfirmed
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
 from headgate.server.transfer import store, store_none
@@ -42,8 +44,8 @@ from headgate_engine.shared.loads import WorkerLoads
 from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
+    from headgate.config.resources.stored import ResourceChange, Written
     from headgate.server.delivery import Delivery, Feed
-    from headgate.server.profiling import CpuProfiler
 
 logger = logging.getLogger("headgate.supervisor")
 
@@ -55,10 +57,9 @@ BLANK = "the configuration is empty ({} would say that there is nothing)"
 SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
-TASKS_SECONDS = 10.0
 
 
-class Supervisor:
+class Supervisor(ProcessFigures):
     """One gateway process tree. `loaded` is the first configuration, `template` what `workers` workers are forked from.
 
     `folder` contains the sockets over which workers reach each other.
@@ -68,6 +69,7 @@ class Supervisor:
         self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle,
         workers: int,
     ) -> None:  # fmt: skip
+        super().__init__()
         self.source = reader.source
         self._reader = reader
         self.gateway: Gateway = loaded.gateway
@@ -79,7 +81,6 @@ class Supervisor:
         self._watched = loaded.watched_files
         self._template = template
         self._secrets = WorkerSecrets(session_key(loaded.gateway))
-        self._workers: list[WorkerHandle] = []
         self._worker_count = workers
         self._loads = WorkerLoads(segment, workers) if workers > 1 else None
         self._sockets = BoundSockets()
@@ -91,12 +92,11 @@ class Supervisor:
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._stopped: asyncio.Event = asyncio.Event()
         self._traces = TraceHub(segment, self._living)
-        self._profiler: CpuProfiler | None = None
-        self._delivery: Delivery | None = None
-        self._following: asyncio.Task[None] | None = None
         self._records = RequestLog(segment)
         self._identity = WorkloadIdentityKeeper(self._living, segment)
-        self._heap_rate = heap.rate_of(os.environ.get(heap.VARIABLE))
+        self._resources = ResourceKeeper(self.source, segment, lambda: self._loaded, self.reload)
+        self._delivery: Delivery | None = None
+        self._following: asyncio.Task[None] | None = None
         self._running = running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
         self._metrics = MetricsPush(running, self._living)
@@ -117,6 +117,7 @@ class Supervisor:
                 await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
                 await self._begin()
+            self._resources.follow(self.gateway)
             await self._admin.start(self.gateway.process)
         except (ReloadFailed, OSError) as error:
             self._stop_workers()
@@ -136,6 +137,7 @@ class Supervisor:
         await self._stopped.wait()
         for task in tasks:
             task.cancel()
+        self._resources.stop()
         await self._admin.stop()
         return 0
 
@@ -172,20 +174,19 @@ class Supervisor:
             worker.kill()
 
     # -- configurations ------------------------------------------------------------------------------------------------
-    async def _install(self, gateway: Gateway) -> None:
-        """Apply a configuration in every worker, or in none."""
+    async def _install(self, gateway: Gateway, confirm: Confirm | None = None) -> None:
+        """Apply a configuration in every worker, or in none. What `confirm` raises, when all are prepared, is a reason
+        for none.
+        """
         generation = self.generation + 1
-        try:
-            await self._admin.mount(gateway)
-        except OSError as error:
-            raise ReloadFailed(f"admin page: {error}") from error
+        await self._mount(gateway)
         opened = self._sockets.open(gateway)
         self.segment.limit_series(series_limit(gateway))
         # A worker that begins from now on has them from the template.
         before = self.gateway if self.generation else None
         self._template.modules = tuple(sorted({*self._template.modules, *needed_modules(gateway, before)}))
         errors: list[str] = []
-        failure = ReloadFailed
+        failure: Exception = ReloadFailed("")
         config_fd = -1
         try:
             workers = self._watchdog.answering([worker for worker in self._workers if worker.alive()])
@@ -197,8 +198,12 @@ class Supervisor:
             await self._records.prepare(gateway, workers)
             await self._identity.prepare(gateway, workers)
             errors = await self._prepare(generation, config_fd, workers)
+            failure = ReloadFailed("; ".join(errors))
+            if not errors and confirm is not None:
+                errors, failure = await unconfirmed(confirm)
         except (ConnectionError, TimeoutError) as error:
-            errors, failure = [str(error) or "a worker did not answer in time"], WorkerLost
+            errors = [str(error) or "a worker did not answer in time"]
+            failure = WorkerLost(errors[0])
         finally:
             if config_fd >= 0:
                 os.close(config_fd)
@@ -208,7 +213,7 @@ class Supervisor:
             self._close_sockets(opened)
             # What goes on running keeps the request log that it had.
             await self._records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
-            raise failure("; ".join(errors))
+            raise failure
         self.generation = generation
         self.gateway = gateway
         self.segment.begin_generation()
@@ -225,6 +230,12 @@ class Supervisor:
         self._generation_gauge.set(generation)
         self._reloads.in_force()
         self._close_sockets(self._sockets.by_key.keys() - {bind.key for bind in gateway.binds})
+
+    async def _mount(self, gateway: Gateway) -> None:
+        try:
+            await self._admin.mount(gateway)
+        except OSError as error:
+            raise ReloadFailed(f"admin page: {error}") from error
 
     @staticmethod
     async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
@@ -248,7 +259,7 @@ class Supervisor:
                 return sorted(errors)
         return []
 
-    def _close_sockets(self, keys: set[str]) -> None:
+    def _close_sockets(self, keys: Iterable[str]) -> None:
         closed = self._sockets.close(keys)
         for worker in self._workers:
             worker.given -= closed
@@ -297,10 +308,47 @@ class Supervisor:
             if isinstance(error, LoadErrors):
                 self._watched = error.watched_files or self._watched
             raise
-        before, self._loaded, self._watched = self._loaded, loaded, loaded.watched_files
+        before = self._loaded
+        self._took(loaded)
         if not same:
             warn(loaded, before)
             logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
+
+    def _took(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+        self._watched = loaded.watched_files
+        self._resources.follow(loaded.gateway)
+
+    async def change_resources(self, change: ResourceChange) -> Written:
+        """Apply a change of stored resources and store it, or neither. Raises CandidateRefused where workers refuse it,
+        and what ResourceKeeper.change() raises.
+        """
+        from headgate.config.resources.stored import CandidateRefused
+
+        for pause in (*LOST_PAUSES, 0.0):
+            try:
+                async with self._reload_lock:
+                    if self._stopping:
+                        raise CandidateRefused("the gateway ends")
+                    return await self._resources.change(change, self._install_candidate)
+            except WorkerLost as error:
+                if not pause:
+                    raise CandidateRefused(str(error)) from None
+            except ReloadFailed as error:
+                raise CandidateRefused(str(error)) from None
+            await asyncio.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _install_candidate(self, loaded: Loaded, confirm: Confirm) -> None:
+        if loaded.gateway.digest == self.gateway.digest:
+            await confirm()
+            self._reloads.unchanged()
+        else:
+            self._reloads.begin()
+            await self._install(loaded.gateway, confirm)
+            logger.info("configuration reloaded", extra={"generation": self.generation, "ports": self._port_list()})
+        warn(loaded, self._loaded)
+        self._took(loaded)
 
     async def _watch(self, before: Fingerprint) -> None:
         if not isinstance(self.source, FileSource) or self.source.is_stream:
@@ -370,9 +418,6 @@ class Supervisor:
             else:
                 logger.info("worker has caught up", extra={"worker": worker.index, "generation": self.generation})
 
-    def _living(self) -> list[WorkerHandle]:
-        return [worker for worker in self._workers if worker.ready]
-
     async def watch_trace(self, expression: str | None) -> TraceWatch:
         """Return a watcher of the next matching request. Raises TooManyWatchers or BadExpression."""
         return await self._traces.watch(expression, self.gateway.frontend.max_buffer_bytes)
@@ -380,53 +425,6 @@ class Supervisor:
     def trace_watchers(self) -> int:
         """Return the number of watchers that wait for a request."""
         return self._traces.waiting
-
-    async def worker_numbers(self) -> list[dict[str, object]]:
-        """Return the numbers of each worker by index. A worker that did not answer has an empty entry."""
-        return list(await asyncio.gather(*(worker.numbers() for worker in self._workers)))
-
-    async def worker_memory(self) -> list[dict[str, object]]:
-        """Return the memory statistics of each worker by index. A worker that did not answer has an empty entry."""
-        return list(await asyncio.gather(*(worker.numbers("memory") for worker in self._workers)))
-
-    async def sample_heap(self, rate: int) -> None:
-        """Sample the allocations of all processes, on average one for each `rate` bytes; 0 stops sampling."""
-        self._heap_rate = rate
-        heap.switch(rate)
-        await asyncio.gather(*(worker.sample_heap(rate) for worker in self._workers))
-
-    async def heap_profile(self) -> bytes:
-        """Return a gzipped profile.proto of the allocations of all processes. It is empty while sampling is off."""
-        found = await heap.reports(self._living(), self._heap_rate)
-        return await heap.heap_profile(found, self._heap_rate, DEFAULT_HEAP_RATE)
-
-    async def heap_totals(self) -> dict[str, int] | None:
-        """Return the totals of the samples, None while sampling is off."""
-        if not self._heap_rate:
-            return None
-        return heap.totals(text for _, _, text in await heap.reports(self._living(), self._heap_rate))
-
-    async def tasks(self) -> dict[str, list[str]]:
-        """Return the live tasks of the supervisor (`admin`) and of all workers (`workload`), a text for each tree."""
-        own = reports.tasks()
-        answers = await asyncio.gather(*(worker.tasks(TASKS_SECONDS) for worker in self._workers))
-        return {"admin": own, "workload": [text for answer in answers for text in answer]}
-
-    async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
-        """Return a CPU profile (profile.proto) of all processes. Raises ProfileError."""
-        from headgate.server.profiling import CpuProfiler, ProfiledProcess, permit_here  # a start need not load it
-
-        targets = [ProfiledProcess("supervisor", os.getpid(), permit_here, seldom=True)]
-        for worker in self._living():
-            assert worker.process is not None
-            targets.append(ProfiledProcess(f"worker {worker.index}", worker.process.pid, worker.permit))
-        if self._profiler is None:
-            self._profiler = CpuProfiler()
-        return await self._profiler.profile(targets, seconds, frequency)
-
-    def worker_pids(self) -> list[int]:
-        """Return the process ids of the workers."""
-        return [worker.process.pid for worker in self._workers if worker.process is not None]
 
     async def set_levels(self, text: str, reset: bool) -> str:
         """Change the log directives of all processes; return the result when all use it. Raises BadDirective."""
@@ -460,8 +458,6 @@ class Supervisor:
         if not self._stopping:
             self._stopping = True
             logger.info("draining", extra={"reason": why})
-            if self._following is not None:
-                self._following.cancel()
             spawn("drain", self._drain())
 
     async def _drain(self) -> None:
@@ -476,7 +472,7 @@ class Supervisor:
         for worker in self._workers:
             worker.send(Drain(settings.min_termination_ms, longest))
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
-        self._close_sockets(set(self._sockets.by_key))
+        self._close_sockets(self._sockets.by_key.keys())
         deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
         while any(worker.alive() for worker in self._workers):
             if asyncio.get_running_loop().time() > deadline:

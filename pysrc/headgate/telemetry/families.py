@@ -57,6 +57,8 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("build_info", "Version of the gateway; always 1.", "tag"),
     _gauge("config_synchronized", "1 when the newest configuration runs, 0 after a failed reload."),
     _gauge("config_generation", "Number of the running configuration."),
+    _gauge("config_resources", "Stored resources that the running configuration was read with."),
+    _gauge("config_database_up", "1 while the database of stored resources can be read, else 0."),
     _gauge("config_last_success_timestamp_seconds", "Time at which the running configuration came into force."),
     _counter("config_reloads", "Reloads: with success, or with failure, which keeps what runs.", "result"),
     _histogram("config_reload_duration_seconds", "Time of successful reloads.", "R"),

@@ -103,7 +103,7 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        ("config: {storage: {mode: hybrid}}", "config.storage.mode = hybrid"),
+        ("binds: [{listeners: [], tunnelProtocol: hboneWaypoint}]", "binds[0].tunnelProtocol = hboneWaypoint"),
         ("config: {xdsAddress: 'a:1'}", "config.xdsAddress"),
     ],
 )

@@ -77,12 +77,12 @@ def test_contradictions_are_refused_with_their_place(text: str, fault: str, faul
 
 def test_faults_of_meaning_are_told_together_with_what_is_not_supported_yet(faults: Faults) -> None:
     found = faults(
-        "gateways: {a: {}}\nroutes: [{}]\nconfig:\n  storage: {mode: hybrid}\n  xdsAddress: x\n"
+        "gateways: {a: {}}\nroutes: [{}]\nconfig:\n  localXdsPath: x\n  xdsAddress: x\n"
     )
     assert found == [
         "gateways.a.port is required (1)",
         "routes.route0 must set gateways (2)",
-        "not supported yet: config.storage.mode = hybrid (4)",
+        "not supported yet: config.localXdsPath (4)",
         "not supported yet: config.xdsAddress (5)",
     ]
 

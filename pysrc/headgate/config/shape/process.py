@@ -229,7 +229,7 @@ PROCESS: Final = Object(
                 "Storage",
                 {
                     "mode": optional(
-                        WordChoice("StorageMode", ("file", "hybrid", "readOnly"), ("hybrid",))
+                        WordChoice("StorageMode", ("file", "hybrid", "readOnly"))
                     )
                 },
             )

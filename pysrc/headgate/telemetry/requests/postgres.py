@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 import asyncpg
 
-from headgate.document.secret import REDACTED
+from headgate.document.secret import REDACTED, Secret
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.postgres_schema import LOCK_ROWS, migrate
 from headgate.telemetry.requests.records import COLUMNS, Row
@@ -44,7 +44,7 @@ MIGRATE_SECONDS: Final = 60.0
 END_SECONDS: Final = 0.5
 # How long a client waits for the server's own time-out of a statement before it gives the connection up.
 GRACE_SECONDS: Final = 0.5
-_ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
+DRIVER_ERRORS: Final = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _MARK: Final = re.compile(r"\?")
 
 # Ids are given in the order in which transactions end: who follows the log by ids would miss records otherwise.
@@ -74,7 +74,7 @@ _ALL_BYTES: Final = 2**62
 _FORGET: Final = "DELETE FROM headgate.writers WHERE at < now() - interval '1 day'"
 
 
-class _Session:
+class PostgresSession:
     """A connection with the event loop that drives it. One thread at a time may use it."""
 
     def __init__(self, store: RequestLogStore) -> None:
@@ -102,16 +102,12 @@ class _Session:
             raise LogFailure(INTERRUPTED) from None
         except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, OverflowError, TypeError) as error:
             raise RefusedRecord(self._plain(error)) from None
-        except (*_ERRORS, OSError, ValueError) as error:
+        except (*DRIVER_ERRORS, OSError, ValueError) as error:
             raise LogFailure(self._plain(error)) from None
 
     def _plain(self, error: Exception) -> str:
-        """Return the text of an error without the password."""
         assert self._store.url is not None
-        text = str(error) or type(error).__name__
-        for secret in passwords(self._store.url.reveal()):
-            text = text.replace(secret, REDACTED)
-        return text
+        return without_password(error, self._store.url)
 
     def execute(self, text: str, *values: Any, seconds: float = WRITE_SECONDS) -> None:
         """Run statements. Raises LogFailure."""
@@ -160,15 +156,16 @@ class _Connections:
     def __init__(self, store: RequestLogStore) -> None:
         self.store = store
         # The only one is shared: whoever has used it closes it.
-        self.alone = store.max_connections == 1
-        self._turns = threading.BoundedSemaphore(store.max_connections)
-        self._idle: list[_Session] = []
+        self.most = store.max_connections - store.reserved
+        self.alone = self.most == 1
+        self._turns = threading.BoundedSemaphore(self.most)
+        self._idle: list[PostgresSession] = []
         self._lock = threading.Lock()
 
-    def take(self, *, seconds: float, begin: str = "") -> _Session:
+    def take(self, *, seconds: float, begin: str = "") -> PostgresSession:
         """Return a session of one's own, after the statements `begin`. Raises LogFailure."""
         if not self._turns.acquire(timeout=seconds):
-            raise LogFailure(f"all {self.store.max_connections} connections are in use")
+            raise LogFailure(f"all {self.most} connections are in use")
         try:
             while begin and (found := self._reuse()) is not None:
                 try:
@@ -177,7 +174,7 @@ class _Connections:
                     found.close()
                 else:
                     return found
-            found = _Session(self.store)
+            found = PostgresSession(self.store)
             if begin:
                 try:
                     found.execute(begin, seconds=CONNECT_SECONDS)
@@ -189,11 +186,11 @@ class _Connections:
             self._turns.release()
             raise
 
-    def _reuse(self) -> _Session | None:
+    def _reuse(self) -> PostgresSession | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def give_back(self, session: _Session, *, good: bool) -> None:
+    def give_back(self, session: PostgresSession, *, good: bool) -> None:
         """End the use of a session. A `good` one is kept for the next reader."""
         if good and not self.alone:
             with self._lock:
@@ -224,6 +221,30 @@ def _connections(store: RequestLogStore) -> _Connections:
         return found
 
 
+@contextlib.contextmanager
+def lent_session(store: RequestLogStore) -> Iterator[PostgresSession]:
+    """Yield a session that counts among the connections of the request log, and is closed afterwards. Raises
+    LogFailure.
+    """
+    connections = _connections(store)
+    session = connections.take(seconds=WRITE_SECONDS)
+    good = False
+    try:
+        yield session
+        good = True
+    finally:
+        session.close(kindly=good)
+        connections.give_back(session, good=False)
+
+
+def without_password(error: Exception, url: Secret) -> str:
+    """Return the text of an error without the password of a URL."""
+    text = str(error) or type(error).__name__
+    for secret in passwords(url.reveal()):
+        text = text.replace(secret, REDACTED)
+    return text
+
+
 def passwords(url: str) -> list[str]:
     """Return what must not be shown of a URL: its password, as it is written and as it is meant."""
     parts = urlsplit(url)
@@ -240,12 +261,12 @@ class PostgresLog:
         self._store = store
         self._writer = writer
         self._connections = _connections(store)
-        self._session: _Session | None = None
+        self._session: PostgresSession | None = None
         with self._using() as session:
             migrate(lambda text, *values: session.value(text, *values, seconds=MIGRATE_SECONDS), Unusable)
 
     @contextlib.contextmanager
-    def _using(self) -> Iterator[_Session]:
+    def _using(self) -> Iterator[PostgresSession]:
         """Yield the session; it is closed if something fails, for nobody knows then in what state it is."""
         if self._session is None:
             self._session = self._connections.take(seconds=WRITE_SECONDS)
@@ -288,7 +309,7 @@ class PostgresLog:
             session.execute(_FORGET)
         return gone
 
-    def _trim_some(self, session: _Session) -> int:
+    def _trim_some(self, session: PostgresSession) -> int:
         store = self._store
         if store.max_age_ms is not None:
             before = time.time_ns() // 1000 - store.max_age_ms * 1000
@@ -309,7 +330,7 @@ class PostgresLog:
 
 
 class _PostgresReader:
-    def __init__(self, session: _Session, deadline: float) -> None:
+    def __init__(self, session: PostgresSession, deadline: float) -> None:
         self._session = session
         self._deadline = deadline
 

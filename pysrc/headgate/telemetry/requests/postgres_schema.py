@@ -1,4 +1,4 @@
-"""The tables of the request log in PostgreSQL, and how each version of them is made from the one before."""
+"""The tables of the request log and of stored resources in PostgreSQL, each version made from the one before."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ CREATE INDEX requests_trace ON headgate.requests (trace_id) WHERE trace_id IS NO
 CREATE TABLE headgate.totals (records bigint NOT NULL, bytes bigint NOT NULL);
 INSERT INTO headgate.totals VALUES (0, 0);
 CREATE TABLE headgate.writers (writer text PRIMARY KEY, batch bigint NOT NULL, at timestamptz NOT NULL);
+""",
+    # Configuration that is stored (headgate.config.resources). Names compare by their bytes.
+    """
+CREATE TABLE headgate.resources (
+  kind text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, value text NOT NULL, revision bigint NOT NULL,
+  place bigint NOT NULL, created_us bigint NOT NULL, updated_us bigint NOT NULL, PRIMARY KEY (kind, id));
+CREATE TABLE headgate.resource_version (version bigint NOT NULL);
+INSERT INTO headgate.resource_version VALUES (0);
 """,
 )
 VERSION: Final = len(_MIGRATIONS)

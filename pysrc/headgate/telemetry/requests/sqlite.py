@@ -38,7 +38,16 @@ CREATE TABLE IF NOT EXISTS requests (
 CREATE INDEX IF NOT EXISTS requests_completed ON requests (completed_us);
 CREATE INDEX IF NOT EXISTS requests_trace ON requests (trace_id) WHERE trace_id IS NOT NULL;
 """,
+    # Configuration that is stored (headgate.config.resources).
+    """
+CREATE TABLE IF NOT EXISTS resources (
+  kind TEXT NOT NULL, id TEXT NOT NULL, value TEXT NOT NULL, revision INTEGER NOT NULL, place INTEGER NOT NULL,
+  created_us INTEGER NOT NULL, updated_us INTEGER NOT NULL, PRIMARY KEY (kind, id));
+CREATE TABLE IF NOT EXISTS resource_version (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL);
+INSERT OR IGNORE INTO resource_version VALUES (1, 0);
+""",
 )
+RESOURCES_SINCE: Final = 2
 VERSION: Final = len(_MIGRATIONS)
 _MARKS: Final = ", ".join("?" * len(COLUMNS))
 _INSERT: Final = f"INSERT INTO requests ({', '.join(COLUMNS)}) VALUES ({_MARKS})"  # noqa: S608 - no user input
@@ -68,34 +77,11 @@ class SqliteLog:
         self.path = path = store.path
         self._store = store
         with _told():
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            # Records may contain personal data, so other users of the machine cannot read the file.
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
-            self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._connection = open_to_write(path)
             self._identity = _identity(path)
 
-    def _prepare(self) -> None:
-        run = self._connection.execute
-        if not self._number("SELECT count(*) FROM sqlite_schema"):
-            run("PRAGMA auto_vacuum=INCREMENTAL")
-        run("PRAGMA journal_mode=WAL")
-        run("PRAGMA synchronous=NORMAL")
-        run("PRAGMA journal_size_limit=16777216")
-        version = self._number("PRAGMA user_version")
-        if version > VERSION:
-            raise Unusable(f"its tables have version {version}, and this gateway knows {VERSION}")
-        for at in range(version, VERSION):
-            # Each statement may be repeated: two gateways that start at once do no harm.
-            self._connection.executescript(_MIGRATIONS[at])
-            run(f"PRAGMA user_version={at + 1}")
-
     def _number(self, text: str) -> int:
-        return int(self._connection.execute(text).fetchone()[0] or 0)
+        return _number(self._connection, text)
 
     def add(self, rows: Sequence[Row], batch: int = 0) -> None:
         """Write all rows, or none of them. `batch` has no meaning: a transaction of SQLite is never in doubt."""
@@ -150,6 +136,43 @@ class SqliteLog:
 def _identity(path: str) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino
+
+
+def open_to_write(path: str) -> sqlite3.Connection:
+    """Return a connection for writing, with the file and its tables made if they are missing.
+
+    Raises sqlite3.Error, OSError, and Unusable if the tables have a newer version.
+    """
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    # Records may contain personal data, so other users of the machine cannot read the file.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        _prepare(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    run = connection.execute
+    if not _number(connection, "SELECT count(*) FROM sqlite_schema"):
+        run("PRAGMA auto_vacuum=INCREMENTAL")
+    run("PRAGMA journal_mode=WAL")
+    run("PRAGMA synchronous=NORMAL")
+    run("PRAGMA journal_size_limit=16777216")
+    version = _number(connection, "PRAGMA user_version")
+    if version > VERSION:
+        raise Unusable(f"its tables have version {version}, and this gateway knows {VERSION}")
+    for at in range(version, VERSION):
+        # Each statement may be repeated: two gateways that start at once do no harm.
+        connection.executescript(_MIGRATIONS[at])
+        run(f"PRAGMA user_version={at + 1}")
+
+
+def _number(connection: sqlite3.Connection, text: str) -> int:
+    return int(connection.execute(text).fetchone()[0] or 0)
 
 
 class _SqliteReader:

@@ -97,7 +97,7 @@ def test_gateways_that_start_at_once_make_the_tables_once(store: RequestLogStore
         thread.join()
     assert failures == []
     assert totals(store)[0] == 300
-    assert ask(store, "SELECT count(*), max(version) FROM headgate.version") == (1, VERSION)
+    assert ask(store, "SELECT count(*), max(version) FROM headgate.version") == (VERSION, VERSION)
 
 
 def test_who_follows_the_log_sees_every_record_of_all_writers(store: RequestLogStore) -> None:

@@ -126,10 +126,10 @@ def test_a_full_disk_holds_records_until_there_is_room(
     room = threading.Event()
 
     class Small(SqliteLog):
-        def _prepare(self) -> None:
-            super()._prepare()
+        def __init__(self, store: RequestLogStore) -> None:
+            super().__init__(store)
             if not room.is_set():
-                self._connection.execute("PRAGMA max_page_count=12")
+                self._connection.execute("PRAGMA max_page_count=16")
 
     monkeypatch.setattr(sqlite, "SqliteLog", Small)
     monkeypatch.setattr(writer, "FIRST_RETRY", 0.01)

@@ -1,0 +1,1 @@
+"""Configuration that is stored in a database beside the file (`config.storage.mode: hybrid`)."""
