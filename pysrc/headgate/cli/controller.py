@@ -25,6 +25,8 @@ FLAGS: Final = {
     "HEALTH_PORT": "port of /healthz and /readyz; 0: none",
     "METRICS_PORT": "port of /metrics; 0: none",
     "ADMIN_PORT": "port of the admin server, on loopback; 0: none",
+    "XDS_PORT": "port that gateways get their configuration at",
+    "XDS_MODE": "tls, either (the first byte of a connection decides) or plaintext",
 }
 # Seconds: a thread that translates may keep the lock of the interpreter so long while the loop waits for it.
 _SWITCH: Final = 0.001
@@ -40,6 +42,14 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument(
         "--kubeconfig", metavar="PATH", help="default: $KUBECONFIG, ~/.kube/config, or the account of the pod"
     )
+    found.add_argument(
+        "--local-gateways",
+        metavar="RANGE",
+        help="run each Gateway as a process of this machine, with an address of this range, such as 127.1.0.0/16",
+    )
+    found.add_argument(
+        "--local-folder", metavar="PATH", type=Path, help="where the files of local gateways stay; default: they go"
+    )
     for name, text in FLAGS.items():
         found.add_argument(f"--{name.lower().replace('_', '-')}", metavar="VALUE", help=text)
     return found
@@ -52,7 +62,7 @@ def run(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     gc.disable()  # until everything is read; Controller.run enables it
     sys.setswitchinterval(_SWITCH)
     try:
-        return _run(options["kubeconfig"] or environ.get("KUBECONFIG"), {**environ, **given})
+        return _run(options, {**environ, **given})
     except ClusterError as error:
         print(f"headgate controller: {error}", file=sys.stderr)
     except OSError as error:
@@ -60,29 +70,37 @@ def run(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     return 1
 
 
-def _run(kubeconfig: str | None, environ: Mapping[str, str]) -> int:
+def _run(options: Mapping[str, Any], environ: Mapping[str, str]) -> int:
     """Raises ClusterError or OSError."""
     try:
         import aiohttp  # noqa: F401
-    except ImportError:
-        raise ClusterError("aiohttp is missing: pip install headgate[controller]") from None
+        import envoy.service.discovery.v3.discovery_pb2  # noqa: F401
+        import grpc  # noqa: F401
+    except ImportError as error:
+        raise ClusterError(f"{error.name} is missing: pip install headgate[controller]") from None
     import uvloop
 
     from headgate.cluster.client import KubernetesClient
+    from headgate.cluster.controller.assembly import LocalGateways, parts_of
     from headgate.cluster.controller.components import ComponentLevels, log_to_stderr
     from headgate.cluster.controller.process import Controller
     from headgate.cluster.controller.settings import settings_of
     from headgate.cluster.kubeconfig import load_access
 
+    kubeconfig = options["kubeconfig"] or environ.get("KUBECONFIG")
     access = load_access(kubeconfig, environ, Path(environ.get("HOME") or "/"))
     in_pod = access.token_file is not None
     settings = settings_of(environ, access.namespace if in_pod else "")
     log_to_stderr(settings.log_format)
     levels = ComponentLevels(settings.log_level)
+    local = None
+    if options["local_gateways"]:
+        local = LocalGateways(options["local_gateways"], options["local_folder"])
+    parts = parts_of(environ, settings, local)
 
     async def until_stopped() -> None:
         client = KubernetesClient(access)
-        controller = Controller(client, settings, levels)
+        controller = Controller(client, settings, levels, parts)
         loop = asyncio.get_running_loop()
         task: asyncio.Task[Any] | None = asyncio.current_task()
         assert task is not None

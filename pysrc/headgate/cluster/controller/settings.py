@@ -43,7 +43,7 @@ class ControllerSettings:
 
 def settings_of(environ: Mapping[str, str], namespace: str = "") -> ControllerSettings:
     """Return the settings that variables say. `namespace`: that of the service account. Raises ClusterError."""
-    reader = _Reader(environ)
+    reader = SettingReader(environ)
     default = ControllerSettings()
     return ControllerSettings(
         namespace=reader.text("NAMESPACE", environ.get("POD_NAMESPACE") or namespace or NAMESPACE),
@@ -62,7 +62,7 @@ def settings_of(environ: Mapping[str, str], namespace: str = "") -> ControllerSe
     )
 
 
-class _Reader:
+class SettingReader:
     """Variables by their names without the prefix. Raises ClusterError, which names the variable."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:

@@ -13,7 +13,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from headgate.cluster.deliver.settings import Mode
 from headgate.net.tasks import spawn
@@ -38,11 +38,11 @@ class _Side(asyncio.Protocol):
         self.lost = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(BUFFER)
+        # uvloop's transports over TLS have the methods of asyncio.Transport, and are none.
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(BUFFER)
         if self.other is None:
-            transport.pause_reading()
+            self.transport.pause_reading()
 
     def join(self, other: _Side) -> None:
         """Pass on to another side from now on."""

@@ -90,9 +90,15 @@ def translate(
     statuses += _statuses(gateway, takes, known, acknowledged, certificate, deployed)
     fragments = (*_listeners(key, known), *found.fragments)
     found.used |= pickers(snapshot, found.pools)
-    reached = [frozenset(one) for one in (found.used, found.backends, found.pools)]
-    shown = None if isinstance(certificate, Unmet) else certificate
-    return GatewayTranslation(fragments, statuses, found.parents, *reached, shown)
+    return GatewayTranslation(
+        fragments,
+        statuses,
+        found.parents,
+        frozenset(found.used),
+        frozenset(found.backends),
+        frozenset(found.pools),
+        None if isinstance(certificate, Unmet) else certificate,
+    )
 
 
 class _Routed:
