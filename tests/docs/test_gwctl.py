@@ -83,10 +83,11 @@ def test_trace(shell: Callable[[str], list[str]]) -> None:
 
 
 def test_configuration(shell: Callable[[str], list[str]]) -> None:
-    whole, _saved, table, rows = shell("Configuration")
+    whole, _saved, table, rows, resources = shell("Configuration")
     assert yaml.safe_load(whole)["binds"]
     assert table.split() == ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY"]
     assert json.loads(rows) == []
+    assert [line.split() for line in resources.splitlines()] == [["KIND", "ID", "OWNER", "REVISION", "UPDATED"], ["traffic.route", "shop", "file"]]
 
 
 def test_log_levels(shell: Callable[[str], list[str]]) -> None:

@@ -6,15 +6,18 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import click
 
 from headgate.cli.admin_client import fetch
 from headgate.cli.backend_rows import backend_rows, table
 from headgate.cli.cluster_target import admin_port
+from headgate.cli.resource_rows import resource_table
 from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
 
 FORMS = ("short", "json", "yaml")
+LOCAL = "pass --local for a gateway on this machine"
 
 
 def read_dump(resource: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +106,34 @@ def everything(resource: str | None, output: str, **options: Any) -> None:
       gwctl proxy config all --file dump.json
     """
     show(read_dump(resource, options), output)
+
+
+@config.command("resources")
+@click.option("-o", "--output", type=click.Choice(FORMS), default="short", show_default=True)
+@click.option("--kind", default="", metavar="KIND", help="Of one kind only, such as llm.model.")
+@click.option("--id", "name", default="", metavar="ID", help="Only one, of that kind.")
+@admin_port_option("--proxy-admin-port")
+@local_option
+@namespace_option
+@click.argument("resource", required=False)
+def resources(resource: str | None, output: str, kind: str, name: str, **options: Any) -> None:
+    """Show the resources of the file and those that are stored in a database beside it.
+
+    \b
+    Examples:
+      gwctl proxy config resources --local
+      gwctl proxy config resources --local --kind llm.model --id gpt-4o -o yaml
+    """
+    if name and not kind:
+        raise click.ClickException("--id needs --kind")
+    with admin_port(resource, options["namespace"], options["local"], options["admin_port"], LOCAL) as port:
+        path = "/".join(("/api/config/resources", *(quote(one, safe="") for one in (kind, name) if one)))
+        found = parse(fetch(port, "GET", path), "the gateway's answer")
+    listed = [found] if name else found.get("resources", [])
+    if output == "short":
+        click.echo(resource_table(listed), nl=False)
+    else:
+        show(found if name else listed, output)
 
 
 @config.command("backends")
