@@ -14,6 +14,7 @@ import models from "./views/models.js";
 import overview from "./views/overview.js";
 import playground from "./views/playground.js";
 import requests from "./views/requests.js";
+import resources from "./views/resources.js";
 import trace from "./views/trace.js";
 import traffic from "./views/traffic.js";
 
@@ -21,11 +22,12 @@ const VIEWS = [
   ["Observe", [["", "Overview", overview], ["traffic", "Traffic", traffic], ["endpoints", "Endpoints", endpoints], ["trace", "Trace", trace],
     ["requests", "Requests", requests], ["analytics", "Analytics", analytics]]],
   ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
-  ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
+  ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["resources", "Stored resources", resources],
+    ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
 // The function that a view requires.
 const NEEDS = new Map([["trace", "trace"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
-  ["editor", "store"], ["expressions", "expressions"]]);
+  ["editor", "store"], ["resources", "resources"], ["expressions", "expressions"]]);
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
 
 const nav = document.getElementById("nav");

@@ -7,6 +7,13 @@ export async function ask(path, body, headers = {}) {
   return { status: answer.status, found: await answer.json() };
 }
 
+/** Send a request with a method of its own, and with a body unless that is undefined; as ask() otherwise. */
+export async function send(method, path, body, headers = {}) {
+  const type = body === undefined ? {} : { "content-type": "application/json" };
+  const answer = await fetch(path, { cache: "no-store", method, body: body === undefined ? undefined : JSON.stringify(body), headers: { ...type, ...headers } });
+  return { status: answer.status, found: await answer.json() };
+}
+
 /** Send a request and return the JSON of the response. Throws an Error with the reason if the request is refused. */
 export async function need(path, body) {
   const { status, found } = await ask(path, body);

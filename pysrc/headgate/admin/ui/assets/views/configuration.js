@@ -4,7 +4,7 @@ import { card, h, head, setText } from "../dom.js";
 import { offered, watch } from "../store.js";
 import { find, marked, tree } from "../tree.js";
 
-const SOURCES = [["running", "Running state", "/config_dump"], ["file", "File", "/api/config"]];
+const SOURCES = [["running", "Running state", "/config_dump"], ["file", "File", "/api/config"], ["effective", "File and stored", "/api/config/effective"]];
 
 export default function configuration(root) {
   let source = "running";
@@ -62,6 +62,7 @@ export default function configuration(root) {
   return watch(({ state }) => {
     if (!state || generation === state.generation) return;
     generation = state.generation;
+    choices[2].hidden = !offered("resources");
     if (!offered("dump")) {
       choices[0].hidden = true;
       source = "file";
