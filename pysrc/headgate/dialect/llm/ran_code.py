@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.dialect.llm.contract import Json
-from headgate.dialect.llm.said import CODE, told
+from headgate.dialect.llm.neutral_reply import CODE, told
 from headgate_engine.llm.translate.evidence import RanTool, is_ran, is_result, messages_ran, responses_ran
 
 KIND: Final = "ran_code"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.formats import completions, converse, gemini, messages, responses, text
-from headgate.dialect.llm.said import Said
+from headgate.dialect.llm.neutral_reply import NeutralReply
 from headgate_engine.llm.translate.counts import (
     UsageCounts,
     completions_usage,
@@ -17,14 +17,14 @@ from headgate_engine.llm.translate.counts import (
     responses_usage,
 )
 
-READERS: dict[str, Callable[[Json, TranslatedRequest], Said]] = {
+READERS: dict[str, Callable[[Json, TranslatedRequest], NeutralReply]] = {
     "completions": completions.read,
     "messages": messages.read,
     "responses": responses.read,
     "gemini": gemini.read,
     "converse": converse.read,
 }
-WRITERS: dict[str, Callable[[Said, TranslatedRequest], Json]] = {
+WRITERS: dict[str, Callable[[NeutralReply, TranslatedRequest], Json]] = {
     "completions": completions.write,
     "messages": messages.write,
     "responses": responses.write,
@@ -51,11 +51,11 @@ def convert(client: str, upstream: str) -> Callable[[Json, TranslatedRequest], J
 
 
     def converted(body: Json, asked: TranslatedRequest) -> Json:
-        said = read(body, asked)
+        reply = read(body, asked)
         if not asked.probs:
-            for one in (said, *said.others):
+            for one in (reply, *reply.others):
                 one.probs.clear()
-        return write(said, asked)
+        return write(reply, asked)
 
     return converted
 

@@ -7,13 +7,12 @@ from typing import Any
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.idents import THOUGHT, sealed, signature_in
-from headgate.dialect.llm.reasoning_details import signatures_in
-from headgate.dialect.llm.said import (
+from headgate.dialect.llm.neutral_reply import (
     Image,
+    NeutralReply,
     Part,
     RedactedThinking,
     Refusal,
-    Said,
     Sound,
     Text,
     Thinking,
@@ -24,6 +23,7 @@ from headgate.dialect.llm.said import (
     garbage,
     told,
 )
+from headgate.dialect.llm.reasoning_details import signatures_in
 from headgate.dialect.llm.sound import PCM16, for_chat
 from headgate_engine.llm.translate.counts import completions_usage
 from headgate_engine.llm.translate.evidence import chat_annotation, url_annotation
@@ -33,58 +33,58 @@ from headgate_engine.llm.translate.stops import read_stop, write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
 
-def read(body: Json, asked: TranslatedRequest) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of a reply. Raises UpstreamGarbage."""
     choices = a_list(body.get("choices"), "choices")
     if not choices:
         raise garbage("choices", "is empty")
-    said = _answer(choices[0], 0, asked)
-    said.id, said.model = told(body.get("id")), told(body.get("model"))
-    said.usage = completions_usage(body.get("usage"))
-    said.service_tier = told(body.get("service_tier")) or None
-    said.others = [_answer(choice, at, asked) for at, choice in enumerate(choices[1:], 1)]
-    return said
+    reply = _answer(choices[0], 0, asked)
+    reply.id, reply.model = told(body.get("id")), told(body.get("model"))
+    reply.usage = completions_usage(body.get("usage"))
+    reply.service_tier = told(body.get("service_tier")) or None
+    reply.others = [_answer(choice, at, asked) for at, choice in enumerate(choices[1:], 1)]
+    return reply
 
 
-def _answer(given: object, at: int, asked: TranslatedRequest) -> Said:
+def _answer(given: object, at: int, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of one choice."""
     choice = a_dict(given, f"choices[{at}]")
     # Google's endpoint leaves the message out when the limit was reached before the first word.
     cut = choice.get("message") is None and isinstance(choice.get("finish_reason"), str)
     message = {} if cut else a_dict(choice.get("message"), f"choices[{at}].message")
-    said = Said(stop=read_stop("completions", choice.get("finish_reason")))
+    reply = NeutralReply(stop=read_stop("completions", choice.get("finish_reason")))
     thinking = message.get("reasoning_content") or message.get("reasoning")
     details = a_list(message.get("reasoning_details"), "message.reasoning_details")
     if blocks := a_list(message.get("thinking_blocks"), "message.thinking_blocks"):
-        said.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]
+        reply.parts += [part for block in blocks if (part := _thought(a_dict(block, "a thinking block"))) is not None]
     elif details:
-        said.parts += [part for one in details if (part := _detail(a_dict(one, "a reasoning detail"))) is not None]
+        reply.parts += [part for one in details if (part := _detail(a_dict(one, "a reasoning detail"))) is not None]
     elif isinstance(thinking, str) and thinking:
-        said.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
+        reply.parts.append(Thinking(thinking, told(message.get("reasoning_signature"))))
     heard: Json = message["audio"] if isinstance(message.get("audio"), dict) else {}
     if told(heard.get("data")):
         # The gateway asks for `pcm16` alone.
-        said.parts.append(Sound(PCM16, heard["data"]))
+        reply.parts.append(Sound(PCM16, heard["data"]))
     if text := _text(message.get("content")) or told(heard.get("transcript")):
         noted = a_list(message.get("annotations"), "message.annotations")
         found = [one for one in (url_annotation(note, 0) for note in noted) if one is not None]
-        said.parts.append(Text(text, tuple(found)))
+        reply.parts.append(Text(text, tuple(found)))
     if refusal := a_text(message.get("refusal"), "message.refusal"):
-        said.parts.append(Refusal(refusal))
+        reply.parts.append(Refusal(refusal))
     for shown in a_list(message.get("images"), "message.images"):
         url = shown.get("image_url") if isinstance(shown, dict) else None
         if isinstance(url, dict) and told(url.get("url")):
-            said.parts.append(Image(url["url"]))
+            reply.parts.append(Image(url["url"]))
     signatures = signatures_in([one for one in details if isinstance(one, dict)])
     probs = choice.get("logprobs")
-    said.probs = chat_probs(probs.get("content")) if isinstance(probs, dict) else []
+    reply.probs = chat_probs(probs.get("content")) if isinstance(probs, dict) else []
     for position, call in enumerate(a_list(message.get("tool_calls"), "message.tool_calls")):
         made = _call(a_dict(call, f"tool_calls[{position}]"), position, asked)
         if made.id in signatures:
             # The client sends the id back, and with it what the vendor wants to see again.
             made = made._replace(id=f"{made.id}{THOUGHT}{signatures[made.id]}")
-        said.parts.append(made)
-    return said
+        reply.parts.append(made)
+    return reply
 
 
 def _thought(block: Json) -> Thinking | RedactedThinking | None:
@@ -136,60 +136,60 @@ def _call(call: Json, position: int, asked: TranslatedRequest) -> ToolCall:
     return ToolCall(ident, asked.names.get(name, name), text)
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format."""
     out: Json = {
-        "id": said.id or f"chatcmpl-{asked.ident}",
+        "id": reply.id or f"chatcmpl-{asked.ident}",
         "object": "chat.completion",
-        "created": said.created or asked.created,
-        "model": said.model or asked.model,
-        "choices": [_choice(one, index, asked) for index, one in enumerate((said, *said.others))],
+        "created": reply.created or asked.created,
+        "model": reply.model or asked.model,
+        "choices": [_choice(one, index, asked) for index, one in enumerate((reply, *reply.others))],
     }
-    asked.untold = any(one.untold for one in (said, *said.others))
-    if said.usage is not None:
-        out["usage"] = completions_usage_of(said.usage)
-    if said.service_tier is not None:
-        out["service_tier"] = said.service_tier
+    asked.untold = any(one.untold for one in (reply, *reply.others))
+    if reply.usage is not None:
+        out["usage"] = completions_usage_of(reply.usage)
+    if reply.service_tier is not None:
+        out["service_tier"] = reply.service_tier
     return out
 
 
-def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
-    text, calls = said.text(), said.calls()
-    refusal = "".join(part.text for part in said.parts if isinstance(part, Refusal))
+def _choice(reply: NeutralReply, index: int, asked: TranslatedRequest) -> Json:
+    text, calls = reply.text(), reply.calls()
+    refusal = "".join(part.text for part in reply.parts if isinstance(part, Refusal))
     message: Json = {"role": "assistant", "content": text or (None if calls or refusal else "")}
     message["refusal"] = refusal or None
-    if thinking := said.thinking():
+    if thinking := reply.thinking():
         message["reasoning_content"] = thinking
-        signatures = [part.signature for part in said.parts if isinstance(part, Thinking) and part.signature]
+        signatures = [part.signature for part in reply.parts if isinstance(part, Thinking) and part.signature]
         # `reasoning_content` has one signature, which must cover all of it.
-        if len(signatures) == 1 and sum(isinstance(part, Thinking) for part in said.parts) == 1:
+        if len(signatures) == 1 and sum(isinstance(part, Thinking) for part in reply.parts) == 1:
             message["reasoning_signature"] = signatures[0]
-    if blocks := [block for part in said.parts for block in _thinking_block(part)]:
+    if blocks := [block for part in reply.parts for block in _thinking_block(part)]:
         message["thinking_blocks"] = blocks
-    if annotations := [made for made in map(chat_annotation, said.citations()) if made is not None]:
+    if annotations := [made for made in map(chat_annotation, reply.citations()) if made is not None]:
         message["annotations"] = annotations
-    if shown := said.images():
+    if shown := reply.images():
         # As OpenRouter and LiteLLM tell pictures.
         message["images"] = [
             {"type": "image_url", "image_url": {"url": one.url}, "index": at} for at, one in enumerate(shown)
         ]
-    if said.sounds():
-        _speak(message, said, asked)
-    said.untold = said.untold or said.ran_others()
+    if reply.sounds():
+        _speak(message, reply, asked)
+    reply.untold = reply.untold or reply.ran_others()
     if calls:
         message["tool_calls"] = [_tool_call(call, asked.customs) for call in calls]
     choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
-    if said.probs:
-        choice["logprobs"] = {"content": said.probs, "refusal": None}
-    choice["finish_reason"] = write_stop("completions", said.ended())
+    if reply.probs:
+        choice["logprobs"] = {"content": reply.probs, "refusal": None}
+    choice["finish_reason"] = write_stop("completions", reply.ended())
     return choice
 
 
-def _speak(message: Json, said: Said, asked: TranslatedRequest) -> None:
+def _speak(message: Json, reply: NeutralReply, asked: TranslatedRequest) -> None:
     """Set `audio` of a message. Nothing is kept of it, so that it has expired for other turns."""
-    data = for_chat(said.sounds(), asked.sound)
+    data = for_chat(reply.sounds(), asked.sound)
     if data is None:
-        said.untold = True
+        reply.untold = True
         return
     message["content"] = message["content"] or None
     message["audio"] = {"id": f"audio_{asked.ident}", "data": data, "expires_at": asked.created, "transcript": ""}

@@ -8,12 +8,12 @@ from __future__ import annotations
 from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.idents import in_base64
-from headgate.dialect.llm.said import (
+from headgate.dialect.llm.neutral_reply import (
     Image,
+    NeutralReply,
     Part,
     RedactedThinking,
     Refusal,
-    Said,
     Sound,
     Text,
     Thinking,
@@ -36,45 +36,45 @@ SEARCHES = frozenset({"web_search", "nova_grounding"})
 RAN_SEARCHES = frozenset({"web_search", "web_fetch"})
 
 
-def read(body: Json, asked: TranslatedRequest) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of a reply, without an id: Bedrock has it in a header. Raises UpstreamGarbage."""
     message = a_dict(a_dict(body.get("output"), "output").get("message"), "output.message")
     if "content" not in message:
         raise garbage("output.message.content", "is missing")
     tier = body.get("serviceTier")
-    said = Said(
+    reply = NeutralReply(
         stop=read_stop("converse", body.get("stopReason")),
         usage=converse_usage(body.get("usage")),
         service_tier=told(tier.get("type")) or None if isinstance(tier, dict) else None,
     )
     for block in a_list(message["content"], "content"):
-        part = _part(a_dict(block, "a content block"), said.length(), asked)
+        part = _part(a_dict(block, "a content block"), reply.length(), asked)
         if part is not None:
-            said.parts.append(part)
+            reply.parts.append(part)
         elif not _is_search(block):
-            said.untold = True
-    return said
+            reply.untold = True
+    return reply
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format, which has no place for its model."""
-    content = [block for part in said.parts if (block := _block(part, said)) is not None]
-    asked.untold = said.untold
-    stop = said.ended()
-    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+    content = [block for part in reply.parts if (block := _block(part, reply)) is not None]
+    asked.untold = reply.untold
+    stop = reply.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in reply.parts):
         stop = "filter"
     out: Json = {
         "output": {"message": {"role": "assistant", "content": content}},
         "stopReason": write_stop("converse", stop),
-        "usage": converse_usage_of(said.usage or UsageCounts()),
+        "usage": converse_usage_of(reply.usage or UsageCounts()),
         "metrics": {"latencyMs": asked.latency_ms()},
     }
-    if said.service_tier in TIERS:
-        out["serviceTier"] = {"type": said.service_tier}
+    if reply.service_tier in TIERS:
+        out["serviceTier"] = {"type": reply.service_tier}
     return out
 
 
-def _block(part: Part, said: Said) -> Json | None:
+def _block(part: Part, reply: NeutralReply) -> Json | None:
     """Return the block of a part, None for one without a place."""
     if isinstance(part, ToolCall):
         return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": input_of(part)}}
@@ -85,7 +85,7 @@ def _block(part: Part, said: Said) -> Json | None:
         return {"reasoningContent": {"redactedContent": in_base64(part.data)}}
     if isinstance(part, RanTool):
         # Of a search the citations are told.
-        said.untold = said.untold or part.name not in RAN_SEARCHES
+        reply.untold = reply.untold or part.name not in RAN_SEARCHES
         return None
     if isinstance(part, Image):
         data = data_url(part.url)
@@ -93,7 +93,7 @@ def _block(part: Part, said: Said) -> Json | None:
         if data is not None and form in PICTURES:
             return {"image": {"format": form, "source": {"bytes": data.data}}}
     if isinstance(part, Image | Sound):
-        said.untold = True
+        reply.untold = True
         return None
     if isinstance(part, Text) and part.citations:
         cited = [converse_citation_of(one) for one in part.citations]
@@ -114,10 +114,10 @@ def _part(block: Json, at: int, asked: TranslatedRequest) -> Part | None:
     if "citationsContent" in block:
         holder = a_dict(block["citationsContent"], "citationsContent")
         cited = a_list(holder.get("content"), "citationsContent.content")
-        said = "".join(told(one.get("text")) for one in cited if isinstance(one, dict))
+        reply = "".join(told(one.get("text")) for one in cited if isinstance(one, dict))
         sources = a_list(holder.get("citations"), "citationsContent.citations")
-        found = (converse_citation(one, at, at + len(said)) for one in sources)
-        return Text(said, tuple(one for one in found if one is not None))
+        found = (converse_citation(one, at, at + len(reply)) for one in sources)
+        return Text(reply, tuple(one for one in found if one is not None))
     if "toolUse" in block:
         use = a_dict(block["toolUse"], "toolUse")
         if use.get("type") is not None:

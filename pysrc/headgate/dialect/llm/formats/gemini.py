@@ -5,11 +5,11 @@ from __future__ import annotations
 from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
 from headgate.dialect.llm.idents import THOUGHT, wrapped
-from headgate.dialect.llm.said import (
+from headgate.dialect.llm.neutral_reply import (
     Image,
+    NeutralReply,
     RedactedThinking,
     Refusal,
-    Said,
     Sound,
     Text,
     Thinking,
@@ -27,51 +27,52 @@ from headgate_engine.llm.translate.probs import gemini_probs, gemini_result
 from headgate_engine.llm.translate.stops import read_stop, write_stop
 
 
-def read(body: Json, asked: TranslatedRequest) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of a reply. A blocked prompt gives an empty reply with the stop reason `filter`.
 
     Raises UpstreamGarbage.
     """
     response_id = told(body.get("responseId"))
-    said = Said(id=response_id, model=told(body.get("modelVersion")), usage=gemini_usage(body.get("usageMetadata")))
+    model, usage = told(body.get("modelVersion")), gemini_usage(body.get("usageMetadata"))
+    reply = NeutralReply(id=response_id, model=model, usage=usage)
     candidates = a_list(body.get("candidates"), "candidates")
     if not candidates:
         feedback = body.get("promptFeedback")
         if not isinstance(feedback, dict) or not feedback.get("blockReason"):
             raise garbage("candidates", "is empty")
-        said.stop = "filter"
-        return said
+        reply.stop = "filter"
+        return reply
     names = _Names(response_id or asked.ident, asked)
-    _candidate(said, a_dict(candidates[0], "candidates[0]"), names)
+    _candidate(reply, a_dict(candidates[0], "candidates[0]"), names)
     for position, candidate in enumerate(candidates[1:], 1):
-        other = Said()
+        other = NeutralReply()
         _candidate(other, a_dict(candidate, f"candidates[{position}]"), names)
-        said.others.append(other)
-    return said
+        reply.others.append(other)
+    return reply
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format."""
     out: Json = {
-        "candidates": [_answer(one, index) for index, one in enumerate((said, *said.others))],
-        "modelVersion": said.model or asked.model,
-        "responseId": said.id or asked.ident,
+        "candidates": [_answer(one, index) for index, one in enumerate((reply, *reply.others))],
+        "modelVersion": reply.model or asked.model,
+        "responseId": reply.id or asked.ident,
     }
-    asked.untold = any(one.untold for one in (said, *said.others))
-    if said.usage is not None:
-        out["usageMetadata"] = gemini_usage_of(said.usage)
+    asked.untold = any(one.untold for one in (reply, *reply.others))
+    if reply.usage is not None:
+        out["usageMetadata"] = gemini_usage_of(reply.usage)
     return out
 
 
-def _answer(said: Said, index: int) -> Json:
+def _answer(reply: NeutralReply, index: int) -> Json:
     parts: list[Json] = []
-    for part in said.parts:
+    for part in reply.parts:
         if isinstance(part, ToolCall):
             parts.append(function_call(part.id, part.name, part.arguments))
         elif isinstance(part, RanTool):
             ran = ran_parts(part)
             parts += ran
-            said.untold = said.untold or not (ran or part.name == "web_search")
+            reply.untold = reply.untold or not (ran or part.name == "web_search")
         elif isinstance(part, Image):
             parts.append(_shown(part))
         elif isinstance(part, Sound):
@@ -85,15 +86,15 @@ def _answer(said: Said, index: int) -> Json:
             parts.append(thought)
         elif part.text:
             parts.append({"text": part.text})
-    stop = said.ended()
-    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+    stop = reply.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in reply.parts):
         stop = "filter"
     out: Json = {"content": {"parts": parts, "role": "model"}, "finishReason": write_stop("gemini", stop)}
     out["index"] = index
-    if said.probs:
-        out["logprobsResult"] = gemini_result(said.probs)
-    tools = [part for part in said.parts if isinstance(part, RanTool)]
-    if found := grounding(said.citations(), tools, said.text()):
+    if reply.probs:
+        out["logprobsResult"] = gemini_result(reply.probs)
+    tools = [part for part in reply.parts if isinstance(part, RanTool)]
+    if found := grounding(reply.citations(), tools, reply.text()):
         out["groundingMetadata"] = found
     return out
 
@@ -123,32 +124,32 @@ class _Names:
         return ToolCall(ident, self.asked.names.get(name, name), dump_text(call.get("args") or {}))
 
 
-def _candidate(said: Said, candidate: Json, names: _Names) -> None:
-    said.stop = read_stop("gemini", candidate.get("finishReason"))
+def _candidate(reply: NeutralReply, candidate: Json, names: _Names) -> None:
+    reply.stop = read_stop("gemini", candidate.get("finishReason"))
     content = a_dict(candidate.get("content") or {}, "content")
     code: Json = {}
     for part in a_list(content.get("parts"), "parts"):
         part = a_dict(part, "a part")
         text = a_text(part.get("text"), "text")
         if text:
-            said.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
+            reply.parts.append(Thinking(text) if part.get("thought") is True else Text(text))
         if isinstance(part.get("inlineData"), dict):
             shown = part["inlineData"]
             if told(shown.get("mimeType")).startswith("image/"):
-                said.parts.append(Image(f"data:{shown['mimeType']};base64,{told(shown.get('data'))}"))
+                reply.parts.append(Image(f"data:{shown['mimeType']};base64,{told(shown.get('data'))}"))
             elif told(shown.get("mimeType")).startswith("audio/"):
-                said.parts.append(Sound(shown["mimeType"], told(shown.get("data"))))
+                reply.parts.append(Sound(shown["mimeType"], told(shown.get("data"))))
             else:
-                said.untold = True
+                reply.untold = True
         if isinstance(part.get("executableCode"), dict):
             code = part["executableCode"]
         if isinstance(part.get("codeExecutionResult"), dict):
             ran = code_ran("", told(code.get("language")), told(code.get("code")), part["codeExecutionResult"])
-            said.parts.append(ran)
+            reply.parts.append(ran)
         if isinstance(part.get("functionCall"), dict):
-            said.parts.append(names.call(part["functionCall"], told(part.get("thoughtSignature"))))
-    said.probs = gemini_probs(candidate.get("logprobsResult"))
-    citations, search = grounding_of(candidate, said.text().encode("utf-8", "replace"), "")
-    said.cite(citations)
+            reply.parts.append(names.call(part["functionCall"], told(part.get("thoughtSignature"))))
+    reply.probs = gemini_probs(candidate.get("logprobsResult"))
+    citations, search = grounding_of(candidate, reply.text().encode("utf-8", "replace"), "")
+    reply.cite(citations)
     if search is not None:
-        said.parts.append(search)
+        reply.parts.append(search)

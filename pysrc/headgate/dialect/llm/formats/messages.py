@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from headgate.dialect.llm.content import dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.said import (
+from headgate.dialect.llm.neutral_reply import (
     Image,
+    NeutralReply,
     Part,
     RedactedThinking,
     Refusal,
-    Said,
     Sound,
     Text,
     Thinking,
@@ -35,12 +35,12 @@ from headgate_engine.llm.translate.stops import TIERS_FOR_MESSAGES, read_stop, t
 from headgate_engine.llm.translate.writers import messages_usage_of
 
 
-def read(body: Json, asked: TranslatedRequest) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of a reply. Raises UpstreamGarbage."""
     if "content" not in body:
         raise garbage("content", "is missing")
     usage = body.get("usage")
-    said = Said(
+    reply = NeutralReply(
         id=told(body.get("id")),
         model=told(body.get("model")),
         stop=read_stop("messages", body.get("stop_reason")),
@@ -51,12 +51,12 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     blocks = [a_dict(item, f"content[{at}]") for at, item in enumerate(a_list(body["content"], "content"))]
     results = {told(block.get("tool_use_id")): block for block in blocks if is_result(block.get("type"))}
     for block in blocks:
-        part = _part(block, said.length(), results, asked)
+        part = _part(block, reply.length(), results, asked)
         if part is not None:
-            said.parts.append(part)
+            reply.parts.append(part)
         elif not is_result(block.get("type")):
-            said.untold = True
-    return said
+            reply.untold = True
+    return reply
 
 
 def _part(block: Json, at: int, results: dict[str, Json], asked: TranslatedRequest) -> Part | None:
@@ -80,10 +80,10 @@ def _part(block: Json, at: int, results: dict[str, Json], asked: TranslatedReque
     return None
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format."""
     content: list[Json] = []
-    for part in said.parts:
+    for part in reply.parts:
         if isinstance(part, ToolCall):
             content.append({"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part)})
         elif isinstance(part, Thinking):
@@ -93,28 +93,28 @@ def write(said: Said, asked: TranslatedRequest) -> Json:
         elif isinstance(part, RanTool):
             ran = messages_blocks(part, f"{asked.ident}_{len(content)}")
             content += ran
-            said.untold = said.untold or not ran
+            reply.untold = reply.untold or not ran
         elif isinstance(part, Image | Sound):
-            said.untold = True
+            reply.untold = True
         elif isinstance(part, Text) and part.citations:
             cited = [messages_citation_of(one) for one in part.citations]
             content.append({"type": "text", "text": part.text, "citations": cited})
         elif part.text:
             content.append({"type": "text", "text": part.text})
-    asked.untold = said.untold
-    stop = said.ended()
-    if stop == "end" and any(isinstance(part, Refusal) for part in said.parts):
+    asked.untold = reply.untold
+    stop = reply.ended()
+    if stop == "end" and any(isinstance(part, Refusal) for part in reply.parts):
         stop = "filter"
-    usage = messages_usage_of(said.usage or UsageCounts())
-    if said.service_tier in TIERS_FOR_MESSAGES:
-        usage["service_tier"] = TIERS_FOR_MESSAGES[said.service_tier]
+    usage = messages_usage_of(reply.usage or UsageCounts())
+    if reply.service_tier in TIERS_FOR_MESSAGES:
+        usage["service_tier"] = TIERS_FOR_MESSAGES[reply.service_tier]
     return {
-        "id": said.id or f"msg_{asked.ident}",
+        "id": reply.id or f"msg_{asked.ident}",
         "type": "message",
         "role": "assistant",
-        "model": said.model or asked.model,
+        "model": reply.model or asked.model,
         "content": content,
         "stop_reason": write_stop("messages", stop),
-        "stop_sequence": said.sequence,
+        "stop_sequence": reply.sequence,
         "usage": usage,
     }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from headgate.dialect.llm.content import data_url, dump_text
 from headgate.dialect.llm.contract import Json, TranslatedRequest, UpstreamGarbage
 from headgate.dialect.llm.idents import sealed, wrapped
-from headgate.dialect.llm.said import (
+from headgate.dialect.llm.neutral_reply import (
     Image,
+    NeutralReply,
     Part,
     RedactedThinking,
     Refusal,
-    Said,
     Sound,
     Text,
     Thinking,
@@ -38,14 +38,14 @@ from headgate_engine.llm.translate.writers import responses_usage_of
 QUIET = frozenset(("message", "reasoning", "mcp_list_tools"))
 
 
-def read(body: Json, asked: TranslatedRequest) -> Said:
+def read(body: Json, asked: TranslatedRequest) -> NeutralReply:
     """Return the neutral form of a reply. Raises UpstreamGarbage, also for a failed or unfinished response."""
     status = body.get("status", "completed")
     if status == "failed":
         raise UpstreamGarbage("the provider's response failed")
     if status not in ("completed", "incomplete"):
         raise garbage("status", f"is {status!r}")
-    said = Said(
+    reply = NeutralReply(
         id=told(body.get("id")),
         model=told(body.get("model")),
         usage=responses_usage(body.get("usage")),
@@ -53,15 +53,15 @@ def read(body: Json, asked: TranslatedRequest) -> Said:
     )
     if status == "incomplete":
         details = body.get("incomplete_details")
-        said.stop = incomplete(told(details.get("reason")) if isinstance(details, dict) else "")
+        reply.stop = incomplete(told(details.get("reason")) if isinstance(details, dict) else "")
     if not isinstance(body.get("output"), list):
         raise garbage("output", "is not an array")
     for position, item in enumerate(body["output"]):
-        parts = _parts(a_dict(item, f"output[{position}]"), said.length(), asked)
-        said.parts += parts
-        said.untold = said.untold or not (parts or told(item.get("type")) in QUIET)
-        said.probs += _probs(item)
-    return said
+        parts = _parts(a_dict(item, f"output[{position}]"), reply.length(), asked)
+        reply.parts += parts
+        reply.untold = reply.untold or not (parts or told(item.get("type")) in QUIET)
+        reply.probs += _probs(item)
+    return reply
 
 
 def incomplete(reason: str) -> str:
@@ -113,49 +113,49 @@ def _parts(item: Json, at: int, asked: TranslatedRequest) -> list[Part]:
     return [] if ran is None else [ran]
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format. The provider's id is replaced unless it has the form of a response id."""
-    stop = said.ended()
+    stop = reply.ended()
     status = write_stop("responses", stop)
     out: Json = {
         **asked.echo,
-        "id": said.id if said.id.startswith("resp_") else f"resp_{asked.ident}",
+        "id": reply.id if reply.id.startswith("resp_") else f"resp_{asked.ident}",
         "object": "response",
-        "created_at": said.created or asked.created,
+        "created_at": reply.created or asked.created,
         "status": status,
-        "model": said.model or asked.requested or asked.model,
+        "model": reply.model or asked.requested or asked.model,
         "error": None,
         "incomplete_details": None,
-        "output": _output(said, asked),
-        "usage": None if said.usage is None else responses_usage_of(said.usage),
+        "output": _output(reply, asked),
+        "usage": None if reply.usage is None else responses_usage_of(reply.usage),
     }
     if status == "incomplete":
         out["incomplete_details"] = {"reason": "content_filter" if stop == "filter" else "max_output_tokens"}
         if out["output"] and "status" in out["output"][-1]:
             # It is the last item that was cut.
             out["output"][-1]["status"] = "incomplete"
-    if said.service_tier is not None:
-        out["service_tier"] = said.service_tier
-    asked.untold = said.untold
+    if reply.service_tier is not None:
+        out["service_tier"] = reply.service_tier
+    asked.untold = reply.untold
     return out
 
 
-def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
+def _output(reply: NeutralReply, asked: TranslatedRequest) -> list[Json]:
     """Return the output items. Adjacent texts form one message, adjacent thoughts one reasoning item.
 
     Thoughts that their vendor wants to see again are encrypted content (idents.wrapped) for clients that ask for it.
     """
     out: list[Json] = []
     spoken = 0
-    for part in said.parts:
+    for part in reply.parts:
         last = out[-1] if out else {}
         at = len(out)
         if isinstance(part, Text | Refusal):
             if not part.text:
                 continue
             content = _content(part, spoken)
-            if isinstance(part, Text) and said.probs and not spoken:
-                content["logprobs"] = said.probs
+            if isinstance(part, Text) and reply.probs and not spoken:
+                content["logprobs"] = reply.probs
             spoken += len(part.text) if isinstance(part, Text) else 0
             if last.get("type") == "message":
                 last["content"].append(content)
@@ -179,20 +179,20 @@ def _output(said: Said, asked: TranslatedRequest) -> list[Json]:
         elif isinstance(part, Image):
             data = data_url(part.url)
             if data is None:
-                said.untold = True
+                reply.untold = True
             else:
                 out.append({
                     "id": f"ig_{asked.ident}_{at}", "type": "image_generation_call", "status": "completed",
                     "result": data.data, "output_format": data.media_type.partition("/")[2],
                 })  # fmt: skip
         elif isinstance(part, Sound):
-            said.untold = True
+            reply.untold = True
         elif isinstance(part, ToolCall):
             out.append(_call(part, f"{asked.ident}_{at}", asked.customs))
         elif isinstance(part, RanTool):
             item = responses_item(part, f"{asked.ident}_{at}")
             if item is None:
-                said.untold = True
+                reply.untold = True
             else:
                 out.append(item)
     return out

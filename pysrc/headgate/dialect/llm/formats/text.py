@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from headgate.dialect.llm.contract import Json, TranslatedRequest
-from headgate.dialect.llm.said import Refusal, Said, Text
+from headgate.dialect.llm.neutral_reply import NeutralReply, Refusal, Text
 from headgate_engine.llm.translate.probs import text_probs
 from headgate_engine.llm.translate.stops import write_stop
 from headgate_engine.llm.translate.writers import completions_usage_of
 
 
-def write(said: Said, asked: TranslatedRequest) -> Json:
+def write(reply: NeutralReply, asked: TranslatedRequest) -> Json:
     """Return a reply in this format; what is no text has no place in it."""
     out: Json = {
-        "id": said.id or f"cmpl-{asked.ident}",
+        "id": reply.id or f"cmpl-{asked.ident}",
         "object": "text_completion",
-        "created": said.created or asked.created,
-        "model": said.model or asked.model,
-        "choices": [_choice(one, index, asked) for index, one in enumerate((said, *said.others))],
+        "created": reply.created or asked.created,
+        "model": reply.model or asked.model,
+        "choices": [_choice(one, index, asked) for index, one in enumerate((reply, *reply.others))],
     }
-    if said.usage is not None:
-        out["usage"] = completions_usage_of(said.usage)
+    if reply.usage is not None:
+        out["usage"] = completions_usage_of(reply.usage)
     return out
 
 
-def _choice(said: Said, index: int, asked: TranslatedRequest) -> Json:
-    text = "".join(part.text for part in said.parts if isinstance(part, Text | Refusal))
-    reason = write_stop("text", said.ended())
-    asked.untold = asked.untold or bool(said.untold or said.images() or said.sounds() or said.ran_others())
+def _choice(reply: NeutralReply, index: int, asked: TranslatedRequest) -> Json:
+    text = "".join(part.text for part in reply.parts if isinstance(part, Text | Refusal))
+    reason = write_stop("text", reply.ended())
+    asked.untold = asked.untold or bool(reply.untold or reply.images() or reply.sounds() or reply.ran_others())
     echoed = asked.echo.get("echo", "")
-    probs = text_probs(said.probs, len(echoed)) if said.probs else None
+    probs = text_probs(reply.probs, len(echoed)) if reply.probs else None
     return {"text": echoed + text, "index": index, "logprobs": probs, "finish_reason": reason}

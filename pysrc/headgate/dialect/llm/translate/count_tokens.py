@@ -9,7 +9,7 @@ import base64
 
 from headgate.dialect.llm import content, fields, history
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest
-from headgate.dialect.llm.said import garbage
+from headgate.dialect.llm.neutral_reply import garbage
 from headgate.dialect.llm.translate import completions_to_messages, gemini_to_completions
 from headgate.document.lazy_dataclass import replace
 from headgate_engine.llm.translate.writers import dump_json

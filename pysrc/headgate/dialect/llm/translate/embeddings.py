@@ -8,7 +8,7 @@ from typing import Any
 
 from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable, UpstreamGarbage
-from headgate.dialect.llm.said import a_dict, a_list, garbage
+from headgate.dialect.llm.neutral_reply import a_dict, a_list, garbage
 
 # Bedrock's replies have the number of input tokens in this header if the body does not have it.
 TOKENS_HEADER = "x-amzn-bedrock-input-token-count"

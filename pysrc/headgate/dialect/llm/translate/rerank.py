@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
-from headgate.dialect.llm.said import a_dict, a_list, garbage
+from headgate.dialect.llm.neutral_reply import a_dict, a_list, garbage
 
 BEDROCK_DROPS = ("every other field", "`rank_fields`: documents are their `text`")
 VERTEX_DROPS = ("`max_tokens_per_doc` and every other field", "`rank_fields`: documents are their `text`")

@@ -71,7 +71,7 @@ Part = Text | Image | Sound | Refusal | Thinking | RedactedThinking | ToolCall |
 
 
 @dataclass(slots=True, kw_only=True)
-class Said:
+class NeutralReply:
     """One reply. `id` and `model` are "" if the provider gives none.
 
     `stop` is one of headgate_engine.llm.translate.stops.STOPS, `sequence` the stop sequence that was hit. `probs` are
@@ -89,7 +89,7 @@ class Said:
     service_tier: str | None = None
     probs: list[Json] = field(default_factory=list)
     untold: bool = False
-    others: list[Said] = field(default_factory=list)
+    others: list[NeutralReply] = field(default_factory=list)
 
     def length(self) -> int:
         """Return the number of characters of the texts."""
