@@ -27,7 +27,7 @@ STREAM_ADDRESS: Final = "XDS_ADDRESS"
 
 class DeliveredPart(NamedTuple):
     """`place`: the list that it stands in, of the part with the key `parent`, or at the top if that is empty. `order`:
-    where in the list; of equal ones the keys decide. `value`: a JSON map.
+    where in the list; of equal ones the keys decide. `value`: a JSON map on one line, as written() has it.
     """
 
     place: str
@@ -55,7 +55,8 @@ class DeliveredParts:
         self._absent: set[Key] = set()
         self._unsettled: set[Key] = set()
         self._children: dict[tuple[Key, str], list[tuple[tuple[Any, ...], Key]]] = {}
-        self._places: dict[Key, tuple[str, ...]] = {}
+        # The lists that stand in a part, or at the top.
+        self.parents: dict[Key, tuple[str, ...]] = {}
 
     def change(self, parts: Mapping[Key, DeliveredPart], removed: Iterable[Key] = ()) -> None:
         """Take new parts in the place of those with their keys, and forget others.
@@ -114,11 +115,14 @@ class DeliveredParts:
         """Return the configuration of the parts and of a file; what the file has in a list stands first in it."""
         text = _TextOfParts(self)
         text.map(file, "", "", 0)
-        orphans = self.wanted.keys() - self._absent - text.seen
+        orphans = self.wanted.keys() - self._absent - set(text.lines) if self._has_orphans() else ()
         if orphans:
             self.refuse(dict.fromkeys(orphans, "what it stands in is missing or refused"))
             self.refuse(dict.fromkeys(orphans - self._absent, ""))
         return DeliveredText("".join(text.pieces), text.lines)
+
+    def _has_orphans(self) -> bool:
+        return any(parent and (parent in self._absent or parent not in self.wanted) for parent in self.parents)
 
     # -- which parts are shown, and where -------------------------------------------------------------------------
     def _shown(self, key: Key) -> DeliveredPart:
@@ -136,7 +140,7 @@ class DeliveredParts:
         found = self._children.get(where)
         if found is None:
             found = self._children[where] = []
-            self._places[part.parent] = (*self._places.get(part.parent, ()), part.place)
+            self.parents[part.parent] = (*self.parents.get(part.parent, ()), part.place)
         insort(found, (part.order, key))
 
     def _hide(self, key: Key, part: DeliveredPart) -> None:
@@ -147,18 +151,18 @@ class DeliveredParts:
         del found[bisect_left(found, (part.order, key))]
         if not found:
             del self._children[where]
-            left = tuple(one for one in self._places[part.parent] if one != part.place)
-            self._places[part.parent] = left
+            left = tuple(one for one in self.parents[part.parent] if one != part.place)
+            self.parents[part.parent] = left
             if not left:
-                del self._places[part.parent]
+                del self.parents[part.parent]
 
     def shown_in(self, parent: Key, place: str) -> list[tuple[Key, DeliveredPart]]:
         """Return the parts of a list in their order."""
-        return [(key, self._shown(key)) for _, key in self._children.get((parent, place), ())]
-
-    def places_in(self, key: Key) -> tuple[str, ...]:
-        """Return the lists that stand in a part, or at the top."""
-        return self._places.get(key, ())
+        keys = [key for _, key in self._children.get((parent, place), ())]
+        if not self.refused:
+            wanted = self.wanted
+            return [(key, wanted[key]) for key in keys]
+        return [(key, self._shown(key)) for key in keys]
 
 
 class _TextOfParts:
@@ -168,45 +172,44 @@ class _TextOfParts:
         self._parts = parts
         self.pieces: list[str] = []
         self.lines: list[Key] = [""]
-        self.seen: set[Key] = set()
 
     def map(self, value: Mapping[str, Any], key: Key, mark: str, column: int) -> None:
         """Write a map; `mark` stands in front of its first key, blanks in front of the others."""
-        places = self._parts.places_in(key)
+        places = self._parts.parents.get(key, ())
         indent = " " * column
         for name, one in value.items():
             if name not in places:
-                self._line(f"{mark}{json.dumps(name)}: {_json(one, escaped=bool(key))}\n", key)
+                self._line(f"{mark}{_json(name)}: {_json(one)}\n", key)
                 mark = indent
         for place in sorted(places):
-            self._line(f"{mark}{json.dumps(place)}:\n", key)
+            self._line(f"{mark}{_json(place)}:\n", key)
             mark = indent
             own = value.get(place)
             for one in own if isinstance(own, list) else ():
-                self._line(f"{indent}- {_json(one, escaped=bool(key))}\n", key)
+                self._line(f"{indent}- {_json(one)}\n", key)
             self._list(key, place, column)
 
     def _list(self, parent: Key, place: str, column: int) -> None:
-        mark, has_places = " " * column + "- ", self._parts.places_in
+        mark, parents = " " * column + "- ", self._parts.parents
+        pieces, lines = self.pieces, self.lines
         for key, part in self._parts.shown_in(parent, place):
-            self.seen.add(key)
-            if has_places(key):
+            if key in parents:
                 self.map(orjson.loads(part.value), key, mark, column + 2)
             else:
-                self._line(f"{mark}{_written(part.value)}\n", key)
+                pieces += mark, part.value, "\n"
+                lines.append(key)
 
     def _line(self, text: str, key: Key) -> None:
         self.pieces.append(text)
         self.lines.append(key)
 
 
-def _json(value: Any, *, escaped: bool) -> str:
-    """Return JSON. `escaped`: a dollar stands for itself, and begins no name of a variable."""
-    text = json.dumps(value, ensure_ascii=False)
-    return _written(text) if escaped else _UNPRINTABLE.sub(_escape, text)
+def _json(value: Any) -> str:
+    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
 
 
-def _written(text: str) -> str:
+def written(text: str) -> str:
+    """Return JSON that YAML reads as the same, with dollars that stand for themselves."""
     if "$" in text:
         text = text.replace("$", "$$")
     return text if text.isascii() and "\x7f" not in text else _UNPRINTABLE.sub(_escape, text)

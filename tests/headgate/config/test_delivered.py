@@ -6,13 +6,13 @@ import json
 import random
 from typing import Any
 
-from headgate.config.delivered import DeliveredPart, DeliveredParts, bind_host
+from headgate.config.delivered import DeliveredPart, DeliveredParts, bind_host, written
 from headgate.document.nodes import plain
 from headgate.document.read import read
 
 
 def part(place: str, value: dict[str, Any], parent: str = "", order: int = 0) -> DeliveredPart:
-    return DeliveredPart(place, parent, ((0, order),), json.dumps(value, ensure_ascii=False))
+    return DeliveredPart(place, parent, ((0, order),), written(json.dumps(value, ensure_ascii=False)))
 
 
 def said(parts: DeliveredParts, file: dict[str, Any] | None = None) -> Any:

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 from headgate.cluster.translate.fragments import Fragment
-from headgate.config.delivered import DeliveredPart
+from headgate.config.delivered import DeliveredPart, written
 
 SERVICE: Final = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 DELTA_METHOD: Final = "DeltaAggregatedResources"
@@ -75,7 +75,7 @@ def part_of(payload: bytes) -> DeliveredPart:
     value, order = orjson.loads(found.value), orjson.loads(found.order)
     if not found.place or not isinstance(value, dict) or not isinstance(order, list):
         raise ValueError("a fragment has a place, an order that is a list, and a value that is a map")
-    return DeliveredPart(found.place, found.parent, tuple(map(_ordered, order)), found.value)
+    return DeliveredPart(found.place, found.parent, tuple(map(_ordered, order)), written(found.value))
 
 
 def _ordered(value: Any) -> tuple[int, Any]:
