@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
-from headgate.config import agent_runtime, dump_routes, shared_state
+from headgate.config import agent_runtime, dump_routes
 from headgate.config import dump_discovery as discovery
 from headgate.config import dump_llm as llm
+from headgate.config import dump_process as process
 from headgate.config.concealed import Concealer
 from headgate.config.dump_policies import INLINE, backend_policies, endpoint, keepalives, target_policy
+from headgate.config.dump_process import duration
 from headgate.config.policy import authorization, document_source, ext_authz, mcp_guardrails, otlp
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import REDACTED
@@ -32,8 +34,6 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
 from headgate.ir.model import AiBackend, LlmModel, LlmProvider, LlmRouter
-from headgate.ir.process import DnsSettings, ForwardingHeaders, ListenAddress, ProcessSettings
-from headgate.ir.request_log import RequestLogStore
 from headgate.ir.tcp_route import TcpRoute
 from headgate.ir.tls import ServerTls
 
@@ -50,16 +50,6 @@ class Runtime:
     build: Mapping[str, str] = field(default_factory=dict)
     # What is known of an endpoint (link.endpoints.Endpoint.snapshot()), by owner and key; None: nothing is.
     endpoint: Callable[[str, str], Mapping[str, Any] | None] = lambda _owner, _key: None
-
-
-def duration(milliseconds: int) -> str:
-    """Return a Go duration: `0s`, `250ms`, `1m30s`."""
-    if milliseconds % 1000:
-        return f"{milliseconds}ms" if milliseconds < 1000 else f"{milliseconds / 1000:.3f}".rstrip("0") + "s"
-    minutes, seconds = divmod(milliseconds // 1000, 60)
-    hours, minutes = divmod(minutes, 60)
-    head = (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "")
-    return f"{head}{seconds}s"
 
 
 def _tcp_route(route: TcpRoute) -> Json:
@@ -284,6 +274,10 @@ def frontend_policies(frontend: Frontend) -> Json:
     }
     if frontend.keeps_header_case:
         http["http1HeaderCase"] = "preserve"
+    if frontend.keeps_underscores:
+        http["headersWithUnderscores"] = "keep"
+    if frontend.path_normalization != "resolve":
+        http["pathNormalization"] = frontend.path_normalization
     if frontend.max_model_response_bytes is not None:
         http["maxModelResponseSize"] = frontend.max_model_response_bytes
     if frontend.http1_max_headers is not None:
@@ -324,119 +318,6 @@ def _frontend(frontend: Frontend) -> list[Json]:
         {"key": f"frontend/{kind}", "name": None, "target": target, "policy": {"frontend": {kind: value}}}
         for kind, value in frontend_policies(frontend).items()
     ]
-
-
-def _address(address: ListenAddress) -> Any:
-    if address.off:
-        return "Off"
-    if address.unix_path is not None:
-        return {"UnixSocket": address.unix_path}
-    if address.text.startswith("localhost:"):
-        return {"Localhost": [len(address.hosts) > 1, address.port]}
-    host = address.hosts[0]
-    return {"SocketAddr": f"[{host}]:{address.port}" if ":" in host else f"{host}:{address.port}"}
-
-
-def _dns(settings: DnsSettings) -> Json:
-    found: Json = {"lookupFamily": settings.family}
-    if settings.edns0 is not None:
-        found["edns0"] = settings.edns0
-    if settings.servers:
-        found["servers"] = list(settings.servers)
-    return found
-
-
-def _forwarding(headers: ForwardingHeaders) -> Json:
-    return {"xForwarded": headers.x_forwarded, "forwarded": headers.forwarded, "trustedHops": headers.trusted_hops}
-
-
-def _metrics(gateway: Gateway) -> Json:
-    process = gateway.process
-    found: Json = {"remove": list(process.metrics_remove)}
-    if process.metric_labels:
-        found["fields"] = {"add": dict(process.metric_labels)}
-    if gateway.frontend.metrics is not None:
-        found["otlp"] = otlp.dump_metrics(gateway.frontend.metrics)
-    return found
-
-
-def _process(gateway: Gateway, runtime: Runtime) -> Json:
-    process = gateway.process
-    upstream = process.upstream
-    alive = upstream.keepalives
-    backend: Json = {
-        "connectTimeout": duration(upstream.connect_timeout_ms),
-        "poolIdleTimeout": duration(upstream.pool_idle_timeout_ms),
-        "poolMaxWaiting": upstream.pool_max_waiting,
-        "keepalives": {
-            "enabled": alive.enabled,
-            "time": duration(alive.time_ms),
-            "interval": duration(alive.interval_ms),
-            "retries": alive.retries,
-        },
-    }
-    if upstream.pool_max_idle is not None:
-        backend["poolMaxSize"] = upstream.pool_max_idle
-    found: Json = {
-        "generation": runtime.generation,
-        "digest": gateway.digest,
-        "ipv6Enabled": process.ipv6,
-        "dns": _dns(process.dns),
-        "terminationMaxDeadline": duration(process.max_termination_ms),
-        "terminationMinDeadline": duration(process.min_termination_ms),
-        "numWorkerThreads": runtime.workers,
-        "workerHeartbeatTimeout": duration(process.worker_heartbeat_timeout_ms),
-        "adminAddr": _address(process.admin),
-        "statsAddr": _address(process.stats),
-        "readinessAddr": _address(process.readiness),
-        "histograms": process.histograms,
-        "metrics": _metrics(gateway),
-        "logging": {"level": process.log_level, "format": process.log_format},
-        "backend": backend,
-        "mcp": {
-            "sessionTtl": duration(process.mcp_session_ttl_ms),
-            "maxSessions": process.mcp_max_sessions,
-            "maxProcesses": process.mcp_max_processes,
-            "maxUninitialized": process.mcp_max_uninitialized,
-            "initializeTimeout": duration(process.mcp_initialize_timeout_ms),
-        },
-        "forwardingHeaders": _forwarding(process.forwarding),
-    }
-    return {**found, **_if_configured(process)}
-
-
-def _if_configured(process: ProcessSettings) -> Json:
-    """What stands in the dump only when it is configured."""
-    found: Json = {}
-    if process.sensitive_headers:
-        found["sensitiveHeaders"] = list(process.sensitive_headers)
-    if process.workload_api is not None:
-        found["spiffe"] = {"endpoint": process.workload_api.text}
-    if process.admin_origins:
-        found["adminAllowedOrigins"] = list(process.admin_origins)
-    if process.standard_everywhere:
-        found["standardAttributes"] = {key.removeprefix("gw."): text for key, text in process.standard_attributes}
-    if process.storage_mode != "file":
-        found["storage"] = {"mode": process.storage_mode}
-    if process.request_log is not None:
-        found["database"] = _request_log(process.request_log)
-    if process.prices is not None:
-        found["modelCatalog"] = {"version": process.prices.version, "files": list(process.prices.files)}
-    if process.shared_state is not None:
-        found["sharedState"] = shared_state.dump(process.shared_state)
-    if process.session_key is not None:
-        found["sessionEncoder"] = {"key": REDACTED}
-    return found
-
-
-def _request_log(store: RequestLogStore) -> Json:
-    found: Json = {"file": store.path}
-    if store.url is not None:
-        found = {"url": store.shown, "maxConnections": store.max_connections}
-    found["retention"] = {"records": store.max_records, "bytes": store.max_bytes}
-    if store.max_age_ms is not None:
-        found["retention"]["age"] = duration(store.max_age_ms)
-    return found
 
 
 def dump(gateway: Gateway, runtime: Runtime) -> Json:
@@ -489,5 +370,5 @@ def _document(gateway: Gateway, runtime: Runtime) -> Json:
         "backends": [backends[key] for key in sorted(backends)],
         "models": [models[key] for key in sorted(models)],
         "version": dict(runtime.build),
-        "config": _process(gateway, runtime),
+        "config": process.settings(gateway, runtime.generation, runtime.workers),
     }

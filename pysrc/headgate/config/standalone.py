@@ -104,7 +104,7 @@ class Standalone:
         self.backends.internal.check(binds)
         policies = tuple(self.targeted.dumped)
         services, workloads = self.backends.services.for_dump()
-        self.rest_digest = digest(backends, policies, client_side, settings, services, workloads)
+        self.rest_digest = digest(backends, policies, client_side, settings, services, workloads, self.context.hbone)
         expressions = dict(self.context.notes.expressions)
         for spec in self.listed:
             assert spec.listed is not None
@@ -117,6 +117,7 @@ class Standalone:
             process=settings,
             services=services,
             workloads=workloads,
+            hbone=self.context.hbone,
             expressions=frozenset(expressions),
             digest=whole_digest(binds, self.rest_digest),
         )

@@ -8,6 +8,7 @@ from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.backend import NamedBackend
 from headgate.ir.bind import Bind
 from headgate.ir.frontend import Frontend
+from headgate.ir.hbone import Hbone
 from headgate.ir.policies import TargetedPolicy
 from headgate.ir.process import ProcessSettings
 from headgate.ir.service import Service, Workload
@@ -30,5 +31,6 @@ class Gateway:
     digest: str
     services: tuple[Service, ...] = ()
     workloads: tuple[Workload, ...] = ()
+    hbone: Hbone = Hbone()
     expressions: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False)
     spiffe: bool = field(default=False, compare=False)

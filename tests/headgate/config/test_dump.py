@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from headgate.config.dump import Runtime, dump, duration
+from headgate.config.dump import Runtime, dump, frontend_policies
+from headgate.config.shape.frontend import FRONTEND_HTTP
 from headgate.document.secret import REDACTED
 from headgate.ir.gateway import Gateway
 
@@ -96,13 +97,6 @@ def test_backends_and_models_are_listed_by_key(dumped: dict[str, Any]) -> None:
     assert model["routerKey"] == "llm:router"
 
 
-def test_addresses_of_servers_are_tagged(dumped: dict[str, Any]) -> None:
-    config = dumped["config"]
-    assert config["adminAddr"] == {"SocketAddr": "127.0.0.1:15000"}
-    assert config["statsAddr"] == {"Localhost": [True, 1]}
-    assert config["readinessAddr"] == "Off"
-
-
 def test_policies_show_their_target(dumped: dict[str, Any]) -> None:
     found = {entry["key"]: entry for entry in dumped["policies"]}
     assert set(found) == {"frontend/accessLog", "frontend/http", "frontend/tcp", "frontend/tls", "n/p"}
@@ -114,9 +108,12 @@ def test_policies_show_their_target(dumped: dict[str, Any]) -> None:
     assert found["n/p"]["policy"] == {"backend": {"backendAuth": {}}}
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "text"),
-    [(0, "0s"), (250, "250ms"), (1500, "1.5s"), (5000, "5s"), (90_000, "1m30s"), (3_600_000, "1h0m0s")],
-)
-def test_durations_print_as_go_does(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
+def test_every_setting_of_http_shows(loaded: Callable[..., Gateway]) -> None:
+    said: dict[str, Any] = {
+        "maxBufferSize": 1000, "maxModelResponseSize": 2000, "http1MaxHeaders": 50, "http1IdleTimeout": "7s",
+        "headersWithUnderscores": "keep", "pathNormalization": "refuse", "http1HeaderCase": "preserve", "http2WindowSize": 70000,
+        "http2ConnectionWindowSize": 80000, "http2FrameSize": 20000, "http2MaxHeaderSize": 9000, "http2KeepaliveInterval": "8s",
+        "http2KeepaliveTimeout": "9s", "maxConnectionDuration": "1m0s", "requestId": "trust",
+    }  # fmt: skip
+    assert set(said) == set(FRONTEND_HTTP.fields), "each of the file"
+    assert frontend_policies(loaded(f"gateways: {{g: {{port: 1}}}}\nfrontendPolicies: {{http: {said}}}".replace("1m0s", "60s")).frontend)["http"] == said
