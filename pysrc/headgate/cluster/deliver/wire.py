@@ -55,7 +55,7 @@ def resource_of(fragment: Fragment) -> SentFragment:
     payload = _Fragment(
         place=fragment.place,
         parent=fragment.parent,
-        order=orjson.dumps(fragment.order).decode(),
+        order=orjson.dumps(fragment.order, default=list).decode(),
         value=orjson.dumps(fragment.value).decode(),
     ).SerializeToString()
     return SentFragment(version_of(payload), payload)
