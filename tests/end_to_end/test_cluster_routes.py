@@ -9,6 +9,7 @@ import httpx
 import pytest
 from manifests import Json, endpoints, gateway_class, http_route, listener, service, to
 from manifests import gateway as gateway_manifest
+from tests.end_to_end.ext_authz_rig import GrpcAuthorizer, HttpAuthorizer
 from tests.end_to_end.running import Gateway
 from tests.end_to_end.tracing import wait_for
 
@@ -126,6 +127,28 @@ def test_routes_below_a_route_have_its_filters_and_their_own(served: Callable[..
     assert [name in dict(one.json()["headers"]) for name in ("x-top", "x-one")] == [False, True]
     assert "x-top" in dict(two.json()["headers"])
     assert [ask(target).status_code for target in ("/shop/three", "/shop", "/other", "/none")] == [404, 404, 404, 404]
+
+
+@pytest.mark.parametrize("protocol", ["GRPC", "HTTP"])
+def test_a_service_decides_about_requests_of_a_rule(served: Callable[..., Ask], protocol: str) -> None:
+    judge = GrpcAuthorizer() if protocol == "GRPC" else HttpAuthorizer()
+    said = {"protocol": protocol, "backendRef": to("judge"), protocol.lower(): {}}
+    lost = said | {"backendRef": to("gone")}
+    try:
+        ask = served(
+            service("shop/judge"), endpoints("shop/judge-1", "judge", ["127.0.0.1"], judge.port),
+            http_route(
+                "shop/cart", rule("/asked", filters=[{"type": "ExternalAuth", "externalAuth": said}]), rule("/free"),
+                rule("/lost", filters=[{"type": "ExternalAuth", "externalAuth": lost}]),
+            ),
+        )  # fmt: skip
+        assert (ask("/asked").status_code, len(judge.seen)) == (200, 1)
+        judge.status = 403
+        judge.react = lambda _question: {"status": {"code": 7}, "denied_response": {"status": {"code": "Forbidden"}}}
+        assert (ask("/asked").status_code, ask("/free").status_code, ask("/lost").status_code) == (403, 200, 403)
+        assert len(judge.seen) == 2
+    finally:
+        judge.stop()
 
 
 def test_cors_time_outs_and_retries(served: Callable[..., Ask], upstream: Callable[..., int]) -> None:

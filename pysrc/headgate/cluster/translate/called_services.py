@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 from urllib.parse import urlsplit
 
-from headgate.cluster.snapshot import GATEWAY_BACKEND, GroupKind, ObjectKey, Snapshot
+from headgate.cluster.snapshot import GATEWAY_BACKEND, INFERENCE_POOL, GroupKind, ObjectKey, Snapshot
 from headgate.cluster.translate.backends import destination
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
@@ -78,6 +78,8 @@ class ServiceReader:
         reference = value["backendRef"]
         kind = GroupKind(reference.get("group", ""), reference.get("kind", "Service"))
         key = ObjectKey(reference.get("namespace") or self._namespace, reference["name"])
+        if kind == INFERENCE_POOL:
+            raise ValueError(f"InferencePool {key.name}: a policy cannot call one")
         reached = destination(self._snapshot, kind, key, reference.get("port"))
         if isinstance(reached, Unmet):
             raise ValueError(reached.message)

@@ -5,12 +5,14 @@ https://gateway-api.sigs.k8s.io/reference/spec/#httproutefilter
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.backends import Target, target
+from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Fragment, Json
 
@@ -77,6 +79,7 @@ class FilterReader:
             "URLRewrite": lambda one: ("urlRewrite", _rewrite(one["urlRewrite"])),
             "RequestMirror": lambda one: self._mirror(one["requestMirror"]),
             "CORS": lambda one: ("cors", _cors(one["cors"])),
+            "ExternalAuth": lambda one: self._external_auth(one["externalAuth"]),
         }
         found: dict[str, Any] = {}
         for one in filters:
@@ -127,6 +130,21 @@ class FilterReader:
         self.note(reached)
         return _MIRROR, {"backend": reached.form, "percentage": _share(value)}
 
+    def _external_auth(self, value: Json) -> tuple[str, Any]:
+        """Return what asks a service. One that cannot be asked lets nobody pass."""
+        reached = target(self._snapshot, self._route, value["backendRef"])
+        if isinstance(reached, Target) and reached.form.keys() - {"service", "backend"}:
+            name = value["backendRef"]["name"]
+            reached = Unmet("UnsupportedValue", f"{name} is no service that can be asked about requests")
+        if isinstance(reached, Unmet):
+            self.unresolved.append(reached)
+            return "authorization", {"rules": [{"deny": "true"}]}
+        found = {**reached.form, **_asking(value), "failureMode": "deny"}
+        if wrong := faults_of_policy("extAuthz", found):
+            self.invalid.append(Unmet("UnsupportedValue", f"filter ExternalAuth: {'; '.join(wrong)}"))
+        self.note(reached)
+        return "extAuthz", found
+
     def note(self, reached: Target) -> None:
         """Remember what a rule leads to."""
         if reached.service is not None:
@@ -140,6 +158,24 @@ def _share(value: Json) -> float:
     if fraction := value.get("fraction"):
         return float(min(Fraction(fraction["numerator"], fraction.get("denominator", 100)), Fraction(1)))
     return float(Fraction(value["percent"], 100)) if value.get("percent") is not None else 1.0
+
+
+def _asking(value: Json) -> Json:
+    """Return how a service is asked about a request, and what it is told."""
+    said = value.get("grpc" if value["protocol"] == "GRPC" else "http") or {}
+    found: Json = {"protocol": {"grpc": {}}}
+    if value["protocol"] != "GRPC":
+        http: Json = {}
+        if said.get("path"):
+            http["path"] = f"{json.dumps(said['path'].rstrip('/'))} + request.pathAndQuery"
+        if said.get("allowedResponseHeaders"):
+            http["includeResponseHeaders"] = list(said["allowedResponseHeaders"])
+        found = {"protocol": {"http": http}}
+    if said.get("allowedHeaders"):
+        found["includeRequestHeaders"] = list(said["allowedHeaders"])
+    if most := (value.get("forwardBody") or {}).get("maxSize"):
+        found["includeRequestBody"] = {"maxRequestBytes": most, "allowPartialMessage": False}
+    return found
 
 
 def _headers(value: Json) -> Json:

@@ -84,6 +84,7 @@ def test_what_is_called_is_noted(reader: ServiceReader) -> None:
         ({"backendRef": to("judge", port=1)}, "Service shop/judge has no port 1"),
         ({"backendRef": own("model")}, "GatewayBackend shop/model is not static"),
         ({"backendRef": own("pool", "Pool")}, "Pool of group 'headgate.dev' is not supported"),
+        ({"backendRef": {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "pool"}}, "InferencePool pool: a policy cannot call one"),
         ({"url": "http://a.test/check"}, "a path in url is not supported yet"),
     ],
 )

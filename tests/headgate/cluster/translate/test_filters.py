@@ -66,6 +66,37 @@ def test_filters_are_policies(filters: list[Json], policies: Json) -> None:
     assert (found.invalid, found.unresolved) == ([], [])
 
 
+def asking(protocol: str, **more: Any) -> list[Json]:
+    return [{"type": "ExternalAuth", "externalAuth": {"protocol": protocol, "backendRef": to(), **more}}]
+
+
+@pytest.mark.parametrize(
+    ("filters", "policy"),
+    [
+        (asking("GRPC"), {"protocol": {"grpc": {}}}),
+        (asking("GRPC", grpc={"allowedHeaders": ["x-a"]}), {"protocol": {"grpc": {}}, "includeRequestHeaders": ["x-a"]}),
+        (asking("HTTP", http={"path": "/ask/"}), {"protocol": {"http": {"path": '"/ask" + request.pathAndQuery'}}}),
+        (
+            asking("HTTP", http={"allowedHeaders": ["x-a"], "allowedResponseHeaders": ["x-b"]}, forwardBody={"maxSize": 9}),
+            {
+                "protocol": {"http": {"includeResponseHeaders": ["x-b"]}}, "includeRequestHeaders": ["x-a"],
+                "includeRequestBody": {"maxRequestBytes": 9, "allowPartialMessage": False},
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_service_is_asked_about_requests(filters: list[Json], policy: Json) -> None:
+    found = reader()
+    assert found.read(filters) == {"extAuthz": {**CART, "failureMode": "deny", **policy}}
+    assert (found.invalid, found.unresolved, found.used) == ([], [], [ObjectKey("shop", "cart")])
+
+
+def test_a_service_that_cannot_be_asked_lets_nobody_pass() -> None:
+    found = reader()
+    assert found.read(asking("GRPC", backendRef=to("gone"))) == {"authorization": {"rules": [{"deny": "true"}]}}
+    assert [one.reason for one in found.unresolved] == ["BackendNotFound"]
+
+
 def test_each_mirror_has_a_share_of_its_own() -> None:
     found = reader()
     assert found.read([*mirror(percent=10), *mirror()]) == {
