@@ -80,9 +80,10 @@ def picking(*places: str, metadata: bool = False) -> Any:
 
 
 class ProcessorPeer:
-    """`react` gets each message of each stream. `seen`: the streams, each with its messages. `ended`: streams that are over."""
+    """`react` gets each message of each stream. `seen`: the streams, each with its messages. `ended`: streams that are over.
+    `credentials`: it speaks TLS."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, credentials: grpc.ServerCredentials | None = None) -> None:
         self.react: React = unchanged
         self.seen: list[list[dict[str, Any]]] = []
         self.fields: list[dict[str, Any]] = []
@@ -91,7 +92,9 @@ class ProcessorPeer:
         handler = grpc.stream_stream_rpc_method_handler(self._process)
         service = grpc.method_handlers_generic_handler("envoy.service.ext_proc.v3.ExternalProcessor", {"Process": handler})
         self.server.add_generic_rpc_handlers((service,))
-        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+        place = f"127.0.0.1:{port}"
+        plain = credentials is None
+        self.port = self.server.add_insecure_port(place) if plain else self.server.add_secure_port(place, credentials)
         self.server.start()
 
     def _process(self, messages: Iterator[bytes], context: Any) -> Iterator[bytes]:
