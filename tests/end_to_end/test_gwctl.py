@@ -89,7 +89,7 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
         (("proxy", "config", "all"), "kubeconfig: no such file: /nowhere/kubeconfig"),
         (("controller", "log", "--set", "unknown=info"),
          'unknown component "unknown"; must be one of gw/syncer, gw/translator, gateway-controller, deployer, default'),
-        (("controller", "log"), "clusters are not supported by this version of gwctl; there is no control plane to ask"),
+        (("controller", "log"), "kubeconfig: no such file: /nowhere/kubeconfig"),
         (("proxy", "trace", "--local", "--port", "1"), "--port requires a request URL after --"),
         (("proxy", "trace", "--local", "--", "http://a/"), "a request URL requires --port"),
         (("proxy", "trace", "--file", "x", "--local"), "--file excludes --local, --expression and a request URL"),

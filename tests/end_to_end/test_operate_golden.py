@@ -253,7 +253,7 @@ def test_what_needs_a_cluster(scene: Scene) -> None:
     told = [scene.run(*words, status=1) for words in (
         ("-k", "/nowhere/kubeconfig", "proxy", "trace", "gateway/edge", "-n", "shop", "--raw"),
         ("-k", "/nowhere/kubeconfig", "proxy", "config", "backends", "gateway/edge"),
-        ("-k", "/nowhere/kubeconfig", "proxy", "log", "gateway/edge"), ("controller", "log", "-n", "shop"),
+        ("-k", "/nowhere/kubeconfig", "proxy", "log", "gateway/edge"), ("-k", "/nowhere/kubeconfig", "controller", "log"),
     )]  # fmt: skip
     golden("clusters", "".join(told))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +48,8 @@ def settings_of(environ: Mapping[str, str], namespace: str = "") -> ControllerSe
     default = ControllerSettings()
     return ControllerSettings(
         namespace=reader.text("NAMESPACE", environ.get("POD_NAMESPACE") or namespace or NAMESPACE),
-        identity=reader.text("IDENTITY", environ.get("POD_NAME") or default.identity),
+        # One of its own for each process: two that share it would both lead.
+        identity=reader.text("IDENTITY", f"{environ.get('POD_NAME') or default.identity}_{secrets.token_hex(4)}"),
         lease=reader.text("LEASE_NAME", default.lease),
         election=not reader.flag("DISABLE_LEADER_ELECTION"),
         class_name=environ.get(f"{PREFIX}GATEWAY_CLASS_NAME", CLASS),

@@ -1,0 +1,242 @@
+"""`headgate controller` as a process: at a small API server, and at a real one where there is one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from cluster_lab import RunningCluster, kubernetes
+from fake_api import FakeApiServer
+from manifests import gateway, gateway_class, http_route, made, service
+from tests.end_to_end.gwctl_rig import gwctl
+from tests.end_to_end.running import free_port
+
+from headgate.cluster.resources import kinds
+
+__all__ = ["kubernetes"]
+GROUP = "gateway.networking.k8s.io"
+API = f"/apis/{GROUP}/v1"
+SECONDS = 60
+
+
+class RunningController:
+    def __init__(self, kubeconfig: Path, folder: Path, **variables: str) -> None:
+        self.health, self.metrics, self.admin = free_port(), free_port(), free_port()
+        self.log = folder / f"controller-{self.admin}.log"
+        environ = {
+            **os.environ, "KUBECONFIG": str(kubeconfig), "HEADGATE_BIND_ADDRESS": "127.0.0.1", "HEADGATE_NAMESPACE": "default",
+            "HEADGATE_HEALTH_PORT": str(self.health), "HEADGATE_METRICS_PORT": str(self.metrics), **variables,
+        }  # fmt: skip
+        command = [sys.executable, "-m", "headgate.cli.main", "controller", "--admin-port", str(self.admin)]
+        with self.log.open("wb") as file:
+            self.process = subprocess.Popen(command, env=environ, stderr=file, stdout=file)
+
+    def get(self, port: int, path: str, method: str = "GET") -> httpx.Response | None:
+        try:
+            return httpx.request(method, f"http://127.0.0.1:{port}{path}", timeout=SECONDS)
+        except httpx.TransportError:
+            assert self.process.poll() is None, self.log.read_text()
+            return None
+
+    def wait_ready(self) -> None:
+        self.wait(lambda: getattr(self.get(self.health, "/readyz"), "status_code", 0) == 200)
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not condition():
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(SECONDS)
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+class InThread:
+    """The small API server on a loop of its own."""
+
+    def __init__(self) -> None:
+        self.server = FakeApiServer()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+        self._thread.start()
+        assert self._started.wait(SECONDS)
+
+    async def _run(self) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        async with self.server.running():
+            self._started.set()
+            await self._end.wait()
+
+    def do(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        async def run() -> Any:
+            return function(*arguments)
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(SECONDS)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[tuple[InThread, Path]]:
+    found = InThread()
+    server = found.server
+    found.do(server.define, GROUP, "v1", "gatewayclasses", "gateways", "httproutes")
+    for plural, document in (("gatewayclasses", gateway_class()), ("gateways", gateway()), ("httproutes", http_route())):
+        found.do(server.put, f"{API}/{plural}", document)
+    found.do(server.put, "/api/v1/services", service())
+    document = {
+        "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server.url}}], "users": [{"name": "u", "user": {"token": "t"}}],
+    }  # fmt: skip
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(yaml.safe_dump(document))
+    try:
+        yield found, kubeconfig
+    finally:
+        found.close()
+
+
+@contextmanager
+def controller(kubeconfig: Path, folder: Path, **variables: str) -> Iterator[RunningController]:
+    running = RunningController(kubeconfig, folder, **variables)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def test_it_serves_and_writes_and_ends_cleanly(fake: tuple[InThread, Path], tmp_path: Path) -> None:
+    api, kubeconfig = fake
+    with controller(kubeconfig, tmp_path) as running:
+        running.wait_ready()
+        running.wait(lambda: api.do(api.server.get, f"{API}/httproutes", "shop/cart").get("status"))
+        health = running.get(running.health, "/healthz")
+        assert health is not None
+        assert health.text == "ok\n"
+        metrics = running.get(running.metrics, "/metrics")
+        assert metrics is not None
+        assert 'headgate_controller_objects{kind="HTTPRoute"} 1\n' in metrics.text
+        assert "headgate_controller_leader 1\n" in metrics.text
+        shown = running.get(running.admin, "/snapshots?pretty=")
+        assert shown is not None
+        assert shown.json()["gateways"]["edge/main"][0] == "bind/80/edge/main"
+        assert shown.json()["objects"]["HTTPRoute.gateway.networking.k8s.io"] == ["shop/cart"]
+        for path in ("/", "/version", "/debug/tasks", "/debug/pprof/heap"):
+            answer = running.get(running.admin, path)
+            assert answer is not None
+            assert answer.status_code == 200, path
+        assert running.stop() == 0
+        lease = api.do(api.server.get, "/apis/coordination.k8s.io/v1/leases", "default/headgate-headgate")
+        assert lease["spec"]["holderIdentity"] == ""
+        assert {one["component"] for one in running.lines()} >= {"gw/syncer", "gateway-controller"}
+        assert not [one for one in running.lines() if one["level"] == "error"]
+
+
+def test_a_level_of_one_component_changes_while_it_runs(fake: tuple[InThread, Path], tmp_path: Path) -> None:
+    api, kubeconfig = fake
+    with controller(kubeconfig, tmp_path) as running:
+        running.wait_ready()
+        done = gwctl("controller", "log", "--local", "-p", str(running.admin), "--set", "gw/translator=debug")
+        assert done.stdout == "gw/syncer: info\ngw/translator: debug\ngateway-controller: info\ndeployer: info\ndefault: info\n"
+        api.do(api.server.put, f"{API}/httproutes", http_route("shop/new", hostnames=("n.test",)))
+        running.wait(lambda: any(one["level"] == "debug" for one in running.lines()))
+        assert {one["component"] for one in running.lines() if one["level"] == "debug"} == {"gw/translator"}
+        assert gwctl("controller", "log", "--local", "-p", str(running.admin)).stdout == done.stdout
+        refused = running.get(running.admin, "/logging?level=nothing", "POST")
+        assert refused is not None
+        assert refused.status_code == 400
+        assert gwctl("controller", "log", "--local", "-p", str(running.metrics)).returncode == 1
+
+
+def test_it_is_not_ready_before_all_is_listed(fake: tuple[InThread, Path], tmp_path: Path) -> None:
+    api, kubeconfig = fake
+    api.do(api.server.lists.clear)
+    with controller(kubeconfig, tmp_path) as running:
+        running.wait(lambda: running.get(running.health, "/readyz") is not None)
+        answer = running.get(running.health, "/readyz")
+        assert answer is not None
+        assert (answer.status_code, answer.text) == (503, "not synced\n")
+        api.do(api.server.lists.set)
+        running.wait_ready()
+
+
+@pytest.mark.parametrize(("words", "variables", "told"), [
+    ((), {"KUBECONFIG": "/nowhere"}, "headgate controller: kubeconfig: no such file: /nowhere\n"),
+    (("--log-level", "loud"), {}, "HEADGATE_LOG_LEVEL: one of"),
+    ((), {"HEADGATE_DISCOVERY_NAMESPACE_SELECTORS": "{}"}, "HEADGATE_DISCOVERY_NAMESPACE_SELECTORS: a list of objects"),
+])  # fmt: skip
+def test_what_is_wrong_is_told(fake: tuple[InThread, Path], words: tuple[str, ...], variables: dict[str, str], told: str) -> None:
+    command = [sys.executable, "-m", "headgate.cli.main", "controller", *words]
+    environ = {**os.environ, "KUBECONFIG": str(fake[1]), **variables}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 1
+    assert told in done.stderr
+
+
+def test_at_a_real_api_server(kubernetes: RunningCluster, tmp_path: Path) -> None:
+    routes = f"{API}/namespaces/shop/httproutes"
+
+    def parents(name: str) -> list[tuple[str, str]]:
+        found = kubernetes.send("GET", f"{routes}/{name}")[1].get("status") or {}
+        return [(one["type"], one["reason"]) for entry in found.get("parents") or () for one in entry["conditions"]]
+
+    def stored(document: dict[str, Any]) -> dict[str, Any]:
+        metadata = {name: one for name, one in document["metadata"].items() if name not in ("generation", "creationTimestamp")}
+        return {name: one for name, one in {**document, "metadata": metadata}.items() if one != {}}
+
+    for name in ("edge", "shop"):
+        kubernetes.apply(stored(made("Namespace", name, {}, "v1")), "/api/v1/namespaces")
+    kubernetes.apply(stored(gateway()), f"{API}/namespaces/edge/gateways")
+    kubernetes.apply(stored(service("shop/cart", {"name": "web", "port": 8080})), "/api/v1/namespaces/shop/services")
+    kubernetes.apply(stored(http_route()), routes)
+    good = [("Accepted", "Accepted"), ("ResolvedRefs", "ResolvedRefs")]
+    with controller(kubernetes.kubeconfig, tmp_path) as running, controller(kubernetes.kubeconfig, tmp_path) as second:
+        running.wait_ready()
+        second.wait_ready()
+        # The class is made by the controller, and the Gateway is its own from then on.
+        running.wait(lambda: parents("cart") == good)
+        features = kubernetes.send("GET", f"{API}/gatewayclasses/headgate")[1]["status"]["supportedFeatures"]
+        assert features == sorted(features, key=lambda one: one["name"])
+        leader, other = (running, second) if b"_leader 1\n" in _scraped(running) else (second, running)
+        assert b"_leader 0\n" in _scraped(other)
+        # A kind whose definition comes later is read from then on.
+        kubernetes.define([kinds.definition(kind) for kind in kinds.KINDS])
+        backend = made("GatewayBackend", "shop/away", {"static": {"host": "a.test", "port": 80}}, "headgate.dev/v1alpha1")
+        path = "/apis/headgate.dev/v1alpha1/namespaces/shop/gatewaybackends"
+        kubernetes.apply(stored(backend), path)
+        running.wait(lambda: kubernetes.send("GET", f"{path}/away")[1].get("status"))
+        # Another replica takes over and goes on writing.
+        assert leader.stop() == 0
+        kubernetes.apply(stored(http_route("shop/new", {"backendRefs": [{"name": "gone", "port": 1}]}, hostnames=("n.test",))), routes)
+        other.wait(lambda: parents("new") == [("Accepted", "Accepted"), ("ResolvedRefs", "BackendNotFound")])
+        kubernetes.send("DELETE", f"{routes}/new")
+        listeners = lambda: kubernetes.send("GET", f"{API}/namespaces/edge/gateways/main")[1]["status"]["listeners"]  # noqa: E731
+        other.wait(lambda: listeners()[0]["attachedRoutes"] == 1)
+        assert other.stop() == 0
+        assert not [one for one in (*running.lines(), *second.lines()) if one["level"] == "error"]
+
+
+def _scraped(running: RunningController) -> bytes:
+    answer = running.get(running.metrics, "/metrics")
+    assert answer is not None
+    return answer.content

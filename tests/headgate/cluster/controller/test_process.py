@@ -1,0 +1,315 @@
+"""The controller at a small API server, in the same process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import pytest
+from fake_api import FakeApiServer
+from manifests import Json, endpoints, gateway, gateway_class, http_route, service
+from waiting import until
+
+from headgate.cluster.client import KubernetesClient
+from headgate.cluster.controller import process
+from headgate.cluster.controller.components import ComponentLevels
+from headgate.cluster.controller.parts import Parts
+from headgate.cluster.controller.process import Controller
+from headgate.cluster.controller.settings import ControllerSettings
+from headgate.cluster.kubeconfig import ClusterAccess
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.deployed import Placed, Placement
+from headgate.cluster.translate.fragments import Fragment
+from headgate.cluster.translate.gateway import Acknowledged
+from headgate.net.tasks import spawn
+
+GROUP = "gateway.networking.k8s.io"
+CLASSES, GATEWAYS, ROUTES = (f"/apis/{GROUP}/v1/{plural}" for plural in ("gatewayclasses", "gateways", "httproutes"))
+SERVICES, SLICES, LEASES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/apis/coordination.k8s.io/v1/leases"
+MAIN = ObjectKey("edge", "main")
+
+
+class Sends:
+    """In the place of what sends configurations: keeps them, and acknowledges when a test says so."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
+        self.gateways: dict[ObjectKey, tuple[Fragment, ...]] = {}
+        self.generations: dict[ObjectKey, int] = {}
+        self.said: dict[ObjectKey, Acknowledged] = {}
+        self.events: list[str] = []
+
+    def update(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int]) -> None:
+        self.gateways, self.generations = dict(gateways), dict(generations)
+
+    def acknowledged(self) -> dict[ObjectKey, Acknowledged]:
+        return self.said
+
+    def say(self, said: Acknowledged) -> None:
+        self.said = {MAIN: said}
+        self.changed()
+
+    async def start(self) -> None:
+        self.events.append("start")
+
+    async def stop(self) -> None:
+        self.events.append("stop")
+
+    @property
+    def routes(self) -> list[str]:
+        return [one.key for one in self.gateways.get(MAIN, ()) if one.place == "routes"]
+
+
+class Places:
+    """In the place of the deployer."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.changed = changed
+        self.found: dict[ObjectKey, Placed] = {}
+        self.wanted = 0
+        self.runs = 0
+
+    def want(self, _snapshot: Snapshot) -> None:
+        self.wanted += 1
+
+    async def run(self) -> None:
+        self.runs += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.runs -= 1
+
+    def results(self) -> Mapping[ObjectKey, Placed]:
+        return self.found
+
+    def place(self, placed: Placed) -> None:
+        self.found = {MAIN: placed}
+        self.changed()
+
+
+class Cluster:
+    def __init__(self, server: FakeApiServer) -> None:
+        self.server = server
+        self.sends: Sends | None = None
+        self.places: Places | None = None
+        self.clients: list[KubernetesClient] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+
+    def start(self, name: str = "one", parts: bool = True) -> Controller:
+        """Start a replica; the last that has parts is the one whose parts the test sees."""
+        client = KubernetesClient(ClusterAccess(server=self.server.url), _briefly)
+        self.clients.append(client)
+        settings = ControllerSettings(identity=name, health_port=0, metrics_port=0, admin_port=0)
+
+        def made(_calls: object, changed: Callable[[], None]) -> Parts:
+            self.sends, self.places = Sends(changed), Places(changed)
+            return Parts(self.sends, self.sends, self.places)
+
+        controller = Controller(client, settings, ComponentLevels(), *([made] if parts else []))
+        self.tasks.append(spawn(f"controller {name}", controller.run()))
+        return controller
+
+    async def stop(self) -> None:
+        for one in self.tasks:
+            one.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        for client in self.clients:
+            await client.close()
+        self.tasks, self.clients = [], []
+
+    def status(self, path: str = GATEWAYS, name: str = "edge/main") -> Json:
+        found: Json = self.server.get(path, name).get("status") or {}
+        return found
+
+    def conditions(self) -> dict[str, tuple[str, str]]:
+        return {one["type"]: (one["status"], one["reason"]) for one in self.status().get("conditions", ())}
+
+    def parents(self, name: str = "shop/cart") -> list[dict[str, tuple[str, str]]]:
+        entries = self.status(ROUTES, name).get("parents") or ()
+        return [{one["type"]: (one["status"], one["reason"]) for one in entry["conditions"]} for entry in entries]
+
+
+async def _briefly(_seconds: float) -> None:
+    await asyncio.sleep(0.001)
+
+
+def in_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        async with FakeApiServer().running() as server:
+            server.define(GROUP, "v1", "gatewayclasses", "gateways", "httproutes")
+            for path, document in (
+                (CLASSES, gateway_class()), (GATEWAYS, gateway()), (ROUTES, http_route()), (SERVICES, service()),
+                (SLICES, endpoints("shop/cart-1", "cart", ["10.0.0.1"])),
+            ):  # fmt: skip
+                server.put(path, {**document, "metadata": {name: one for name, one in document["metadata"].items() if name != "generation"}})
+            cluster = Cluster(server)
+            try:
+                await body(cluster)
+            finally:
+                await cluster.stop()
+
+    asyncio.run(run())
+
+
+TRUE = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
+
+
+def test_statuses_follow_what_is_there() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.parents() == [TRUE])
+        await until(lambda: cluster.status().get("listeners", [{}])[0].get("attachedRoutes") == 1)
+        cluster.server.remove(SERVICES, "shop/cart")
+        await until(lambda: cluster.parents()[0]["ResolvedRefs"] == ("False", "BackendNotFound"))
+        cluster.server.put(SERVICES, service())
+        await until(lambda: cluster.parents() == [TRUE])
+        cluster.server.remove(ROUTES, "shop/cart")
+        await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == 0)
+        assert cluster.server.get(CLASSES, "headgate")["status"]["supportedFeatures"]
+
+    in_cluster(body)
+
+
+def test_a_route_that_leaves_keeps_nothing_of_what_was_said() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.parents() == [TRUE])
+        theirs = {"parentRef": {"name": "x"}, "controllerName": "other.test/x", "conditions": []}
+        left = http_route(parent={"name": "other", "namespace": "edge"})
+        cluster.server.put(ROUTES, left | {"status": {"parents": [theirs, *cluster.status(ROUTES, "shop/cart")["parents"]]}})
+        await until(lambda: cluster.status(ROUTES, "shop/cart")["parents"] == [theirs])
+
+    in_cluster(body)
+
+
+def test_programmed_waits_for_data_planes_and_their_refusal_shows() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.sends is not None and cluster.sends.routes)
+        assert cluster.sends is not None
+        assert cluster.places is not None
+        assert cluster.sends.generations == {MAIN: 1}
+        await until(lambda: cluster.conditions().get("Programmed") == ("False", "AddressNotAssigned"))
+        cluster.places.place(Placement(({"type": "IPAddress", "value": "10.9.8.7"},)))
+        await until(lambda: cluster.conditions()["Programmed"] == ("False", "Pending"))
+        assert cluster.status()["addresses"] == [{"type": "IPAddress", "value": "10.9.8.7"}]
+        cluster.sends.say(Acknowledged(1))
+        await until(lambda: cluster.conditions()["Programmed"] == ("True", "Programmed"))
+        cluster.sends.say(Acknowledged(1, "no such cipher"))
+        await until(lambda: cluster.conditions()["Programmed"] == ("False", "Invalid"))
+        assert "no such cipher" in next(one["message"] for one in cluster.status()["conditions"] if one["type"] == "Programmed")
+        cluster.places.place(Placement((), Unmet("InvalidParameters", "no"), "Accepted"))
+        await until(lambda: cluster.conditions()["Accepted"] == ("False", "InvalidParameters"))
+        cluster.places.place(Placement((), Unmet("DeploymentFailed", "no")))
+        await until(lambda: cluster.conditions()["Programmed"] == ("False", "DeploymentFailed"))
+        assert cluster.conditions()["Accepted"] == ("True", "Accepted")
+
+    in_cluster(body)
+
+
+def test_nothing_is_written_without_a_change() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start(parts=False)
+        await until(lambda: cluster.parents() == [TRUE] and cluster.conditions().get("Programmed") == ("False", "Pending"))
+        await until(lambda: cluster.server.get(CLASSES, "headgate").get("status"))
+
+        def writes() -> int:
+            return sum(one.startswith("PATCH") and "leases" not in one and CLASSES not in one for one in cluster.server.requests)
+
+        before = writes()
+        cluster.server.put(SLICES, endpoints("shop/cart-1", "cart", ["10.0.0.9"]))
+        cluster.server.put(ROUTES, http_route("shop/new", hostnames=("n.test",)))
+        await until(lambda: cluster.parents("shop/new") == [TRUE])
+        await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == 2)
+        # The new route and the Gateway, which counts it.
+        assert writes() == before + 2
+        await cluster.stop()
+        before = writes()
+        cluster.start(parts=False)
+        cluster.server.put(ROUTES, http_route("shop/newer", hostnames=("m.test",)))
+        await until(lambda: cluster.parents("shop/newer") == [TRUE])
+        await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == 3)
+        assert writes() == before + 2
+
+    in_cluster(body)
+
+
+def test_one_replica_writes_and_all_send() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start("first", parts=False)
+        await until(lambda: cluster.parents() == [TRUE])
+        cluster.start("second")
+        await until(lambda: cluster.sends is not None and cluster.sends.routes)
+        assert cluster.places is not None
+        assert (cluster.places.runs, cluster.places.wanted) == (0, 0)
+        assert cluster.server.get(LEASES, "headgate-system/headgate-headgate")["spec"]["holderIdentity"] == "first"
+        cluster.tasks[0].cancel()
+        await asyncio.gather(cluster.tasks[0], return_exceptions=True)
+        places, sends = cluster.places, cluster.sends
+        await until(lambda: places.runs == 1 and places.wanted)
+        cluster.server.put(ROUTES, http_route("shop/new", hostnames=("n.test",)))
+        await until(lambda: cluster.parents("shop/new") == [TRUE])
+        await cluster.stop()
+        assert sends is not None
+        assert sends.events == ["start", "stop"]
+        assert places.runs == 0
+        assert cluster.server.get(LEASES, "headgate-system/headgate-headgate")["spec"]["holderIdentity"] == ""
+
+    in_cluster(body)
+
+
+def test_a_failed_translation_leaves_what_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(cluster: Cluster) -> None:
+        controller = cluster.start()
+        await until(lambda: cluster.sends is not None and cluster.sends.routes)
+        assert cluster.sends is not None
+        cluster.server.put(ROUTES, http_route("shop/new", {"backendRefs": [{"port": 1}]}, hostnames=("n.test",)))
+        await until(lambda: b'result="error"' in controller.metrics.text())
+        assert cluster.sends.routes == ["route/shop/cart.00.web"]
+        cluster.server.put(ROUTES, http_route("shop/new", hostnames=("n.test",)))
+        await until(lambda: cluster.sends is not None and len(cluster.sends.routes) == 2)
+
+    in_cluster(body)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_goes_wrong_and_whenever_it_restarts_the_end_is_the_same(seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def body(cluster: Cluster) -> None:
+        cluster.start(parts=False)
+        server = cluster.server
+        for turn in range(80):
+            name = f"shop/r{chance.randrange(6)}"
+            if name.partition("/")[::2] in server._places[ROUTES].objects and chance.random() < 0.4:
+                server.remove(ROUTES, name)
+            else:
+                server.put(ROUTES, http_route(name, hostnames=(f"h{turn}.test",)))
+            match chance.randrange(10):
+                case 0:
+                    server.drop_watches()
+                case 1:
+                    server.compact()
+                case 2:
+                    server.throttle(chance.randrange(5))
+                case 3:
+                    server.refuse("PATCH", chance.choice((0, 409, 500)), "Conflict")
+                case 4:
+                    await cluster.stop()
+                    cluster.start(parts=False)
+                case 5:
+                    await asyncio.sleep(0.01)
+        server.refuse("PATCH", 0, "")
+        count = len(server._places[ROUTES].objects)
+        names = ["/".join(key) for key in server._places[ROUTES].objects]
+        await until(lambda: all(cluster.parents(one) == [TRUE] for one in names))
+        await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == count)
+
+    in_cluster(body)
+
+
+def test_only_kinds_with_a_status_have_a_path_for_it() -> None:
+    assert process._path(process.GATEWAY, MAIN) == f"/apis/{GROUP}/v1/namespaces/edge/gateways/main"

@@ -1,0 +1,56 @@
+"""Which kinds are read, and what is kept of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headgate.cluster.snapshot import ENDPOINT_SLICE, GATEWAY_CLASS, HTTP_ROUTE, SECRET, SERVICE, ObjectKey
+from headgate.cluster.watch.kinds import KINDS, WatchedKind, kept
+
+BY_KIND = {one.kind: one for one in KINDS}
+METADATA: dict[str, Any] = {
+    "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "generation": 2, "creationTimestamp": "t", "labels": {"l": "1"},
+    "annotations": {"headgate.dev/mcp-path": "/x", "kubectl.kubernetes.io/last-applied-configuration": "{}", "plain": "y"},
+    "managedFields": [{"manager": "m"}], "selfLink": "s",
+}  # fmt: skip
+
+
+def of(watched: WatchedKind, **more: Any) -> Any:
+    return kept(watched, watched.api_version(), {"metadata": METADATA, **more})
+
+
+def test_paths_are_those_of_the_api() -> None:
+    key = ObjectKey("shop", "cart")
+    assert BY_KIND[SERVICE].path() == "/api/v1/services"
+    assert BY_KIND[SERVICE].path_of(key) == "/api/v1/namespaces/shop/services/cart"
+    assert BY_KIND[HTTP_ROUTE].path_of(key) == "/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/cart"
+    assert BY_KIND[GATEWAY_CLASS].path_of(ObjectKey("", "h")) == "/apis/gateway.networking.k8s.io/v1/gatewayclasses/h"
+    assert len({one.kind for one in KINDS}) == len(KINDS)
+
+
+def test_only_what_is_read_is_kept() -> None:
+    found = of(BY_KIND[HTTP_ROUTE], spec={"hostnames": ["h"]}, status={"parents": []}, more=1)
+    assert found.document == {
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "spec": {"hostnames": ["h"]},
+        "metadata": {"name": "a", "namespace": "b", "uid": "u", "generation": 2, "creationTimestamp": "t", "labels": {"l": "1"},
+                     "annotations": {"headgate.dev/mcp-path": "/x"}},
+    }  # fmt: skip
+    assert found.version == "7"
+    assert found.status == {"parents": []}
+    assert of(BY_KIND[SECRET], data={"k": "v"}, type="Opaque").status is None
+
+
+def test_of_services_and_slices_only_the_fields_that_count() -> None:
+    service = of(BY_KIND[SERVICE], spec={"ports": [1], "sessionAffinity": "None"}, status={"loadBalancer": {}, "conditions": []})
+    assert service.document["spec"] == {"ports": [1]}
+    assert service.document["status"] == {"loadBalancer": {}}
+    endpoint = {"addresses": ["1"], "hints": {}, "targetRef": {"kind": "Pod", "name": "p", "uid": "u"}}
+    found = of(BY_KIND[ENDPOINT_SLICE], endpoints=[endpoint], ports=[2], addressType="IPv4")
+    assert found.document["endpoints"] == [{"addresses": ["1"], "targetRef": {"kind": "Pod", "name": "p"}}]
+    assert of(BY_KIND[ENDPOINT_SLICE], endpoints=None).document["endpoints"] == []
+
+
+def test_equal_short_texts_are_one_object() -> None:
+    first = of(BY_KIND[HTTP_ROUTE], spec={"name": "".join(["x"] * 10)}).document["spec"]["name"]
+    again = of(BY_KIND[HTTP_ROUTE], spec={"name": "".join(["x"] * 10)}).document["spec"]["name"]
+    assert first is again
