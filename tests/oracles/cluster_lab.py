@@ -31,13 +31,13 @@ class RunningCluster:
 
     def send(self, method: str, path: str, body: Any = None, **query: str) -> tuple[int, dict[str, Any]]:
         """Return the status and the JSON object of the answer. A server that asks for patience, as one that has just begun
-        does (429), is asked again."""
+        does (429), or that had no time beside other work (504), is asked again."""
         content = None if body is None else json.dumps(body)
         kind = "application/apply-patch+yaml" if method == "PATCH" else "application/json"
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             answer = self.client.request(method, path, content=content, headers={"content-type": kind}, params=query)
-            if answer.status_code != 429 or time.monotonic() > deadline:
+            if answer.status_code not in (429, 504) or time.monotonic() > deadline:
                 return answer.status_code, answer.json()
             time.sleep(0.1)
 
