@@ -190,16 +190,15 @@ def _content(document: Json) -> str:
 def live(snapshot: Snapshot, namespace: str, name: str) -> list[tuple[str, Any]]:
     """Return what tells that one of a Gateway's objects has changed since. Costs a few us: nothing is hashed."""
     found: list[tuple[str, Any]] = []
-    for kind in OWNED:
-        if (known := snapshot.kinds.get(kind.group_kind)) is None:
-            continue
-        for suffix in _SUFFIXES.get(kind, ("",)):
+    for kind, suffix in _PARTS:
+        if (known := snapshot.kinds.get(kind)) is not None:
             one = known.get(ObjectKey(namespace, name + suffix))
             found.append((kind.kind + suffix, one and _version(one["metadata"])))
     return found
 
 
 _SUFFIXES: Final = {owned_kinds.SECRET: (SESSION_KEY_SUFFIX,), owned_kinds.CONFIG_MAP: ("", AUTHORITY_SUFFIX)}
+_PARTS: Final = tuple((one.group_kind, suffix) for one in OWNED for suffix in _SUFFIXES.get(one, ("",)))
 
 
 def _version(about: Json) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from headgate.cluster.deploy.outcome import DeployRefused, NoUsablePort
-from headgate.cluster.snapshot import GATEWAY, GATEWAY_API, OWN, GroupKind, Snapshot, key_of
+from headgate.cluster.snapshot import GATEWAY, GATEWAY_API, OWN, GroupKind, ObjectKey, Snapshot, key_of
 from headgate.cluster.translate.listeners import RESERVED
 from headgate.cluster.translate.selectors import selects
 
@@ -16,6 +16,15 @@ INTERNAL: Final = f"{OWN}/internal-ports"
 _MOST_PORT: Final = 65_535
 # Of a port's name (RFC 6335).
 _MOST_NAME: Final = 15
+
+
+def named_by_sets(snapshot: Snapshot) -> set[ObjectKey]:
+    """Return what ListenerSets name as their parents, whether they may or not."""
+    found = set()
+    for one in snapshot.kinds.get(LISTENER_SET, {}).values():
+        parent = one["spec"].get("parentRef") or {}
+        found.add(ObjectKey(parent.get("namespace") or key_of(one).namespace, str(parent.get("name"))))
+    return found
 
 
 def listener_sets(snapshot: Snapshot, gateway: Json) -> list[Json]:

@@ -10,18 +10,20 @@ from headgate.cluster.calls import ApiCalls, ApiError
 from headgate.cluster.deploy.applier import Applier, LeadLost, live
 from headgate.cluster.deploy.naming import short_name
 from headgate.cluster.deploy.outcome import Deployed, DeployRefused, NoUsablePort
-from headgate.cluster.deploy.owned_kinds import SERVICE
-from headgate.cluster.deploy.parameters import parameter_documents
-from headgate.cluster.deploy.ports import INTERNAL, listener_ports
+from headgate.cluster.deploy.owned_kinds import OWNED, SERVICE
+from headgate.cluster.deploy.parameters import PARAMETERS, parameter_documents
+from headgate.cluster.deploy.ports import INTERNAL, LISTENER_SET, listener_ports, named_by_sets
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.deploy.work_queue import WorkQueue
 from headgate.cluster.errors import ClusterError
-from headgate.cluster.snapshot import GATEWAY, GATEWAY_CLASS, ObjectKey, Snapshot, generation, key_of
+from headgate.cluster.snapshot import GATEWAY, GATEWAY_CLASS, NAMESPACE, ObjectKey, Snapshot, generation, key_of
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.gateway import is_own
 
 Json = dict[str, Any]
 _FAILED: Final = "DeploymentFailed"
+# What decides about data planes. Routes are not among it.
+_KINDS: Final = (GATEWAY, GATEWAY_CLASS, PARAMETERS, LISTENER_SET, NAMESPACE, *(one.group_kind for one in OWNED))
 
 
 class GatewayReconciler(ABC):
@@ -34,17 +36,27 @@ class GatewayReconciler(ABC):
         self._leading = True
         self._applier = Applier(calls, settings, lambda: self._leading)
         self._snapshot = Snapshot({})
+        self._maps: tuple[Any, ...] = tuple(() for _ in _KINDS)
         # What decided about each Gateway when it was queued.
         self._triggers: dict[ObjectKey, Any] = {}
         self._results: dict[ObjectKey, Deployed] = {}
         self._queue = WorkQueue("deployer", self._work)
 
     def want(self, snapshot: Snapshot) -> None:
-        """Queue the Gateways whose data planes may have to change. Costs some 20 us for each Gateway."""
+        """Queue the Gateways whose data planes may have to change.
+
+        Costs nothing when no kind that matters has changed (its map is the one of the last snapshot), else some 20 us
+        for each Gateway.
+        """
         self._snapshot = snapshot
+        maps = tuple(snapshot.kinds.get(kind) for kind in _KINDS)
+        if all(one is other for one, other in zip(maps, self._maps, strict=True)):
+            return
+        self._maps = maps
+        with_sets = named_by_sets(snapshot)
         wanted = {key_of(one): one for one in snapshot.kinds.get(GATEWAY, {}).values() if _lives(snapshot, one)}
         for key, gateway in wanted.items():
-            trigger = self._trigger(snapshot, gateway)
+            trigger = self._trigger(snapshot, gateway, key in with_sets)
             if self._triggers.get(key) != trigger:
                 self._triggers[key] = trigger
                 self._queue.add(key)
@@ -69,18 +81,18 @@ class GatewayReconciler(ABC):
         """Work until it is cancelled."""
         await self._queue.run()
 
-    def _trigger(self, snapshot: Snapshot, gateway: Json) -> Any:
+    def _trigger(self, snapshot: Snapshot, gateway: Json, has_sets: bool) -> Any:
         spec, about = gateway["spec"], gateway["metadata"]
-        key = key_of(gateway)
-        service = snapshot.find(SERVICE.group_kind, key.namespace, short_name(key.name)) or {}
+        namespace, name = about["namespace"], short_name(about["name"])
+        service = snapshot.find(SERVICE.group_kind, namespace, name) or {}
         return (
             about.get("uid"),
             spec,
             (about.get("annotations") or {}).get(INTERNAL),
             (snapshot.find(GATEWAY_CLASS, "", spec["gatewayClassName"]) or {}).get("spec"),
             [one and one.get("spec") for one in parameter_documents(snapshot, gateway, self._settings)],
-            listener_ports(snapshot, gateway),
-            live(snapshot, key.namespace, short_name(key.name)),
+            listener_ports(snapshot, gateway) if has_sets else None,
+            live(snapshot, namespace, name),
             (service.get("status") or {}).get("loadBalancer"),
         )
 

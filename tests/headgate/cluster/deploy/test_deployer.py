@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from deploy_cases import SETTINGS, edge, parameters
-from manifests import Json, gateway_class
+from manifests import Json, gateway_class, made
 from reconciler_rig import KEY, RunningDeployer
 from recorded_calls import RecordedCalls
 
@@ -19,7 +19,7 @@ from headgate.cluster.deploy import work_queue
 from headgate.cluster.deploy.addresses import addresses_of
 from headgate.cluster.deploy.deployer import Deployer
 from headgate.cluster.deploy.outcome import Deployed
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import GATEWAY, HTTP_ROUTE, Snapshot
 from headgate.cluster.translate.conditions import Unmet
 
 BASE = "/api/v1/namespaces/edge"
@@ -238,3 +238,28 @@ def test_addresses_of_a_service(service: Json, addresses: list[tuple[str, str]])
 def test_delays_grow_and_differ() -> None:
     assert [work_queue.delay_after(failures, lambda: 1.0) for failures in (1, 2, 3, 7, 50)] == [1, 2, 4, 60, 60]
     assert work_queue.delay_after(3, lambda: 0.0) == 2
+
+
+@deployed
+async def test_ports_of_a_new_listener_set_are_opened(running: RunningDeployer, calls: RecordedCalls) -> None:
+    allowing = edge(allowedListeners={"namespaces": {"from": "All"}})
+    want(running, allowing)
+    await running.result()
+    spec = {"parentRef": {"name": "main", "namespace": "edge"}, "listeners": [{"name": "x", "port": 81, "protocol": "HTTP"}]}
+    want(running, allowing, made("ListenerSet", "shop/more", spec))
+    await running.idle()
+    assert [one["port"] for one in calls.objects[SERVICE]["spec"]["ports"]] == [80, 443, 81]
+
+
+@deployed
+async def test_a_snapshot_with_other_routes_alone_queues_nothing(running: RunningDeployer, calls: RecordedCalls) -> None:
+    first = Snapshot.of([gateway_class(), edge()])
+    running.deployer.want(first)
+    await running.result()
+    count = len(calls.calls)
+    running.deployer.want(Snapshot({**first.kinds, HTTP_ROUTE: {}}))
+    await running.idle()
+    assert len(calls.calls) == count
+    running.deployer.want(Snapshot({kind: one for kind, one in first.kinds.items() if kind != GATEWAY}))
+    await running.idle()
+    assert running.deployer.results() == {}
