@@ -23,8 +23,6 @@ from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of
 
 Json = dict[str, Any]
 _SESSION_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
-# Written by the controller of Deployments.
-_REVISION: Final = "deployment.kubernetes.io/revision"
 
 
 class NotOurs(ClusterError):
@@ -170,21 +168,24 @@ def _read_key(secret: Json, where: str) -> str:
 
 
 def mark(document: Json) -> Json:
-    """Return what tells an object from what somebody else made of it; what its own controllers write is left out."""
+    """Return what tells an object from what somebody else made of it; what its own controllers write is left out.
+
+    It is the same for an object of which a snapshot has only some fields.
+    """
     about = document["metadata"]
-    annotations = {key: one for key, one in (about.get("annotations") or {}).items() if key != _REVISION}
     return {
         "uid": about.get("uid"),
-        "version": about.get("generation") or _content(document),
+        "generation": about.get("generation"),
         "labels": about.get("labels") or {},
-        "annotations": annotations,
+        "annotations": about.get("annotations") or {},
+        "content": _content(document),
     }
 
 
-def _content(document: Json) -> str:
-    """Return a digest of what a kind without generations has."""
-    fields = ("data", "spec", "type", "secrets", "imagePullSecrets", "automountServiceAccountToken")
-    return _digest({name: document[name] for name in fields if document.get(name) is not None})
+def _content(document: Json) -> Json:
+    """Return what a kind without generations is compared by."""
+    spec = document.get("spec") or {}
+    return {"data": document.get("data"), **{name: spec.get(name) for name in ("ports", "selector", "type")}}
 
 
 def live(snapshot: Snapshot, namespace: str, name: str) -> list[tuple[str, Any]]:
@@ -193,7 +194,7 @@ def live(snapshot: Snapshot, namespace: str, name: str) -> list[tuple[str, Any]]
     for kind, suffix in _PARTS:
         if (known := snapshot.kinds.get(kind)) is not None:
             one = known.get(ObjectKey(namespace, name + suffix))
-            found.append((kind.kind + suffix, one and _version(one["metadata"])))
+            found.append((kind.kind + suffix, one and _version(one)))
     return found
 
 
@@ -201,9 +202,11 @@ _SUFFIXES: Final = {owned_kinds.SECRET: (SESSION_KEY_SUFFIX,), owned_kinds.CONFI
 _PARTS: Final = tuple((one.group_kind, suffix) for one in OWNED for suffix in _SUFFIXES.get(one, ("",)))
 
 
-def _version(about: Json) -> tuple[Any, ...]:
+def _version(document: Json) -> tuple[Any, ...]:
     """Return the version of an object. A workload's status says nothing of what was applied, and changes often."""
-    return about.get("uid"), about.get("generation") or about.get("resourceVersion"), about.get("labels")
+    about = document["metadata"]
+    version = about.get("generation") or (document.get("data"), document.get("spec"))
+    return about.get("uid"), version, about.get("labels"), about.get("annotations")
 
 
 def _as_left(snapshot: Snapshot, document: Json, left: Json) -> bool:
@@ -212,7 +215,16 @@ def _as_left(snapshot: Snapshot, document: Json, left: Json) -> bool:
     if known is None:
         return True
     found = known.get(key_of(document))
-    return found is not None and mark(found) == left
+    if found is None:
+        return False
+    now = mark(found)
+    return (
+        now["uid"] == left["uid"]
+        and now["generation"] == left["generation"]
+        and (now["generation"] is not None or now["content"] == left["content"])
+        and left["labels"].items() <= now["labels"].items()
+        and all(left["annotations"].get(name, text) == text for name, text in now["annotations"].items())
+    )
 
 
 def _digest(document: Json) -> str:

@@ -78,7 +78,10 @@ class GatewayReconciler(ABC):
         return dict(self._results)
 
     async def run(self) -> None:
-        """Work until it is cancelled."""
+        """Work until it is cancelled. It may be run again, and then looks at every Gateway: others led meanwhile."""
+        self._applier.forget_all()
+        for key in self._triggers:
+            self._queue.add(key)
         await self._queue.run()
 
     def _trigger(self, snapshot: Snapshot, gateway: Json, has_sets: bool) -> Any:

@@ -74,8 +74,7 @@ async def test_what_somebody_else_changed_is_applied_again(running: RunningDeplo
     await running.idle()
     before = calls.changes()
     service = next(one for one in known if one["kind"] == "Service")
-    service["spec"]["ports"] = []
-    service["metadata"]["resourceVersion"] = "900"
+    service["spec"] = {**service["spec"], "ports": []}
     want(running, edge(), *known)
     await running.idle()
     assert calls.changes() == [*before, ("apply", SERVICE)]
@@ -83,6 +82,24 @@ async def test_what_somebody_else_changed_is_applied_again(running: RunningDeplo
     want(running, edge(), *(one for one in known if one["kind"] != "ServiceAccount"), {**known[0], "kind": "ServiceAccount", "metadata": {"name": "x", "namespace": "x"}})
     await running.idle()
     assert ("apply", ACCOUNT) in calls.changes()[len(before) + 1 :]
+
+
+@deployed
+async def test_a_snapshot_may_have_some_fields_only(running: RunningDeployer, calls: RecordedCalls) -> None:
+    want(running, edge(infrastructure={"annotations": {"a": "b"}}))
+    await running.result()
+    before = calls.changes()
+    known = [copy.deepcopy(one) for one in calls.objects.values() if one["kind"] in ("Service", "ConfigMap", "Secret")]
+    for one in known:
+        del one["metadata"]["resourceVersion"], one["metadata"]["annotations"], one["metadata"]["ownerReferences"]
+        one["metadata"]["labels"]["of"] = "another"
+    want(running, edge(infrastructure={"annotations": {"a": "b"}}), *known)
+    await running.idle()
+    assert calls.changes() == before
+    next(one for one in known if one["kind"] == "ConfigMap")["data"] = {}
+    want(running, edge(infrastructure={"annotations": {"a": "b"}}), *copy.deepcopy(known))
+    await running.idle()
+    assert len(calls.changes()) == len(before) + 1
 
 
 @deployed
@@ -193,6 +210,26 @@ async def test_only_the_leader_changes_anything(running: RunningDeployer, calls:
     await running.idle()
     # Who leads anew does not know what another has made of it.
     assert len(calls.changes()) == 2 * count - 1
+
+
+def test_it_can_be_run_again() -> None:
+    async def whole() -> None:
+        calls = RecordedCalls()
+        running = RunningDeployer(lambda changed: Deployer(calls, SETTINGS, changed))
+        async with running:
+            want(running, edge())
+            await running.result()
+        count = len(calls.changes())
+        del calls.objects[SERVICE]
+        async with running:
+            await running.idle()
+            # Tasks begin in the next turn of the loop.
+            await asyncio.sleep(0)
+            await running.idle()
+        assert SERVICE in calls.objects
+        assert len(calls.changes()) == 2 * count - 1
+
+    asyncio.run(whole())
 
 
 @deployed
