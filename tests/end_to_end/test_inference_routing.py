@@ -148,6 +148,23 @@ def test_a_picker_that_names_nothing_or_is_gone(gateway: Any, picker: ProcessorP
     assert servers[0].seen == []
 
 
+@pytest.mark.parametrize(("mode", "status"), [("failClosed", 500), ("failOpen", 200)])
+def test_what_a_failure_of_the_picker_means(
+    gateway: Any, picker: ProcessorPeer, servers: list[BodyBackend], mode: str, status: int
+) -> None:
+    running = gateway(config(servers[1], free_port(), failureMode=mode))
+    answer = httpx.post(running.url + "/v1/x", json={"model": "m"}, headers={DESTINATION: place(servers[2])}, timeout=60)
+    assert answer.status_code == status
+    assert (answer.text == "server 1") == (status == 200)
+    # A picker that works but names nothing has not failed.
+    picker.react = unchanged
+    running.reload(config(servers[1], picker.port, failureMode=mode))
+    assert httpx.post(running.url + "/v1/x", json={"model": "m"}, timeout=60).status_code == 503
+    _, dump = running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")
+    assert f'"failureMode":"{mode}"' in "".join(dump.split())
+    assert len(servers[2].seen) == 0
+
+
 def test_streams_of_models_pass(gateway: Any, picker: ProcessorPeer, servers: list[BodyBackend]) -> None:
     running = gateway(config(servers[0], picker.port))
     picker.react = picking(place(servers[0]))
