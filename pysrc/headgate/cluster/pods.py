@@ -54,6 +54,7 @@ class Resource(NamedTuple):
 
 
 class Pod(NamedTuple):
+    """A pod of the cluster. `phase`: as its status has it, such as `Running`."""
     name: str
     namespace: str
     phase: str

@@ -53,11 +53,13 @@ GATEWAY_BACKEND: Final = GroupKind(OWN, "GatewayBackend")
 
 
 def kind_of(document: Mapping[str, Any]) -> GroupKind:
+    """Return group and kind of an object; the group of the core API is ""."""
     group, slash, _ = document["apiVersion"].rpartition("/")
     return GroupKind(group if slash else CORE, document["kind"])
 
 
 def key_of(document: Mapping[str, Any]) -> ObjectKey:
+    """Return namespace and name of an object; "" is the namespace of an object that has none."""
     metadata = document["metadata"]
     return ObjectKey(metadata.get("namespace", ""), metadata["name"])
 
@@ -71,6 +73,7 @@ def seniority(document: Mapping[str, Any]) -> tuple[str, ObjectKey]:
 
 
 def generation(document: Mapping[str, Any]) -> int:
+    """Return the number of the object's specification, which the API server counts up; 0 without one."""
     return int(document["metadata"].get("generation", 0))
 
 

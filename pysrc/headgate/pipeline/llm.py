@@ -64,7 +64,7 @@ DEFAULT_HEALTH: Final = Health(eviction=Eviction(consecutive=3))
 # Never sent: a model that the rules refuse is passed over.
 DENIED: Final = Reply(403, b"", (), "Authorization")
 
-Member = Callable[[str, str, Endpoint], EndpointState]
+EndpointMaker = Callable[[str, str, Endpoint], EndpointState]
 
 
 def _added_tokens(enrichment: PromptEnrichment | None) -> int:
@@ -87,7 +87,7 @@ class LlmCompiler:
     def __init__(
         self,
         pool_of: Callable[[Endpoint], Pool],
-        member: Member,
+        member: EndpointMaker,
         env: Environment,
         prices: PriceList | None = None,
         tags: copilot.Tags = MappingProxyType({}),

@@ -12,8 +12,7 @@ from headgate.ir.endpoint import Proxy, ProxyTunnel
 from headgate.net.dial import ProxySelector, SoleProxy
 from headgate.net.tunnel import TunnelError
 from headgate_engine.context.request import derived_context
-from headgate_engine.link.endpoints import EndpointSet, HealthPlan
-from headgate_engine.link.endpoints import EndpointState as Member
+from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.link.worker import Worker
 from headgate_engine.plan.step import settle
 
@@ -35,7 +34,7 @@ class ServiceProxySelector:
         owner = f"service/{tunnel.service}"
         shared, index = worker.segment, worker.index
         members = [
-            Member(shared, owner, key, one.endpoint.address.encode(), capacity=one.capacity, worker=index)
+            EndpointState(shared, owner, key, one.endpoint.address.encode(), capacity=one.capacity, worker=index)
             for key, one in self._proxies.items()
         ]
         self._members = {one.key: one for one in members}

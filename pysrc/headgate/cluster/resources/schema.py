@@ -37,10 +37,12 @@ def text(least: int, most: int, pattern: str = "", form: str = "") -> Json:
 
 
 def words(*allowed: str) -> Json:
+    """Return a text that is one of the allowed words."""
     return {"type": "string", "enum": list(allowed)}
 
 
 def integer(least: int, most: int) -> Json:
+    """Return a whole number of `least`..`most`, in the smaller of the two formats that has room for both."""
     wide = most > 2**31 - 1 or least < -(2**31)
     found: Json = {"type": "integer", "format": "int64" if wide else "int32", "minimum": least, "maximum": most}
     # API servers read limits as floating point: the largest number would be one too many for its format.
@@ -50,6 +52,7 @@ def integer(least: int, most: int) -> Json:
 
 
 def flag() -> Json:
+    """Return true or false."""
     return {"type": "boolean"}
 
 
@@ -98,6 +101,7 @@ def free_form(most: int | None = None) -> Json:
 
 
 def described(schema: Json, words_: str) -> Json:
+    """Return the schema with the sentence that `kubectl explain` shows."""
     return {"description": words_, **schema}
 
 
@@ -123,6 +127,7 @@ def field(name: str, of: str = "self") -> str:
 
 
 def has(name: str, of: str = "self") -> str:
+    """Return the CEL expression that tells whether a field is there."""
     return f"has({field(name, of)})"
 
 
@@ -131,14 +136,17 @@ def _count(names: Iterable[str]) -> str:
 
 
 def exactly_one(*names: str) -> Json:
+    """Return the rule that one of the fields is there."""
     return rule(f"{_count(names)} == 1", f"exactly one of the fields in [{' '.join(names)}] must be set")
 
 
 def at_most_one(*names: str) -> Json:
+    """Return the rule that no two of the fields are there."""
     return rule(f"{_count(names)} <= 1", f"at most one of the fields in [{' '.join(names)}] may be set")
 
 
 def at_least_one(*names: str) -> Json:
+    """Return the rule that one or more of the fields are there."""
     return rule(f"{_count(names)} >= 1", f"at least one of the fields in [{' '.join(names)}] must be set")
 
 
@@ -149,4 +157,5 @@ def excludes(name: str, *others: str) -> Json:
 
 
 def needs(name: str, other: str) -> Json:
+    """Return the rule that a field is there only with another one."""
     return rule(f"!{has(name)} || {has(other)}", f"{name} needs {other}")

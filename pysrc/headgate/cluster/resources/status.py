@@ -32,6 +32,7 @@ CONDITION: Final = record(
 
 
 def conditions(least: int) -> Json:
+    """Return a list of at least `least` conditions, one of each type."""
     return listed(CONDITION, least, 8, key="type")
 
 

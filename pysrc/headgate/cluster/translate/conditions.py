@@ -45,10 +45,12 @@ class Unmet(NamedTuple):
 
 
 def holds(type_: str, reason: str, message: str) -> Condition:
+    """Return a condition that is true."""
     return Condition(type_, True, reason, message)
 
 
 def fails(type_: str, refusal: Unmet) -> Condition:
+    """Return a condition that is false, with its reason and message."""
     return Condition(type_, False, *refusal)
 
 

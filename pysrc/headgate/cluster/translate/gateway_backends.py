@@ -32,6 +32,7 @@ class TranslatedBackend(NamedTuple):
 
 
 def file_name(key: ObjectKey) -> str:
+    """Return the name of a GatewayBackend among the backends of the file's model."""
     return f"{key.namespace}/{key.name}"
 
 
@@ -55,6 +56,7 @@ def translate_backend(snapshot: Snapshot, found: Json) -> TranslatedBackend | Un
 
 
 def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
+    """Return the status of a GatewayBackend: whether it is accepted, and why not."""
     made = translate_backend(snapshot, found)
     condition: Condition = holds("Accepted", "Accepted", "Backend successfully accepted")
     if isinstance(made, Unmet):

@@ -44,6 +44,7 @@ class Reach(NamedTuple):
 
 
 def reach(gateway: ObjectKey, fragments: Iterable[Fragment]) -> Reach:
+    """Return the names of a gateway's listeners and of the rules of each of its routes."""
     listeners: set[str] = set()
     routes: dict[ObjectKey, frozenset[str]] = {}
     for one in fragments:

@@ -148,14 +148,17 @@ Shape = Scalar | WordChoice | Anything | ListOf | MapOf | Object | Union | Ref
 
 
 def required(shape: Shape) -> ObjectField:
+    """Return a field that must be there."""
     return ObjectField(shape, required=True)
 
 
 def optional(shape: Shape) -> ObjectField:
+    """Return a field that may be left out."""
     return ObjectField(shape)
 
 
 def maybe(shape: Shape) -> ObjectField:
+    """Return a field that may be left out or null."""
     return ObjectField(shape, nullable=True)
 
 
@@ -165,6 +168,7 @@ def later(entry: ObjectField, *unless: Any) -> ObjectField:
 
 
 def deprecated(entry: ObjectField) -> ObjectField:
+    """Mark a field as one that is still read, and that the schema calls deprecated."""
     return replace(entry, deprecated=True)
 
 
