@@ -136,7 +136,7 @@ def test_what_runs_goes_on_while_the_server_is_away(gateway: Start, server: Serv
         running.wait_metric("gw_config_database_up", 0)
         assert call(running, "/a") == (200, "stored")
         assert running.fetch(f"http://127.0.0.1:{running.readiness}/healthz/ready")[0] == 200
-        status, answer = put(running, "traffic.route", route("b", "new"))
+        status, answer = ask(running, "PUT", place("traffic.route"), {"resources": [{"value": route("b", "new")}]})
         assert (status, answer.startswith("the database of stored resources: ")) == (500, True)
         assert "generation=3" not in running.log()
         # A change of the file is taken up with what was read last.
