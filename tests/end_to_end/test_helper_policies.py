@@ -29,6 +29,7 @@ from tests.end_to_end.federation_rig import SAMPLE, Raw, config
 from tests.end_to_end.identity_rig import token
 from tests.end_to_end.mcp_credentials_rig import jwt_auth
 from tests.end_to_end.policy_peer import Policy
+from tests.end_to_end.running import NOTHING
 
 pytestmark = pytest.mark.warm
 
@@ -301,17 +302,16 @@ class FirstBytes:
 def test_the_protocol_that_is_configured_is_spoken(
     version: str, begin: bytes, gateway: Callable[..., Gateway], services: Callable[..., Service]
 ) -> None:
-    provider = services()
+    provider, running = services(), gateway(NOTHING)
     for path in HELPERS:
         peer = FirstBytes()
         try:
-            running = gateway(configured(peer.port, provider.port, {"http": {"version": version}}))
+            running.reload(configured(peer.port, provider.port, {"http": {"version": version}}))
             ask(running, path)
             first = wait_for(lambda peer=peer: list(peer.seen))
             assert set(first) == {begin}, path
         finally:
             peer.stop()
-            running.stop()
 
 
 def keepalive_timers(port: int) -> set[str]:
