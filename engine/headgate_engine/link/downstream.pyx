@@ -298,7 +298,8 @@ cdef class DownstreamConnection(ClientFace):
         if started or self.lost:
             return self.abort()
         write_refusal(self.worker.to_client, status, detail.encode("utf-8", "replace"))
-        record_refusal(self.worker, self.plan, self.named, self.peer, status, detail)
+        # One that has begun has a line of its own.
+        record_refusal(self.worker, self.plan, self.named, self.peer if sink is None else None, status, detail)
         if self.wire.write_out(self.worker.to_client, NULL, 0) == WRITE_FAILED:
             return self.abort()
         return self.linger()

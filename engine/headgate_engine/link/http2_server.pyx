@@ -170,8 +170,8 @@ cdef class Http2Server(Http2StreamOwner):
                     self.session.reset(record, E_CANCEL)
                 else:
                     self.session.refuse(record, 408, "request body timeout", E_NO_ERROR)
-                    record_refusal(
-                        self.face.worker, self.face.plan, self.face.named, self.face.peer, 408, "request body timeout")
+                    # It has a line of its own.
+                    record_refusal(self.face.worker, self.face.plan, self.face.named, None, 408, "request body timeout")
         return 0
 
     # -- events --------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Lines and records at the end of requests, counts of refusals and of connections."""
 
-from headgate_engine.clock cimport wall_ns
+from headgate_engine.clock cimport monotonic_ns, wall_ns
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.link.worker cimport Worker
 from headgate_engine.log.access cimport AccessLogFormat, level_of
@@ -15,6 +15,14 @@ from libc.stdint cimport int64_t
 import logging
 
 logger = logging.getLogger("headgate.downstream")
+
+# Lines about requests that were refused before they were requests: so many in this time, for each worker.
+cdef enum:
+    TOLD_AT_MOST = 20
+cdef int64_t TELL_NS = 10000000000
+cdef int told = 0
+cdef int64_t untold = 0
+cdef int64_t told_since_ns = 0
 
 
 cdef int write_line(Worker worker, RequestContext ctx, BindPlan bind) except -1:
@@ -46,9 +54,27 @@ cdef int record_request(Worker worker, RequestContext ctx, BindPlan bind) except
 
 
 cdef int record_refusal(Worker worker, BindPlan bind, ListenerPlan named, str peer, int status, str detail) except -1:
+    # Without `peer` the request has a line of its own.
     if worker.segment is not None:
         worker.meters.bind_meter(bind, named).refused.bump(1)
-    logger.debug("request refused", extra={"src.addr": peer, "http.status": status, "error": detail})
+    return 0 if peer is None else _tell(peer, status, detail)
+
+
+cdef int _tell(str peer, int status, str detail) except -1:
+    """Writes one line, unless there were many of them just now: then the next one says how many were left out."""
+    global told, untold, told_since_ns
+    cdef int64_t now_ns = monotonic_ns()
+    if not told_since_ns or now_ns - told_since_ns >= TELL_NS:
+        told_since_ns, told = now_ns, 0
+    if told >= TOLD_AT_MOST:
+        untold += 1
+        return 0
+    told += 1
+    reason = "Timeout" if status == 408 else "TooLarge" if status in (413, 414, 431) else "Malformed"
+    fields = {"src.addr": peer, "http.status": status, "reason": reason, "error": detail}
+    if untold:
+        fields["untold"], untold = untold, 0
+    logger.info("request refused", extra=fields)
     return 0
 
 
