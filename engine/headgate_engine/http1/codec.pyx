@@ -16,7 +16,7 @@ from headgate_engine.http1.kinds cimport BODY_CHUNKED, BODY_LENGTH, BODY_NONE, B
 from headgate_engine.http1.states cimport (
     I_CYCLE, I_DATA, I_END, I_HEAD, I_INFORMATIONAL, REFUSED, S_BODY, S_DONE, S_IDLE, next_state)
 from headgate_engine.wire.buffer cimport ByteBuffer
-from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.block cimport copy_short, is_value
 from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, put_lower
 
 import http
@@ -120,7 +120,7 @@ cdef class Http1Codec(Http1Receiver):
             to[0] = 58
             to[1] = 32
             to += 2
-            memcpy(to, data + span.value_off, span.value_len)
+            copy_short(to, data + span.value_off, span.value_len)
             to += span.value_len
             to[0] = 13
             to[1] = 10

@@ -13,7 +13,7 @@ from headgate_engine.context.headers cimport (
     H_TE, H_TRANSFER_ENCODING, H_UPGRADE, HEAD_ABSOLUTE_FORM, HEAD_CHUNKED,
     HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_HAS_HOST, HEAD_IS_HEAD, HEAD_KEEP_ALIVE, HEAD_TE_TRAILERS,
     HEAD_UPGRADE, HeaderSpan, MessageHead, SPAN_DROPPED, header_id_of, sensitivity)
-from headgate_engine.wire.block cimport is_value
+from headgate_engine.wire.block cimport is_value, line_of
 from headgate_engine.wire.scan cimport IS_TARGET, IS_TOKEN, all_of, is_name, lower, same_lower
 
 from headgate_engine.context.field_names import FORBIDDEN_TRAILERS, HOP_BY_HOP, encoded
@@ -27,6 +27,8 @@ cdef enum:
     MAX_LENGTH_DIGITS = 18
     # Each option is compared with all fields: without a bound, one head could cost milliseconds. Real heads have a few.
     MAX_CONNECTION_OPTIONS = 100
+    # Bytes behind a section that line_of() may read.
+    READ_AHEAD = 16
 
 
 cdef int mark_ids(uint8_t* table, names) except -1:
@@ -40,6 +42,8 @@ cdef int mark_ids(uint8_t* table, names) except -1:
 
 
 cdef uint8_t[256] IS_PROTECTED, IS_HOP_BY_HOP     # by HeaderId
+
+cdef HeaderSpan UNWRITTEN = HeaderSpan(0, 0, 0, 0, 0, 0)
 
 mark_ids(IS_PROTECTED, PROTECTED)
 mark_ids(IS_HOP_BY_HOP, encoded(HOP_BY_HOP))
@@ -78,7 +82,7 @@ cdef int parse_trailers(MessageHead head, const char* p, Py_ssize_t n, int max_h
 cdef Py_ssize_t load(MessageHead head, const char* p, Py_ssize_t n) except -1:
     """Copy the section and return the length of its first line."""
     cdef const char* end = <const char*>memchr(p, 13, n)
-    head.reserve(<uint32_t>n)
+    head.reserve(<uint32_t>n + READ_AHEAD)
     memcpy(head.data, p, n)
     head.length = head.parsed = <uint32_t>n
     # The caller has checked that the section ends with an empty line, so there is a byte behind the CR.
@@ -208,48 +212,60 @@ cdef int parse_status_line(MessageHead head, Py_ssize_t n) except -1:
 cdef int parse_fields(MessageHead head, Py_ssize_t at, Py_ssize_t n, int max_headers) except -1:
     # n: length of the section; the head may be longer by now (a rewritten target).
     cdef const char* p = head.data
-    cdef Py_ssize_t start, stop, name_len
-    cdef const char* end
-    cdef const char* colon
-    cdef HeaderSpan span
-    cdef bint clean
+    cdef Py_ssize_t start, stop, line_end
+    cdef size_t name_len
+    cdef HeaderSpan* span
     cdef int known
     while at < n:
-        end = <const char*>memchr(p + at, 10, n - at)
-        if end == NULL or end == p + at or (end - 1)[0] != 13:
-            refuse("line does not end in CR LF")
-        stop = end - p - 1
+        stop = at + <Py_ssize_t>line_of(p + at, n - at, &name_len)
+        if stop + 1 >= n or p[stop] != 13 or p[stop + 1] != 10:
+            refuse_line(p + at, n - at)
         if stop == at:
             if stop + 2 != n:
                 refuse("bytes behind the header section")
             return 0
-        colon = <const char*>memchr(p + at, 58, stop - at)
-        if colon == NULL:
+        if name_len >= <size_t>(stop - at):
             refuse("field without a colon")
-        name_len = colon - p - at
         # Known names are tokens. The fast search for them needs a line without control characters.
-        clean = is_value(p + at, stop - at)
-        known = header_id_of(p + at, name_len) if clean else H_OTHER
+        known = header_id_of(p + at, name_len)
         if name_len == 0 or name_len > 65535 or known == H_OTHER and not all_of(p + at, name_len, IS_TOKEN):
             refuse("invalid field name")
-        if not clean:
-            refuse("control character in a field value")
-        start = at + name_len + 1
+        line_end = stop + 2
+        start = at + <Py_ssize_t>name_len + 1
         while start < stop and (p[start] == 32 or p[start] == 9):
             start += 1
         while stop > start and (p[stop - 1] == 32 or p[stop - 1] == 9):
             stop -= 1
         if head.count >= max_headers:
             refuse("too many header fields", 431)
+        if head.count == head.span_capacity:
+            # Makes room for one more, which is written below: a span of 16 bytes is dear to hand over.
+            head.push_span(UNWRITTEN)
+            head.count -= 1
+        span = &head.spans[head.count]
         span.name_off = <uint32_t>at
         span.name_len = <unsigned short>name_len
         span.value_off = <uint32_t>start
         span.value_len = <uint32_t>(stop - start)
         span.id = <uint8_t>known
         span.flags = sensitivity(span.id, p + at, name_len)
-        head.push_span(span)
-        at = end - p + 1
+        head.count += 1
+        at = line_end
     refuse("header section without an end")
+
+
+cdef int refuse_line(const char* p, Py_ssize_t n) except -1:
+    """Say what is wrong with the line at the start: its end, its name, or a character in it."""
+    cdef const char* end = <const char*>memchr(p, 10, n)
+    cdef const char* colon
+    if end == NULL or end == p or (end - 1)[0] != 13:
+        refuse("line does not end in CR LF")
+    colon = <const char*>memchr(p, 58, end - p - 1)
+    if colon == NULL:
+        refuse("field without a colon")
+    if colon == p or colon - p > 65535 or not all_of(p, colon - p, IS_TOKEN):
+        refuse("invalid field name")
+    refuse("control character in a field value")
 
 
 cdef int finish_request(MessageHead head) except -1:

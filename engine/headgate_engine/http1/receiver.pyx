@@ -74,14 +74,17 @@ cdef class Http1Receiver:
 
     cdef int next(self) except -1:
         cdef int event
+        cdef bint done = False
         if self.recv_state == S_ERROR:
             raise RemoteProtocolError("input after a protocol error")
+        # Not an except clause: that would save and restore exceptions in each call.
         try:
             event = self._next()
-        except RemoteProtocolError:
-            self._move_recv(I_FAULT)
-            self._drop_input()
-            raise
+            done = True
+        finally:
+            if not done:
+                self._move_recv(I_FAULT)
+                self._drop_input()
         if event == EV_NEED_DATA or event == EV_PAUSED or event == EV_CLOSED:
             self._keep_rest()
         return event

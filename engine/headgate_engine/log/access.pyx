@@ -12,7 +12,7 @@ from headgate_engine.log.fields cimport LogFields
 from headgate_engine.log.request_fields cimport F_DURATION, F_UPSTREAM, FIELD_COUNT, RequestFields
 from headgate_engine.log.text cimport append_json_value, append_text_value
 from headgate_engine.plan.plans cimport ListenerPlan, RoutePlan
-from headgate_engine.wire.block cimport is_bare
+from headgate_engine.wire.block cimport PAIRS, copy_short, is_bare
 from headgate_engine.wire.buffer cimport ByteBuffer, put
 
 from headgate_engine.log.fields import JsonText
@@ -47,6 +47,10 @@ cdef dict JSON_PREFIXES = {key: _json_prefix(key) for key in ORDER}
 cdef list KEPT_TEXTS = []
 cdef Key[FIELD_COUNT] TEXT_KEYS, JSON_KEYS
 
+cdef enum:
+    # Bytes that can be read from where a key begins, whatever its length.
+    ROOM = 32
+
 
 cdef int _lay_out(Key* keys, dict prefixes, bint as_json) except -1:
     cdef int i
@@ -55,14 +59,26 @@ cdef int _lay_out(Key* keys, dict prefixes, bint as_json) except -1:
         text = prefixes[FIELDS[i]]
         if as_json and (i == F_DURATION or i == F_UPSTREAM):
             text = _json_prefix(FIELDS[i] + "_ms")
+        keys[i].length = len(text)
+        text += bytes(ROOM)
         KEPT_TEXTS.append(text)
         keys[i].text = text
-        keys[i].length = len(text)
     return 0
 
 
 _lay_out(TEXT_KEYS, TEXT_PREFIXES, False)
 _lay_out(JSON_KEYS, JSON_PREFIXES, True)
+
+
+cdef inline int put_key(ByteBuffer out, const Key* key) except -1:
+    if out.length + key.length + ROOM > out.capacity:
+        out.reserve(key.length + ROOM)
+    if key.length > ROOM:
+        copy_short(out.data + out.length, key.text, key.length)
+    else:
+        memcpy(out.data + out.length, key.text, ROOM)    # two moves; what is too much is written over
+    out.length += key.length
+    return 0
 
 
 cdef int level_of(RequestContext ctx) noexcept:
@@ -85,16 +101,18 @@ cdef class AccessLogFormat(RequestFields):
 
     cdef int write_line(self, ByteBuffer out, RequestContext ctx, int64_t wall_ns) except -1:
         cdef Py_ssize_t start = out.length
+        cdef bint done = False
         if not self.wants(ctx):
             return 0
         try:
-            return self._write(out, ctx, wall_ns, self._named(ctx))
-        except BaseException:
-            # The next line must not continue an incomplete one.
-            out.length = start
-            raise
+            self._write(out, ctx, wall_ns, self._named(ctx))
+            done = True
         finally:
             self.kept = self.usual
+            if not done:
+                # The next line must not continue an incomplete one.
+                out.length = start
+        return 0
 
     cdef int _open_json(self, ByteBuffer out, bytes level, int64_t wall_ns, dict named) except -1:
         """Write the members that every line begins with; configured fields with their names replace them."""
@@ -165,29 +183,28 @@ cdef class AccessLogFormat(RequestFields):
         cdef int64_t second = wall_ns // 1000000000
         cdef int micros = <int>(wall_ns % 1000000000 // 1000)
         cdef char[8] text
-        cdef int i
         if second != self.second:
             self.stamp = time.strftime("%Y-%m-%dT%H:%M:%S.", time.gmtime(second)).encode()
             self.second = second
-        out.append(self.stamp, len(self.stamp))
-        for i in range(6):
-            text[5 - i] = 48 + micros % 10
-            micros //= 10
+        put(out, self.stamp, len(self.stamp))
+        memcpy(text, PAIRS + 2 * (micros // 10000), 2)
+        memcpy(text + 2, PAIRS + 2 * (micros // 100 % 100), 2)
+        memcpy(text + 4, PAIRS + 2 * (micros % 100), 2)
         text[6] = 90
-        return out.append(text, 7)
+        return put(out, text, 7)
 
     cdef int _text(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
         cdef const Key* key = &self.keys[field]
         if not self.kept >> field & 1:
             return 0
         if not self.as_json and 0 < n <= SHORT and is_bare(p, n):      # most values: one look at the room in the buffer
-            if out.length + key.length + n > out.capacity:
-                out.reserve(key.length + n)
-            memcpy(out.data + out.length, key.text, key.length)
-            memcpy(out.data + out.length + key.length, p, n)
-            out.length += key.length + n
+            if out.length + key.length + n + ROOM > out.capacity:
+                out.reserve(key.length + n + ROOM)
+            put_key(out, key)
+            copy_short(out.data + out.length, p, n)
+            out.length += n
             return 0
-        put(out, key.text, key.length)
+        put_key(out, key)
         if self.as_json:
             return append_json_value(out, p, n)
         return append_text_value(out, p, n)
@@ -195,7 +212,7 @@ cdef class AccessLogFormat(RequestFields):
     cdef int _plain(self, ByteBuffer out, int field, const char* p, Py_ssize_t n) except -1:
         if not self.kept >> field & 1:
             return 0
-        put(out, self.keys[field].text, self.keys[field].length)
+        put_key(out, &self.keys[field])
         if not self.as_json:
             return put(out, p, n)
         out.append_byte(34)
@@ -205,13 +222,13 @@ cdef class AccessLogFormat(RequestFields):
     cdef int _count(self, ByteBuffer out, int field, int64_t value) except -1:
         if not self.kept >> field & 1:
             return 0
-        put(out, self.keys[field].text, self.keys[field].length)
+        put_key(out, &self.keys[field])
         return out.append_uint(<unsigned long long>value if value > 0 else 0)
 
     cdef int _span(self, ByteBuffer out, int field, int64_t ns) except -1:
         if not self.kept >> field & 1:
             return 0
-        put(out, self.keys[field].text, self.keys[field].length)
+        put_key(out, &self.keys[field])
         out.append_uint(<unsigned long long>(ns // 1000000))
         if not self.as_json:
             return out.append(b"ms", 2)

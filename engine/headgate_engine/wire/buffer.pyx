@@ -6,12 +6,16 @@ boundscheck is off: the bytes are C memory, made large enough by reserve().
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove
+
+from headgate_engine.wire.block cimport PAIRS
 
 cdef enum:
     FIRST_CAPACITY = 512
     # clear() frees memory beyond this.
     KEEP_CAPACITY = 131072
+    # Of a number of 64 bits.
+    MOST_DIGITS = 20
 
 
 cdef class ByteBuffer:
@@ -41,17 +45,24 @@ cdef class ByteBuffer:
         return 0
 
     cdef int append_uint(self, unsigned long long value) except -1:
-        cdef char digits[20]
-        cdef int at = 20
-        if value < 10:
-            return self.append_byte(<char>(48 + value))
-        while True:
+        cdef char[2 * MOST_DIGITS] digits
+        cdef int at = MOST_DIGITS
+        while value >= 100:
+            at -= 2
+            memcpy(digits + at, PAIRS + 2 * (value % 100), 2)
+            value //= 100
+        if value >= 10:
+            at -= 2
+            memcpy(digits + at, PAIRS + 2 * value, 2)
+        else:
             at -= 1
-            digits[at] = <char>(48 + value % 10)
-            value //= 10
-            if value == 0:
-                break
-        return self.append(digits + at, 20 - at)
+            digits[at] = <char>(48 + value)
+        if self.length + MOST_DIGITS > self.capacity:
+            self.reserve(MOST_DIGITS)
+        # Moves of a fixed size are two instructions; what is behind the digits does not count.
+        memcpy(self.data + self.length, digits + at, MOST_DIGITS)
+        self.length += MOST_DIGITS - at
+        return 0
 
     cdef int append_hex(self, unsigned long long value) except -1:
         cdef char digits[16]

@@ -38,6 +38,11 @@ def events(codec: PythonCodec, data: bytes) -> list[object]:
     return found
 
 
+@pytest.mark.parametrize("number", [0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 65535, 99_999, 100_000, 10**9, 10**17 - 1, 10**17, 2**63 - 1])
+def test_numbers_have_all_their_digits(number: int) -> None:
+    assert b"\r\ncontent-length: %d\r\n" % number in served().send(ResponseHead(200, content_length=number))
+
+
 # -- a server's answers --------------------------------------------------------------------------------------------------
 
 FRAMED = [

@@ -82,3 +82,39 @@ def test_no_place_in_a_name_makes_it_another_one(known: bytes) -> None:
 def test_a_control_character_in_a_known_name_is_no_hyphen(odd: int) -> None:
     assert fields(b"content" + bytes([odd]) + b"length: 5") is None
     assert fields(b"transfer" + bytes([odd]) + b"encoding: chunked") is None
+
+
+@pytest.mark.parametrize("size", [*range(1, 19), 31, 32, 33, 47, 48, 49])
+def test_the_first_colon_ends_the_name_wherever_it_lies(size: int) -> None:
+    for value in (b"", b":", b"v:w", b"v" * 40 + b":"):
+        assert fields(b"n" * size + b":" + value) == {b"n" * size: value}
+    for line in (b"n" * size, b"n" * size + b"\x01:", b"n" * size + b" :v", b":" + b"v" * size):
+        assert fields(line) is None
+
+
+REFUSED_LINES = {
+    b"x: a\nb: c": "line does not end in CR LF",
+    b"x: a\rb": "control character in a field value",
+    b"x\r: a": "invalid field name",
+    b"x\x00: a": "invalid field name",
+    b"x: \x7f": "control character in a field value",
+    b"nothing": "field without a colon",
+    b"nothing\x00": "field without a colon",
+    b": v": "invalid field name",
+    b"\r": "control character|CR LF|without a colon",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED_LINES)
+def test_what_is_wrong_with_a_line_is_told(line: bytes) -> None:
+    for before in (b"", b"x-before: " + b"v" * 20 + b"\r\n"):
+        codec = PythonCodec(SERVER)
+        codec.receive(b"GET / HTTP/1.1\r\nHost: a.test\r\n" + before + line + b"\r\n\r\n")
+        with pytest.raises(RemoteProtocolError, match=REFUSED_LINES[line]):
+            codec.next_event()
+
+
+def test_more_fields_than_there_is_room_for_at_first() -> None:
+    for count in (22, 23, 24, 25, 26, 48, 49, 200):
+        found = fields(b"\r\n".join(b"x-%d: %d" % (number, number) for number in range(count)))
+        assert found == {b"x-%d" % number: b"%d" % number for number in range(count)}
