@@ -53,4 +53,5 @@ MakeParts = Callable[[ApiCalls, Callable[[], None]], Parts]
 
 
 def no_parts(_calls: ApiCalls, _changed: Callable[[], None]) -> Parts:
+    """Return no parts: statuses are written, and nothing is sent or deployed."""
     return Parts()

@@ -66,6 +66,7 @@ class ControllerServers:
 
 
 def health_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
+    """Return `/healthz`, which always answers, and `/readyz`, which answers 503 until everything is known."""
     async def healthy(_request: AdminRequest) -> AdminResponse:
         return AdminResponse(200, b"ok\n")
 
@@ -76,6 +77,7 @@ def health_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
 
 
 def metrics_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
+    """Return `/metrics` in Prometheus' text format."""
     async def metrics(_request: AdminRequest) -> AdminResponse:
         return AdminResponse(200, view.metrics.text(), METRICS)
 
@@ -83,6 +85,7 @@ def metrics_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
 
 
 def admin_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
+    """Return what an operator may ask: snapshots, log levels, profiles and the version."""
     async def snapshots(request: AdminRequest) -> AdminResponse:
         indent = 2 if "pretty" in request.query else None
         return AdminResponse(200, json.dumps(view.snapshots(), indent=indent).encode() + b"\n", JSON)

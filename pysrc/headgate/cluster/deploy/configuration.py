@@ -16,6 +16,7 @@ DEFAULT_LEVEL: Final = "info"
 
 
 def catalog_key(source: Mapping[str, str]) -> str:
+    """Return the key in the ConfigMap of a source of model prices."""
     return source.get("key") or "catalog.json"
 
 
@@ -34,6 +35,7 @@ def configuration(parameters: MergedParameters) -> Json:
 
 
 def configuration_text(parameters: MergedParameters) -> str:
+    """Return the gateway's static configuration in YAML."""
     return write(configuration(parameters))
 
 

@@ -49,6 +49,7 @@ def labels(gateway: Json, version: str) -> dict[str, str]:
 
 
 def extra_annotations(gateway: Json) -> dict[str, str]:
+    """Return the annotations that a Gateway wants on everything that is made for it."""
     return dict((gateway["spec"].get("infrastructure") or {}).get("annotations") or {})
 
 

@@ -27,6 +27,7 @@ AUTHORITY_SUFFIX: Final = "-xds-ca"
 
 
 def new_session_key() -> str:
+    """Return a random key for sessions, in hexadecimal digits."""
     return secrets.token_hex(SESSION_KEY_BYTES)
 
 
@@ -80,6 +81,7 @@ def identity_and_service(
 
 
 def session_key_secret(gateway: Json, settings: DeploySettings, key: str) -> Json:
+    """Return the Secret of a session key."""
     about = metadata(gateway, settings.version, SESSION_KEY_SUFFIX)
     data = {SESSION_KEY_FIELD: base64.b64encode(key.encode()).decode()}
     return owned_kinds.SECRET.document(about, type="Opaque", data=data)
@@ -104,6 +106,7 @@ def static_address(gateway: Json) -> str:
 
 
 def is_address(text: str) -> bool:
+    """Tell whether a text is an address of IPv4 or IPv6."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -130,6 +133,7 @@ def _on_demand(
 
 
 def overlay_name(kind: OwnedKind) -> str:
+    """Return the field of GatewayParameters that has the overlay for a kind."""
     return kind.kind[0].lower() + kind.kind[1:]
 
 

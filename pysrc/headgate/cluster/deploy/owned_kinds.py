@@ -50,9 +50,11 @@ BY_KIND: Final = {one.kind: one for one in OWNED}
 
 
 def kind_of(document: Json) -> OwnedKind:
+    """Return the kind of an object. Raises KeyError for one that nobody deploys."""
     return BY_KIND[document["kind"]]
 
 
 def path_of(document: Json) -> str:
+    """Return the path of an object in the API."""
     about = document["metadata"]
     return kind_of(document).path(about["namespace"], about["name"])

@@ -74,4 +74,5 @@ LOCAL: Final = (
 
 
 def rules(table: tuple[Permission, ...]) -> list[Json]:
+    """Return the rules of a role, as RBAC has them."""
     return [one.printed() for one in table]

@@ -37,6 +37,7 @@ class StoredStatuses(Protocol):
 
 
 def now_text() -> str:
+    """Return the time as the API writes it: RFC 3339 in UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -58,6 +58,7 @@ def pair(
 
 
 def in_pem(certificates: list[x509.Certificate]) -> str:
+    """Return certificates in PEM, one after the other."""
     return b"".join(one.public_bytes(Encoding.PEM) for one in certificates).decode()
 
 
