@@ -58,16 +58,8 @@ CALLED_BY_LIBRARIES = {
 INTERFACES = {
     # A protocol with backends that is written in Python; engine/README.md.
     "engine/headgate_engine/link/python_upstream.pyx": {"go_away"},
-    # The face of the delivery for the controller's process.
-    "pysrc/headgate/cluster/deliver/service.py": {"DeliveryService"},
 }
-# What the controller's process will start (ci/cluster.md).
-TO_BE_STARTED = {
-    "pysrc/headgate/cluster/deploy/deployer.py": {"Deployer"},
-    "pysrc/headgate/cluster/deploy/local.py": {"LocalDeployer"},
-    "pysrc/headgate/cluster/deploy/settings.py": {"deploy_settings"},
-}
-ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES, TO_BE_STARTED)
+ALLOWED = (CALLED_BY_LIBRARIES, INTERFACES)
 
 
 ENGINE = ROOT / "engine" / "headgate_engine"

@@ -34,6 +34,7 @@ class ApiCalls(Protocol):
         """Server-side apply, forced: fields of other managers are taken over."""
 
     async def merge(self, path: str, document: Json) -> Json:
-        """JSON merge patch (RFC 7396). With `metadata.resourceVersion` in it, an object that has changed is a Conflict."""
+        """JSON merge patch (RFC 7396). With `metadata.resourceVersion` in it, an object that has changed since is
+        refused as a Conflict."""
 
     async def delete(self, path: str) -> Json: ...

@@ -69,11 +69,12 @@ class Rig:
         return str((await self.result(lambda one: one.addresses, key)).addresses[0]["value"])
 
     async def served(self) -> None:
-        """Wait until the gateway answers."""
+        """Wait until the gateway answers, at its own address: ports of its file are opened there as well."""
+        address = await self.address()
         async with asyncio.timeout(PATIENCE), httpx.AsyncClient() as client:
             while True:
                 with contextlib.suppress(httpx.TransportError):
-                    answer = await client.get(f"http://127.0.0.1:{self.port}/")
+                    answer = await client.get(f"http://{address}:{self.port}/")
                     assert answer.text == "here"
                     return
                 await asyncio.sleep(0.05)
@@ -168,7 +169,10 @@ async def test_a_gateway_runs_with_what_it_needs_and_ends_with_its_resource(rig:
     assert len(told["SESSION_KEY"]) == 64
     check_files(told)
     async with httpx.AsyncClient() as client:
-        assert (await client.get(f"http://{told['READINESS_ADDR']}/healthz/ready")).status_code == 200
+        # It serves its file, and is not ready before a controller has sent it something.
+        ready = await client.get(f"http://{told['READINESS_ADDR']}/healthz/ready")
+        assert ready.status_code == 500
+        assert "configuration stream" in ready.text
     rig.want()
     await gone(pid)
     await until(lambda: not Path(told["XDS_TOKEN_FILE"]).parent.exists() and not rig.deployer.results())
