@@ -8,6 +8,7 @@ sends the next one when that is answered: what a slow data plane has missed is n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -176,7 +177,7 @@ class DeliveryService:
             await context.write(message_bytes)
 
     async def _answers(self, requests: AsyncIterator[bytes], stream: StreamState) -> None:
-        async for encoded in requests:
+        async for encoded in _until_aborted(requests):
             request = DeltaDiscoveryRequest.FromString(encoded)
             if not request.response_nonce:
                 continue
@@ -245,6 +246,13 @@ class DeliveryService:
             return False
         self._allowance -= 1
         return True
+
+
+async def _until_aborted(requests: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the messages of a stream until either side ends it, for whatever reason."""
+    with contextlib.suppress(grpc.aio.AbortError):
+        async for encoded in requests:
+            yield encoded
 
 
 def _rejection(message: str) -> str:

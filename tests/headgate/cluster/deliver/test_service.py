@@ -16,6 +16,7 @@ from tests.end_to_end.running import PATIENCE
 from headgate.cluster.deliver import service
 from headgate.cluster.deliver.wire import SERVICE, TYPE_URL
 from headgate.cluster.snapshot import ObjectKey
+from headgate.net.tasks import running
 
 AUTHORIZED = (("authorization", f"Bearer {TOKEN}"),)
 
@@ -157,7 +158,9 @@ def test_the_data_plane_of_a_gateway_with_a_long_name_is_known(controller: Contr
         stream.close()
 
 
-def test_a_gateway_that_is_gone_ends_its_streams(controller: Controller) -> None:
+def test_a_gateway_that_is_gone_ends_its_streams(
+    controller: Controller, caplog: pytest.LogCaptureFixture
+) -> None:
     controller.update(route("a", "1"))
     stream = Stream(controller)
     stream.begin()
@@ -167,6 +170,11 @@ def test_a_gateway_that_is_gone_ends_its_streams(controller: Controller) -> None
     again = Stream(controller)
     again.begin()
     assert again.failure()[0] is grpc.StatusCode.NOT_FOUND
+    deadline = time.monotonic() + PATIENCE
+    while "delivery answers" in controller.do(lambda: [task.get_name() for task in running()]):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert "task failed" not in caplog.text
 
 
 def test_new_streams_are_limited(controller: Controller) -> None:
