@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,9 +26,15 @@ AZURE_KEYS: Final = ("resourceName", "resourceType", "apiVersion", "projectName"
 VERTEX_KEYS: Final = ("projectId", "region")
 
 
-def parse(backends: Backends, record: Record, name: str, options: BackendOptions) -> AiBackend | None:
-    """Return the backend. `options`: the policies of the levels above, together with its own. Returns None after
-    reporting an error."""
+def parse(
+    backends: Backends,
+    record: Record,
+    name: str,
+    options: BackendOptions,
+    of_section: Callable[[str], BackendOptions] | None = None,
+) -> AiBackend | None:
+    """Return the backend. `options`: the policies of the levels above, together with its own. `of_section`: the same
+    with those that target one provider. Returns None after reporting an error."""
     sections = record.records("groups")
     groups = [list(section.records("providers")) for section in sections] or [[record]]
     names: set[str] = set()
@@ -38,13 +44,17 @@ def parse(backends: Backends, record: Record, name: str, options: BackendOptions
             message = f"provider {own!r} is there twice" if own else "a provider needs a name"
             backends.context.fault(Problem.CONFLICT, member, "name", message)
         names.add(own or "")
-    found = tuple(tuple(_members(backends, group, name, options, sections=bool(sections))) for group in groups)
+    found = tuple(tuple(_members(backends, group, name, options, of_section)) for group in groups)
     if any(len(made) < len(group) for made, group in zip(found, groups, strict=True)):
         return None
     above = options.ai or NO_EDITS
     routes = above.routes if sections else found[0][0].edits.routes
     for member in (one for group in groups for one in group if sections):
-        policy = (member.get("policies") or {}).get("ai")
+        policies = member.get("policies") or {}
+        if policies.get("sessionAffinity") is not None:
+            message = "sessionAffinity is for the whole backend: a provider of a group cannot have its own"
+            backends.context.fault(Problem.CONFLICT, member, "policies", message)
+        policy = policies.get("ai")
         if policy is not None and policy.get("routes"):
             message = "is for the whole backend: a provider of a group cannot have its own"
             backends.context.fault(Problem.CONFLICT, policy, "routes", message)
@@ -52,19 +62,21 @@ def parse(backends: Backends, record: Record, name: str, options: BackendOptions
 
 
 def _members(
-    backends: Backends, records: list[Record], name: str, options: BackendOptions, *, sections: bool
+    backends: Backends,
+    records: list[Record],
+    name: str,
+    options: BackendOptions,
+    of_section: Callable[[str], BackendOptions] | None,
 ) -> Iterator[LlmModel]:
     for index, record in enumerate(records):
         vendor = _vendor(backends, record)
         place = None if vendor is None else llm_providers.place(backends.context, vendor, record, record)
         if vendor is None or place is None:
             continue
-        own = options.under(backend_options(backends.context, record.get("policies")))
+        above = options if of_section is None else of_section(record["name"])
+        own = above.under(backend_options(backends.context, record.get("policies")))
         if own.inference is not None:
             message = "inferenceRouting is for host and service backends"
-            backends.context.fault(Problem.CONFLICT, record, "policies", message)
-        if own.affinity != options.affinity and sections:
-            message = "sessionAffinity is for the whole backend: a provider of a group cannot have its own"
             backends.context.fault(Problem.CONFLICT, record, "policies", message)
         auth = llm_providers.with_default_auth(vendor, own.auth)
         if auth is not None and (own.auth is None or own.auth.main is None):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.internal_ports import InternalPorts
@@ -200,11 +200,11 @@ class Backends:
                 plain = named.removeprefix("/")
                 entry = self.named(plain)
                 aimed = self.targeted.for_backend(plain)
-                options = inherited.around(aimed)
-                options = options.under(entry.options if entry else NO_OPTIONS).under(own)
-                backend = self.reference(named, options)
+                of_section = self._of_sections(entry, aimed, inherited, own)
+                options = of_section("")
+                backend = self.reference(named, options, of_section)
             else:
-                options = inherited.around(self.service_options(record)).under(own)
+                options = _suited(inherited, record).around(self.service_options(record)).under(own)
                 if record.get("dynamic") is not None:
                     from headgate.config import dynamic_backends  # as other kinds of backends, with the first one
 
@@ -240,6 +240,21 @@ class Backends:
                 for record in records[:1]:
                     self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
         return tuple(found)
+
+    def _of_sections(
+        self, entry: Named | None, aimed: BackendOptions, inherited: Inherited, own: BackendOptions
+    ) -> Callable[[str], BackendOptions]:
+        """Return what gives the policies of a section of a named backend, "" being the backend. `aimed`: those that
+        target it."""
+        inherited = inherited if entry is None else _suited(inherited, entry.record)
+
+        def found(section: str) -> BackendOptions:
+            options = aimed
+            if section and entry is not None:
+                options = aimed.under(self.targeted.for_section(entry.record["name"].removeprefix("/"), section))
+            return inherited.around(options).under(entry.options if entry else NO_OPTIONS).under(own)
+
+        return found
 
     def _as_agent(
         self, record: Record, backend: Backend, options: BackendOptions, told: bool
@@ -281,18 +296,27 @@ class Backends:
         if kept != NO_OPTIONS and any(isinstance(target, StdioTarget) for target in backend.targets):
             self.context.fault(Problem.CONFLICT, record, "policies", "these do not apply to a stdio target")
 
-    def reference(self, name: str, options: BackendOptions) -> Backend:
-        """Return the named backend with `options`, which already include its own policies."""
+    def reference(
+        self, name: str, options: BackendOptions, of_section: Callable[[str], BackendOptions] | None = None
+    ) -> Backend:
+        """Return the named backend with `options`, which already include its own policies. of_section: of a section."""
         plain = name.removeprefix("/")
         entry = self.named(plain)
         backend = None
         if entry is not None:
-            backend = self._of_record(entry.record, f"/{plain}", options, f"backend/{plain}")
+            backend = self._of_record(entry.record, f"/{plain}", options, f"backend/{plain}", of_section)
         else:
             self.context.warnings.append(f"backend {name!r} does not exist: requests to it get 500")
         return backend or MissingBackend(key=f"backend/{plain}", name=f"/{plain}")
 
-    def _of_record(self, record: Record, name: str, options: BackendOptions, owner: str) -> Backend | None:
+    def _of_record(
+        self,
+        record: Record,
+        name: str,
+        options: BackendOptions,
+        owner: str,
+        of_section: Callable[[str], BackendOptions] | None = None,
+    ) -> Backend | None:
         target = record.get("host")
         if target is not None:
             endpoint = self.endpoint(target, options, infers=True)
@@ -315,14 +339,14 @@ class Backends:
         if ai is not None:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one
 
-            return ai_backends.parse(self, ai, name or owner, options)
+            return ai_backends.parse(self, ai, name or owner, options, of_section)
         aws = record.get("aws")
         if aws is not None:
             from headgate.config import agent_runtime
 
             return agent_runtime.parse(self, aws, name, options)
         mcp = record.get("mcp")
-        return self.mcp(mcp, name or owner, options) if mcp is not None else None
+        return self.mcp(mcp, name or owner, options, of_section) if mcp is not None else None
 
     def place_of(self, target: ConnectTarget, policies: Record | None) -> tuple[Endpoint, BackendPolicies]:
         """Return the endpoint of calls that a policy itself makes, and the policies of these calls."""
@@ -331,35 +355,9 @@ class Backends:
 
     def copies_to(self, target: Record) -> CopyTarget | None:
         """Return the endpoint of a mirror target. Returns None after reporting an error."""
-        service, host, named = (target.get(key) for key in ("service", "host", "backend"))
-        options = NO_OPTIONS
-        if named is not None:
-            entry = self.named(named.removeprefix("/"))
-            if entry is None:
-                self.context.fault(Problem.REFERENCE, target, "backend", f"no backend is named {named!r}")
-                return None
-            host, options = entry.record.get("host"), entry.options
-            if host is None:
-                self.context.fault(Problem.VALUE, target, "backend", "backend type cannot be used in mirror")
-                return None
-            if options.auth is not None and options.auth.fixed_header is None:
-                what = " (backendAuth other than a key in a header)"
-                self.context.fault(Problem.UNSUPPORTED, target, "backend", what)
-        if service is not None:
-            options = replace(NO_OPTIONS, tls=self.service_options(target).tls)
-            found = self.service(service["name"], service["port"], options)
-            if not isinstance(found, ServiceBackend):
-                self.context.fault(Problem.REFERENCE, target, "service", f"no service is {service['name']!r}")
-                return None
-            places = tuple((one.endpoint, one.capacity) for one in found.endpoints)
-            return CopyTarget(kind="service", name=service["name"], port=service["port"], places=places)
-        if host is None:
-            return None
-        endpoint = self.endpoint(host, options)
-        credential = None if options.auth is None else options.auth.fixed_header
-        if named is None:
-            return CopyTarget(kind="host", name=endpoint.address, places=((endpoint, 1),))
-        return CopyTarget(kind="backend", name=named, places=((endpoint, 1),), credential=credential)
+        from headgate.config import copy_targets  # with the first mirror
+
+        return copy_targets.parse(self, target)
 
     def service(self, name: str, port: int, options: BackendOptions, *, tcp: bool = False) -> Backend:
         """Return the backend of a port of the service `<namespace>/<hostname>`. tcp: no HTTP is spoken with it."""
@@ -395,7 +393,13 @@ class Backends:
             a2a=protocol is not None and protocol.lower() in A2A_PROTOCOLS and not tcp,
         )
 
-    def mcp(self, record: Record, name: str, options: BackendOptions) -> McpBackend | None:
+    def mcp(
+        self,
+        record: Record,
+        name: str,
+        options: BackendOptions,
+        of_section: Callable[[str], BackendOptions] | None = None,
+    ) -> McpBackend | None:
         """Return the MCP backend of a record with `targets`. Returns None if a target is not supported or invalid."""
         records = record.records("targets")
         names = [one["name"] for one in records]
@@ -405,7 +409,7 @@ class Backends:
         from headgate.config.mcp_targets import McpTargets  # as other kinds of backends, with the first one
 
         reader = McpTargets(self.context, self)
-        targets = [reader.target(one, options) for one in records]
+        targets = [reader.target(one, of_section(one["name"]) if of_section else options) for one in records]
         found = tuple(target for target in targets if target is not None)
         if not found or len(found) < len(targets):
             return None
@@ -443,42 +447,11 @@ class Backends:
 
     def remote_service(self, record: Record, *, grpc: bool = True) -> RemoteService | None:
         """Return the service that a record names. Returns None after reporting an error."""
-        named, service = record.get("backend"), record.get("service")
-        host: ConnectTarget | None = record.get("host") or record.get("url")
-        options = self.service_options(record)
-        if named is not None:
-            plain = named.removeprefix("/")
-            entry = self.named(plain)
-            if entry is None or entry.record.get("host") is None:
-                self.context.fault(Problem.REFERENCE, record, "backend", f"no host backend is named {named!r}")
-                return None
-            host, options = entry.record["host"], self.targeted.for_backend(plain).under(entry.options)
-        self._tell_unused(record, options)
-        options = options.under(backend_options(self.context, record.get("policies")))
-        if grpc:
-            tls = policy.grpc_options.tls_of(self.context, record, options.tls, host)
-            policy.grpc_options.check(self.context, record, options)
-            options = replace(options, tls=tls, http2=True)
-        if service is not None:
-            found = self.service(service["name"], service["port"], options)
-            if not isinstance(found, ServiceBackend):
-                self.context.fault(Problem.REFERENCE, record, "service", f"no service is {service['name']!r}")
-                return None
-            places = tuple((replace(one.endpoint, backs_off=True), one.capacity) for one in found.endpoints)
-            return RemoteService(
-                kind="service", name=service["name"], port=service["port"], places=places, policies=options.policies()
-            )
-        if host is None:
-            return None
-        endpoint = replace(self.endpoint(host, options), backs_off=True)
-        return RemoteService(
-            kind="host" if named is None else "backend",
-            name=endpoint.address if named is None else named,
-            places=((endpoint, 1),),
-            policies=options.policies(),
-        )
+        from headgate.config import remote_services  # with the first one
 
-    def _tell_unused(self, record: Record, options: BackendOptions) -> None:
+        return remote_services.parse(self, record, grpc=grpc)
+
+    def tell_unused(self, record: Record, options: BackendOptions) -> None:
         """Warn of policies of a backend or service that are for requests of clients, and not for calls of a policy."""
         unused = {
             "responseHeaderModifier": options.response_headers, "health": options.health,
@@ -487,6 +460,11 @@ class Backends:
         names = [name for name, value in unused.items() if value is not None]
         if names:
             self.context.warnings.append(f"{record.path}: {', '.join(names)} do not apply to the calls of a policy")
+
+
+def _suited(inherited: Inherited, record: Record) -> Inherited:
+    """Return what the levels above say of a backend of this kind."""
+    return inherited if record.get("mcp") is None else inherited.of_streams()
 
 
 def _policies_outside(backend: Backend, options: BackendOptions) -> BackendPolicies:

@@ -145,7 +145,7 @@ def target_policy(policy: TargetedPolicy) -> Json:
     if policy.target_kind == "gateway":
         target.setdefault("listenerName", None)
     found: Json = {"key": policy.key, "name": name, "target": {policy.target_kind: target}}
-    if policy.target_kind == "backend" or policy.kind in OF_BACKENDS:
+    if "backend" in (policy.target_kind, policy.phase) or policy.kind in OF_BACKENDS:
         values = {kind: value for entry in backend_policies(policy.backend) for kind, value in entry.items()}
         return {**found, "policy": {"backend": {policy.kind: values.get(policy.kind, {})}}}
     entries = gateway_policies(policy.gateway) if policy.phase == "gateway" else route_policies(policy.route)

@@ -4,6 +4,10 @@ Weakest to strongest: gateway, gateway on a port, listener, route, route rule, a
 route. The strongest level that sets a kind wins it whole. One kind differs: a local rate limit on a gateway
 or listener is a ceiling over all its routes, so it holds beside the route's own.
 
+A policy of the phase `backend` is about calls to the backends that its target leads to. Weakest to strongest: gateway
+and listener, backend or service, a section of it, route, route rule, what stands at the backend or the reference. Where
+it has no meaning, as `ai` at a host, it has no effect.
+
 All listeners of a file belong to the gateway `default/default`. A policy that protects something is refused where its
 target matches nothing: nobody would notice that it holds nowhere. Other policies are warned of.
 """
@@ -21,13 +25,14 @@ from headgate.config.policy_values import (
     NO_OPTIONS,
     BackendOptions,
     OptionsOnDemand,
+    backend_options,
     gateway_policies,
     route_backend_options,
     route_policies,
 )
 from headgate.config.ports import GATEWAY
-from headgate.config.shape.route import GATEWAY_PHASE
-from headgate.document.lazy_dataclass import dataclass
+from headgate.config.shape.route import GATEWAY_PHASE, OF_CALLS
+from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.document.nodes import DocumentNode
 from headgate.errors import Problem
 from headgate.ir.policies import (
@@ -42,7 +47,7 @@ from headgate.ir.policies import (
 BACKEND_KINDS: Final = frozenset((
     "authorization", "transformations", "requestHeaderModifier", "responseHeaderModifier", "requestRedirect",
     "extAuthz", "backendTLS", "backendAuth", "backendTunnel", "mcpAuthorization", "mcpGuardrails", "ai",
-    "a2a",
+    "a2a", *OF_CALLS,
 ))  # fmt: skip
 # Policies without which more is allowed than was meant.
 PROTECTING: Final = frozenset((
@@ -76,12 +81,14 @@ class ListenerPlace:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The policies of one level. `gateway` applies in the gateway phase of a listener, the rest to its routes."""
+    """The policies of one level. `gateway` applies in the gateway phase of a listener, the rest to its routes.
+    `attached`: those of the phase `backend`."""
 
     level: Level
     policies: RoutePolicies
     options: BackendOptions
     gateway: GatewayPolicies = NO_GATEWAY_POLICIES
+    attached: BackendOptions = NO_OPTIONS
 
 
 @dataclass(slots=True)
@@ -181,15 +188,15 @@ class TargetedPolicies:
         found = target[kind]
         entry = {name: value for name, value in found.values.items() if value is not None}
         level = _level(kind, entry)
+        if (kind == "backend" or phase == "backend") and not self._of_backends(policy, kinds[0]):
+            return
         if kind == "backend":
             self._add_backend(record, key)
             return
-        policies, early = NO_ROUTE_POLICIES, NO_GATEWAY_POLICIES
-        if phase == "gateway":
-            early = gateway_policies(self.context, policy, f"policy/{key}")
-        else:
-            policies = route_policies(self.context, policy, f"policy/{key}")
-        layer = Layer(level, policies, route_backend_options(self.context, policy), early)
+        if phase != "backend" and kinds[0] in OF_CALLS:
+            self.context.fault(Problem.VALUE, policy, kinds[0], "this policy is about backends: it needs phase backend")
+            return
+        layer = self._layer(level, phase, policy, f"policy/{key}")
         self.found.append(_Policy(record, level, entry, layer))
         self.dumped.append(
             TargetedPolicy(
@@ -200,19 +207,31 @@ class TargetedPolicies:
                 target=tuple((name, str(value)) for name, value in entry.items()),
                 phase=phase,
                 kind=kinds[0],
-                route=policies,
-                gateway=early,
+                route=layer.policies,
+                gateway=layer.gateway,
+                backend=layer.attached.policies(),
             )
         )
 
-    def _add_backend(self, record: Record, key: str) -> None:
-        """Note a policy of a named backend or a service."""
-        policy = record["policy"]
-        [kind] = _kinds(record)
+    def _layer(self, level: Level, phase: str, policy: Record, owner: str) -> Layer:
+        context = self.context
+        if phase == "backend":
+            return Layer(level, NO_ROUTE_POLICIES, NO_OPTIONS, attached=backend_options(context, policy))
+        options = route_backend_options(context, policy)
+        if phase == "gateway":
+            return Layer(level, NO_ROUTE_POLICIES, options, gateway_policies(context, policy, owner))
+        return Layer(level, route_policies(context, policy, owner), options)
+
+    def _of_backends(self, policy: Record, kind: str) -> bool:
+        """Tell whether a policy is one of backends, after reporting an error if not."""
         if kind not in BACKEND_KINDS:
             message = f"this policy is not one of backends ({', '.join(sorted(BACKEND_KINDS))})"
             self.context.fault(Problem.VALUE, policy, kind, message)
-            return
+        return kind in BACKEND_KINDS
+
+    def _add_backend(self, record: Record, key: str) -> None:
+        """Note a policy of a named backend or a service."""
+        [kind] = _kinds(record)
         one = self._of_record[id(record)]
         options = one.options
         self.dumped.append(
@@ -231,6 +250,10 @@ class TargetedPolicies:
     def for_backend(self, name: str) -> BackendOptions:
         """Return the policies that target a named backend of the file, which has no namespace."""
         return self._of("backend", {"name": name, "namespace": ""})
+
+    def for_section(self, name: str, section: str) -> BackendOptions:
+        """Return the policies that target a provider or an MCP target of a named backend."""
+        return self._of("backend", {"name": name, "namespace": "", "section": section})
 
     def for_service(self, namespace: str, hostname: str, port: int) -> BackendOptions:
         """Return the policies that target a service or one of its ports. The port takes precedence."""
@@ -316,21 +339,32 @@ class Inherited(NamedTuple):
 
     listener: BackendOptions = NO_OPTIONS
     route: BackendOptions = NO_OPTIONS
+    # Of the phase `backend` at routes and their rules.
+    attached: BackendOptions = NO_OPTIONS
 
     def around(self, target: BackendOptions) -> BackendOptions:
         """Return the merged policies; those of the route are the strongest."""
-        return self.listener.under(target).under(self.route)
+        return self.listener.under(target).under(self.attached).under(self.route)
+
+    def of_streams(self) -> Inherited:
+        """Return these without what MCP servers, which are one place and answer with streams, cannot have."""
+        return self._replace(listener=_of_streams(self.listener), attached=_of_streams(self.attached))
+
+
+def _of_streams(options: BackendOptions) -> BackendOptions:
+    changes = tuple(replace(one, response=None) for one in options.transformations or ())
+    return replace(options, health=None, affinity=None, transformations=changes or None)
 
 
 def merge(layers: list[Layer]) -> tuple[RoutePolicies, Inherited]:
     """Merge the layers of a route, weakest first."""
-    listener = route = NO_OPTIONS
+    listener = route = attached = NO_OPTIONS
     for layer in layers:
         if layer.level <= Level.LISTENER:
-            listener = listener.under(layer.options)
+            listener = listener.under(layer.options).under(layer.attached)
         else:
-            route = route.under(layer.options)
-    options = Inherited(listener, route)
+            route, attached = route.under(layer.options), attached.under(layer.attached)
+    options = Inherited(listener, route, attached)
     if len(layers) == 1:
         return layers[0].policies, options
     chosen = _chosen([layer.policies for layer in layers])

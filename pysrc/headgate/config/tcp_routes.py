@@ -72,7 +72,7 @@ class TcpRoutes:
         own = backend_options(self._context, record.get("policies"))
         named = record.get("backend")
         if named is None:
-            targeted = self._backends.service_options(record)
+            targeted = _of_connections(self._backends.service_options(record))
             options = (replace(targeted, tls=None) if passes else targeted).under(of_route).under(own)
             found = self._inline(record, options)
         else:
@@ -99,7 +99,8 @@ class TcpRoutes:
         if entry is None:
             self._context.warnings.append(f"backend {name!r} does not exist: connections to it are closed")
             return MissingBackend(key=f"backend/{name}", name=f"/{name}"), NO_OPTIONS
-        options = self._backends.targeted.for_backend(name).under(of_route).under(entry.options).under(own)
+        aimed = _of_connections(self._backends.targeted.for_backend(name))
+        options = aimed.under(of_route).under(entry.options).under(own)
         if entry.record.get("host") is None:
             message = f"backend {name!r} is no host: it cannot be reached by TCP"
             self._context.fault(Problem.REFERENCE, record, "backend", message)
@@ -121,3 +122,8 @@ class TcpRoutes:
         names = ", ".join(NAMES.get(name, name) for name in found)
         message = f"{names} of the backend is for HTTP, and this is a TCP route"
         self._context.fault(Problem.CONFLICT, record, key, message)
+
+
+def _of_connections(options: BackendOptions) -> BackendOptions:
+    """Return what a policy that targets a backend says of connections. The rest is for its HTTP routes."""
+    return replace(NO_OPTIONS, **{name: getattr(options, name) for name in OF_CONNECTIONS})

@@ -20,6 +20,11 @@ def policy(number: int, target: str, body: str) -> str:
     return f"- {{name: {{name: p{number}, namespace: n}}, target: {{{target}}}}}, policy: {{{body}}}}}\n"
 
 
+def called(number: int, target: str, body: str) -> str:
+    """Return a policy of calls to the backends behind a target."""
+    return policy(number, target, body).replace("policy: {", "phase: backend, policy: {")
+
+
 def timeout(seconds: int) -> str:
     return f"timeout: {{requestTimeout: {seconds}s}}"
 
@@ -239,8 +244,10 @@ def test_policies_of_backends_and_services(loaded: Callable[..., Gateway]) -> No
 def test_a_policy_of_backends_has_to_be_one(faults: Callable[..., list[str]]) -> None:
     text = BACKENDS % ("", "", "") + policy(0, NAMED, timeout(1))
     assert any("this policy is not one of backends (a2a, ai, authorization," in line for line in faults(text))
-    text = BACKENDS % ("", "", "") + policy(0, "backend: {backend: {name: one, namespace: '', section: x}", key("x"))
-    assert any("not supported yet" in line and "section" in line for line in faults(text))
+    text = BACKENDS % ("", "", "") + policy(0, ROUTE, "http: {requestTimeout: 1s}")
+    assert any("it needs phase backend" in line for line in faults(text))
+    text = BACKENDS % ("", "", "") + called(0, ROUTE, timeout(1))
+    assert any("this policy is not one of backends (a2a, ai, authorization," in line for line in faults(text))
     text = BACKENDS % ("", "", "") + policy(0, "listenerSet: {name: x, namespace: y", key("x"))
     assert any("not supported yet" in line and "listenerSet" in line for line in faults(text))
 
@@ -263,3 +270,83 @@ def test_policies_of_a_service_hold_for_calls_of_policies_that_stand_before_them
     [found] = load(TextSource(text)).gateway.binds[0].listeners[0].routes
     assert found.policies.ext_authz is not None
     assert all(one.tls is not None for one, _ in found.policies.ext_authz[0].service.places)
+
+
+def within(seconds: int) -> str:
+    return f"http: {{requestTimeout: {seconds}s}}"
+
+
+# From the weakest to the strongest.
+CALLS = [
+    (GATEWAY, "http: {requestTimeout: 1s}"),
+    (f"{GATEWAY}, listenerName: default", "http: {requestTimeout: 2s}"),
+    (NAMED, "http: {requestTimeout: 3s}"),
+    (ROUTE, "http: {requestTimeout: 4s}"),
+    (f"{ROUTE}, ruleName: u", "http: {requestTimeout: 5s}"),
+]
+
+
+@pytest.mark.parametrize("strongest", range(1, len(CALLS) + 1))
+def test_of_policies_of_calls_the_strongest_level_wins(strongest: int, loaded: Callable[..., Gateway]) -> None:
+    text = (BACKENDS % ("", "", "")).replace("name: r\n", "name: r\n  ruleName: u\n")
+    for number in reversed(range(strongest)):
+        text += called(number, *CALLS[number])
+    found = routes(loaded(text))[0].backends[0].policies
+    assert found.request_timeout_ms == strongest * 1000
+    own = routes(loaded(text.replace("{backend: /one, policies: {}}", f"{{backend: /one, policies: {{{within(9)}}}}}")))
+    assert own[0].backends[0].policies.request_timeout_ms == 9000
+
+
+def test_policies_of_calls_do_not_touch_requests_before_them(loaded: Callable[..., Gateway]) -> None:
+    rules = "authorization: {rules: ['true']}"
+    text = BACKENDS % ("", "", "") + called(0, ROUTE, rules) + called(1, NAMED, rules) + called(2, GATEWAY, rules)
+    [route] = routes(loaded(text))
+    assert route.policies.authorization is None
+    counts = [len(one.policies.authorization.allow) for one in route.backends]  # type: ignore[union-attr]
+    assert counts == [3, 2, 2], "rules add up"
+
+
+def test_a_section_is_stronger_than_its_backend_and_weaker_than_the_route(loaded: Callable[..., Gateway]) -> None:
+    providers = "[{name: a, provider: {openAI: {}}}, {name: b, provider: {openAI: {}}}]"
+    text = (
+        f"gateways: {{default: {{port: 1}}}}\nbackends: [{{name: one, ai: {{groups: [{{providers: {providers}}}]}}}}]\n"
+        "routes: [{name: r, backends: [{backend: one}]}]\npolicies:\n"
+    )
+    section = "backend: {backend: {name: one, namespace: '', section: b}"
+    text += called(0, NAMED, within(1)) + called(1, section, within(2))
+
+    def found(text: str) -> list[int | None]:
+        [members] = routes(loaded(text))[0].backends[0].backend.groups  # type: ignore[union-attr]
+        return [one.policies.request_timeout_ms for one in members]
+
+    assert found(text) == [1000, 2000]
+    assert found(text + called(2, ROUTE, within(3))) == [3000, 3000]
+
+
+def test_an_mcp_target_is_a_section(loaded: Callable[..., Gateway]) -> None:
+    targets = "[{name: a, mcp: {host: 'h:1'}}, {name: b, mcp: {host: 'h:2'}}]"
+    text = (
+        f"gateways: {{default: {{port: 1}}}}\nbackends: [{{name: one, mcp: {{targets: {targets}}}}}]\n"
+        "routes: [{name: r, backends: [{backend: one}]}]\npolicies:\n"
+    )
+    text += called(0, "backend: {backend: {name: one, namespace: '', section: b}", key("k"))
+    # These two have no meaning there.
+    text += called(1, GATEWAY, "health: {eviction: {duration: 1s}}") + called(2, ROUTE, "ai: {defaults: {a: 1}}")
+    found = routes(loaded(text))[0].backends[0].backend.targets  # type: ignore[union-attr]
+    assert [one.policies.auth is not None for one in found] == [False, True]
+
+
+def test_what_is_said_of_http_leaves_routes_of_connections_alone(loaded: Callable[..., Gateway]) -> None:
+    text = BACKENDS.replace("gateways: {default: {port: 1}}", "gateways: {default: {port: 1}, t: {port: 2, protocol: TCP}}")
+    tcp = "tcpRoutes: [{gateways: t, backends: [{service: {name: n/s.test, port: 80}}, {backend: /one}]}]\n"
+    text = (text % ("", "", "")).replace("policies:\n", tcp + "policies:\n")
+    for number, target in enumerate((NAMED, f"{SERVICE}}}")):
+        text += policy(3 * number, target, within(1)) + policy(3 * number + 1, target, key("k"))
+        text += policy(3 * number + 2, target, "tcp: {connectTimeout: 7s, keepalives: {enabled: false}}")
+    http, tcp_bind = loaded(text).binds
+    assert [one.policies.request_timeout_ms for one in http.listeners[0].routes[0].backends] == [1000] * 3
+    [route] = tcp_bind.listeners[0].tcp_routes
+    assert [one.policies.auth for one in route.backends] == [None, None]
+    [service, host] = (one.backend for one in route.backends)
+    assert service.endpoints[0].endpoint.connect_timeout_ms == 7000  # type: ignore[union-attr]
+    assert host.endpoint.connect_timeout_ms == 7000  # type: ignore[union-attr]

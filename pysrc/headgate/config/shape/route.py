@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.access import API_KEY, BASIC, JWT, MCP_AUTHENTICATION, OIDC, RULES
-from headgate.config.shape.backend import ROUTE_BACKEND, TCP_BACKEND
+from headgate.config.shape.backend import BACKEND_POLICIES, ROUTE_BACKEND, TCP_BACKEND
 from headgate.config.shape.external import (
     EXT_AUTHZ_POLICY,
     EXT_PROC_POLICY,
@@ -92,6 +92,11 @@ ROUTE_POLICIES: Final = extend(
         "delay": maybe(DELAY),
     },
 )
+# What is said of calls to backends alone.
+OF_CALLS: Final = ("http", "tcp", "health", "sessionAffinity")
+ATTACHED_POLICIES: Final = extend(
+    "AttachedPolicies", ROUTE_POLICIES, {name: BACKEND_POLICIES.fields[name] for name in OF_CALLS}
+)
 
 ROUTE_NAMES: Final = {
     "name": maybe(STRING),
@@ -161,7 +166,7 @@ POLICY_TARGET: Final = Object(
                                     {
                                         "name": required(STRING),
                                         "namespace": required(STRING),
-                                        "section": later(maybe(STRING)),
+                                        "section": maybe(STRING),
                                     },
                                 )
                             ),
@@ -197,7 +202,7 @@ TARGETED_POLICY: Final = Object(
     {
         "name": required(Object("ResourceName", {"name": required(STRING), "namespace": required(STRING)})),
         "target": required(POLICY_TARGET),
-        "phase": optional(WordChoice("PolicyPhase", ("route", "gateway"))),
-        "policy": required(ROUTE_POLICIES),
+        "phase": optional(WordChoice("PolicyPhase", ("route", "gateway", "backend"))),
+        "policy": required(ATTACHED_POLICIES),
     },
 )
