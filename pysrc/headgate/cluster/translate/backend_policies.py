@@ -9,7 +9,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.called_services import ServiceReader
 from headgate.cluster.translate.edits import rules, transformation
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.secrets import entry, pem, secret
@@ -26,11 +27,13 @@ _TLS_NAMES: Final = {
 
 
 class BackendPolicyReader:
-    """Reads policies of an object of one namespace, where its Secrets and ConfigMaps are."""
+    """Reads policies of an object of one namespace, where its Secrets and ConfigMaps are. `services`: what they call.
+    `callers`: see ServiceReader."""
 
-    def __init__(self, snapshot: Snapshot, namespace: str) -> None:
+    def __init__(self, snapshot: Snapshot, namespace: str, callers: frozenset[ObjectKey] = frozenset()) -> None:
         self._snapshot = snapshot
         self._namespace = namespace
+        self.services = ServiceReader(snapshot, namespace, callers)
 
     def read(self, section: Json) -> dict[str, Any]:
         """Return the policies of the file; ValueError names the part that cannot be said."""
@@ -38,12 +41,13 @@ class BackendPolicyReader:
             "tcp": lambda value: {"tcp": _tcp(value)},
             "tls": lambda value: {"backendTLS": self._tls(value)},
             "http": lambda value: {"http": _http(value)},
-            "tunnel": lambda value: {"backendTunnel": _tunnel(value)},
+            "tunnel": lambda value: {"backendTunnel": {"proxy": self.services.place(value)}},
             "auth": lambda value: {"backendAuth": self._auth(value)},
             "ai": lambda value: {"ai": _ai(value)},
             "mcp": _mcp,
             "transformation": lambda value: {"transformations": transformation(value)},
             "health": lambda value: {"health": _health(value)},
+            "extAuth": lambda value: {"extAuthz": self.services.authorization(value)},
         }
         found: dict[str, Any] = {}
         for name, value in section.items():
@@ -139,12 +143,6 @@ def _tcp(value: Json) -> Json:
         "keepalives": {"enabled": keepalive is not None, **(keepalive or {})},
         "connectTimeout": value.get("connectTimeout", _CONNECT_TIMEOUT),
     }
-
-
-def _tunnel(value: Json) -> Json:
-    if "url" not in value:
-        raise ValueError("backendRef is not supported yet")
-    return {"proxy": {"host": value["url"].rstrip("/")}}
 
 
 def _health(value: Json) -> Json:

@@ -49,8 +49,10 @@ def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
     return destination(snapshot, kind, key, reference.get("port"))
 
 
-def destination(snapshot: Snapshot, kind: GroupKind, key: ObjectKey, port: int | None) -> Target | Unmet:
-    """Return what an object is as a destination, whoever refers to it."""
+def destination(
+    snapshot: Snapshot, kind: GroupKind, key: ObjectKey, port: int | None, callers: frozenset[ObjectKey] = frozenset()
+) -> Target | Unmet:
+    """Return what an object is as a destination, whoever refers to it. `callers`: see translate_backend."""
     if kind not in _KINDS:
         return Unmet("InvalidKind", f"backend {key.name}: {kind.kind} of group {kind.group!r} is not supported")
     found = snapshot.find(kind, *key)
@@ -58,7 +60,7 @@ def destination(snapshot: Snapshot, kind: GroupKind, key: ObjectKey, port: int |
         return Unmet("BackendNotFound", f"{kind.kind} {key} not found")
     if kind == INFERENCE_POOL:
         return _pool(snapshot, key, found)
-    return _backend(snapshot, key, found) if kind == GATEWAY_BACKEND else _service(key, found, port)
+    return _backend(snapshot, key, found, callers) if kind == GATEWAY_BACKEND else _service(key, found, port)
 
 
 def _pool(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:
@@ -68,8 +70,8 @@ def _pool(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:
     return Target(reached.form, says_protocol=True)
 
 
-def _backend(snapshot: Snapshot, key: ObjectKey, found: Json) -> Target | Unmet:
-    made = translate_backend(snapshot, found)
+def _backend(snapshot: Snapshot, key: ObjectKey, found: Json, callers: frozenset[ObjectKey]) -> Target | Unmet:
+    made = translate_backend(snapshot, found, callers)
     if isinstance(made, Unmet):
         return Unmet("Invalid", f"GatewayBackend {key} is not accepted: {made.message}")
     # Of other kinds it is known what is spoken with them.

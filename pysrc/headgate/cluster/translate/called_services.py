@@ -9,7 +9,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from headgate.cluster.snapshot import GATEWAY_BACKEND, INFERENCE_POOL, GroupKind, ObjectKey, Snapshot
-from headgate.cluster.translate.backends import destination
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.fragments import Json
 from headgate.document.fields import bytes_of
@@ -27,17 +26,19 @@ _HTTP: Final = {
 
 
 class ServiceReader:
-    """Reads policies of one namespace. `used` and `backends`: Services and GatewayBackends that are called."""
+    """Reads policies of one namespace. `used` and `backends`: Services and GatewayBackends that are called.
+    `callers`: GatewayBackends whose own policies these are, or those of what calls them."""
 
-    def __init__(self, snapshot: Snapshot, namespace: str) -> None:
+    def __init__(self, snapshot: Snapshot, namespace: str, callers: frozenset[ObjectKey] = frozenset()) -> None:
         self._snapshot = snapshot
         self._namespace = namespace
+        self._callers = callers
         self.used: set[ObjectKey] = set()
         self.backends: set[ObjectKey] = set()
 
     def authorization(self, value: Json) -> Json:
         """Return `extAuthz` of one entry."""
-        found = self._place(value) | {"failureMode": "allow" if value.get("failureMode") == "FailOpen" else "deny"}
+        found = self.place(value) | {"failureMode": "allow" if value.get("failureMode") == "FailOpen" else "deny"}
         if "grpc" in value:
             said = value["grpc"]
             found["protocol"] = {"grpc": {ours: said[name] for name, ours in _GRPC.items() if name in said}}
@@ -56,11 +57,11 @@ class ServiceReader:
 
     def processing(self, value: Json) -> Json:
         """Return `extProc` of one entry, which has the names of the file."""
-        return self._place(value) | {name: one for name, one in value.items() if name not in _ENDPOINT}
+        return self.place(value) | {name: one for name, one in value.items() if name not in _ENDPOINT}
 
     def limit(self, value: Json) -> Json:
         """Return `remoteRateLimit` of one entry."""
-        found = self._place(value) | {"domain": value["domain"]}
+        found = self.place(value) | {"domain": value["domain"]}
         found["descriptors"] = [
             {"entries": [{"key": each["name"], "value": each["expression"]} for each in one["entries"]]}
             | ({"type": one["unit"]} if "unit" in one else {})
@@ -69,7 +70,8 @@ class ServiceReader:
         ]
         return found | ({"failureMode": value["failureMode"]} if "failureMode" in value else {})
 
-    def _place(self, value: Json) -> Json:
+    def place(self, value: Json) -> Json:
+        """Return the service of an endpoint, which is a `backendRef` or a `url`."""
         if "url" in value:
             # Of a URL without a path, `/` is the same.
             if urlsplit(value["url"]).path not in ("", "/"):
@@ -80,7 +82,11 @@ class ServiceReader:
         key = ObjectKey(reference.get("namespace") or self._namespace, reference["name"])
         if kind == INFERENCE_POOL:
             raise ValueError(f"InferencePool {key.name}: a policy cannot call one")
-        reached = destination(self._snapshot, kind, key, reference.get("port"))
+        if kind == GATEWAY_BACKEND and key in self._callers:
+            raise ValueError(f"GatewayBackend {key} is called by its own policies")
+        from headgate.cluster.translate.backends import destination  # it reads backends, whose policies call services
+
+        reached = destination(self._snapshot, kind, key, reference.get("port"), self._callers)
         if isinstance(reached, Unmet):
             raise ValueError(reached.message)
         if kind == GATEWAY_BACKEND:

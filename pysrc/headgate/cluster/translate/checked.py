@@ -19,12 +19,22 @@ from headgate.errors import ConfigErrors, Problem
 # Most parts are the same in the next snapshot.
 _KEPT: Final = 4_096
 _NOWHERE: Final[Json] = {"host": "127.0.0.1:1"}
+_SERVER: Final[Json] = {"mcp": {"targets": [{"name": "x", "mcp": _NOWHERE}]}}
+_SUITED: Final[dict[str, Json]] = {
+    "ai": {"ai": {"name": "x", "provider": {"openAI": {}}}}, "mcpAuthorization": _SERVER, "mcpGuardrails": _SERVER,
+}  # fmt: skip
 _PLACE: Final = re.compile(r"^(binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\])\.?")
 
 
 def faults_of_policy(kind: str, value: object) -> tuple[str, ...]:
     """Return what is wrong with a policy of a route, in words for people."""
     return _faults(json.dumps(_file({"policies": {kind: value}, "backends": [_NOWHERE]})))
+
+
+def faults_of_call(kind: str, value: object) -> tuple[str, ...]:
+    """Return what is wrong with a policy of calls to backends."""
+    backend = _SUITED.get(kind, _NOWHERE) | {"policies": {kind: value}}
+    return _faults(json.dumps(_file({"backends": [backend]})))
 
 
 def faults_of_backend(form: Json) -> tuple[str, ...]:

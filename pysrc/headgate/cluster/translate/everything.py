@@ -39,12 +39,13 @@ from headgate.cluster.translate.deployed import Placed, Placement
 from headgate.cluster.translate.features import SUPPORTED
 from headgate.cluster.translate.fragments import Fragment, Json, assembled
 from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, GatewayTranslation, is_own, translate
-from headgate.cluster.translate.gateway_backends import named, status
+from headgate.cluster.translate.gateway_backends import called_by, named, status
 from headgate.cluster.translate.gateway_tls import with_certificate
 from headgate.cluster.translate.inference_pools import pool_fragments, pool_statuses
 from headgate.cluster.translate.parents import gateway_of_set
 from headgate.cluster.translate.parents import named as parent_named
-from headgate.cluster.translate.policies import Reach, policies, reach
+from headgate.cluster.translate.places import Reach, reach
+from headgate.cluster.translate.policies import policies
 from headgate.cluster.translate.services import discovered
 
 
@@ -97,7 +98,12 @@ def everything(
         snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
     ]
     attached = snapshot.remembered("policies", policies, reached, CONTROLLER)
-    used = {key: one.translation.used | attached.used[key] for key, one in found.items()}
+    used: dict[ObjectKey, frozenset[ObjectKey]] = {}
+    behind: dict[ObjectKey, frozenset[ObjectKey]] = {}
+    for key, one in found.items():
+        backends = one.translation.backends | attached.backends[key]
+        services, behind[key] = snapshot.remembered(("called", key), _called, frozenset(backends))
+        used[key] = frozenset(one.translation.used | attached.used[key] | services)
     connections = snapshot.remembered("backend TLS", backend_tls, used, CONTROLLER)
     gateways = {
         key: snapshot.remembered(
@@ -105,19 +111,19 @@ def everything(
             _complete,
             one.translation,
             [*attached.fragments[key], *connections.fragments[key]],
-            one.translation.backends | attached.backends[key],
+            behind[key],
             used[key],
         )
         for key, one in found.items()
     }
     statuses += [_route_status(route, entries) for route, entries in sorted(parents.items())]
-    backends = [
+    of_backends = [
         snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
     ]
     pools = snapshot.remembered(
         "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}
     )
-    return World(gateways, [*statuses, *backends, *attached.statuses, *connections.statuses, *pools])
+    return World(gateways, [*statuses, *of_backends, *attached.statuses, *connections.statuses, *pools])
 
 
 def _own_gateway(
@@ -153,6 +159,13 @@ def _routes(snapshot: Snapshot, gateway: ObjectKey, sets: list[Json]) -> list[Js
 
 def _reach(_snapshot: Snapshot, gateway: ObjectKey, fragments: tuple[Fragment, ...]) -> Reach:
     return reach(gateway, fragments)
+
+
+def _called(
+    snapshot: Snapshot, backends: frozenset[ObjectKey]
+) -> tuple[frozenset[ObjectKey], frozenset[ObjectKey]]:
+    services, known = called_by(snapshot, backends)
+    return frozenset(services), frozenset(known)
 
 
 def _complete(

@@ -25,10 +25,13 @@ _MOST_TARGETS: Final = 128
 
 
 class TranslatedBackend(NamedTuple):
-    """`form`: the backend without a name. `inline`: whether it stands in each route, as the file has no name for it."""
+    """`form`: the backend without a name. `inline`: whether it stands in each route, as the file has no name for it.
+    `used` and `backends`: Services and GatewayBackends that its policies call."""
 
     form: dict[str, Any]
     inline: bool
+    used: frozenset[ObjectKey] = frozenset()
+    backends: frozenset[ObjectKey] = frozenset()
 
 
 def file_name(key: ObjectKey) -> str:
@@ -36,10 +39,12 @@ def file_name(key: ObjectKey) -> str:
     return f"{key.namespace}/{key.name}"
 
 
-def translate_backend(snapshot: Snapshot, found: Json) -> TranslatedBackend | Unmet:
-    """Return what a GatewayBackend is, or why it is not accepted."""
+def translate_backend(
+    snapshot: Snapshot, found: Json, callers: frozenset[ObjectKey] = frozenset()
+) -> TranslatedBackend | Unmet:
+    """Return what a GatewayBackend is, or why it is not accepted. `callers`: those whose policies call it."""
     key, spec = key_of(found), found["spec"]
-    reader = BackendPolicyReader(snapshot, key.namespace)
+    reader = BackendPolicyReader(snapshot, key.namespace, callers | {key})
     try:
         form = _form(snapshot, key, spec, reader)
         policies: Json = {"a2a": {}} if "a2a" in spec else {}
@@ -52,7 +57,7 @@ def translate_backend(snapshot: Snapshot, found: Json) -> TranslatedBackend | Un
     inline = "dynamic" in form
     if wrong := faults_of_backend(form if inline else {"name": file_name(key), **form}):
         return Unmet("TranslationError", f"{_FAILED}{'; '.join(wrong)}")
-    return TranslatedBackend(form, inline)
+    return TranslatedBackend(form, inline, frozenset(reader.services.used), frozenset(reader.services.backends))
 
 
 def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
@@ -63,6 +68,22 @@ def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
         condition = fails("Accepted", made)
     content = {"conditions": [condition.printed(generation(found))]}
     return ObjectStatus(GATEWAY_BACKEND, key_of(found), content)
+
+
+def called_by(snapshot: Snapshot, used: Iterable[ObjectKey]) -> tuple[set[ObjectKey], set[ObjectKey]]:
+    """Return the Services and GatewayBackends that policies of GatewayBackends call, and those of these in turn."""
+    services: set[ObjectKey] = set()
+    known: set[ObjectKey] = set()
+    waiting = set(used)
+    while waiting:
+        key = waiting.pop()
+        known.add(key)
+        found = snapshot.find(GATEWAY_BACKEND, *key)
+        made = None if found is None else translate_backend(snapshot, found)
+        if isinstance(made, TranslatedBackend):
+            services |= made.used
+            waiting |= made.backends - known
+    return services, known
 
 
 def named(snapshot: Snapshot, used: Iterable[ObjectKey]) -> Iterator[Fragment]:

@@ -1,18 +1,13 @@
-"""GatewayPolicies: which Gateways they reach, as targeted policies of the file, and their statuses.
-
-Parts other than `traffic` are not translated yet, which the status says.
-"""
+"""GatewayPolicies: which Gateways they reach, as targeted policies of the file, and their statuses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import (
-    GATEWAY,
     GATEWAY_API,
-    GRPC_ROUTE,
-    HTTP_ROUTE,
+    INFERENCE_POOL,
     OWN,
     GroupKind,
     ObjectKey,
@@ -21,47 +16,38 @@ from headgate.cluster.snapshot import (
     key_of,
 )
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
+from headgate.cluster.translate.calls import calls, unsuited
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
-from headgate.cluster.translate.grpc_routes import file_name
+from headgate.cluster.translate.places import CALLED, Called, Place, Reach, called, places
 from headgate.cluster.translate.selectors import selects
-from headgate.cluster.translate.traffic import Policies, traffic
+from headgate.cluster.translate.traffic import CLOSED, traffic
+from headgate.config.targeted import PROTECTING
 
 POLICY: Final = GroupKind(OWN, "GatewayPolicy")
-# All listeners of a file belong to one gateway.
-_FILE_GATEWAY: Final = {"gatewayName": "default", "gatewayNamespace": "default"}
 # Of several policies of these kinds all hold.
-_ADDS_UP: Final = frozenset(("authorization",))
-_SECTIONS: Final = ("frontend", "backend", "ai", "strategy")
+_ADDS_UP: Final = frozenset(("authorization", "mcpAuthorization"))
+_SECTIONS: Final = ("frontend", "strategy")
+# Policies of requests that can be those of calls to a pool.
+_OF_POOLS: Final = ("authorization", "extAuthz", "transformations", "requestHeaderModifier", "responseHeaderModifier")
 
 
-class Reach(NamedTuple):
-    """What a Gateway serves: listeners by name, and routes, as the file names them, with the names of their rules."""
+class PolicyPart(NamedTuple):
+    """A policy of the file. `phase`: `gateway`, `route` or `backend`."""
 
-    gateway: ObjectKey
-    listeners: frozenset[str]
-    routes: Mapping[ObjectKey, frozenset[str]]
-
-
-def reach(gateway: ObjectKey, fragments: Iterable[Fragment]) -> Reach:
-    """Return the names of a gateway's listeners and of the rules of each of its routes."""
-    listeners: set[str] = set()
-    routes: dict[ObjectKey, frozenset[str]] = {}
-    for one in fragments:
-        if one.place == "listeners":
-            listeners.add(one.value["name"])
-        elif one.place == "routes":
-            key = ObjectKey(one.value["namespace"], one.value["name"])
-            routes[key] = routes.get(key, frozenset()) | {one.value.get("ruleName", "")}
-    return Reach(gateway, frozenset(listeners), routes)
-
-
-class Place(NamedTuple):
-    """A target: `form` as the file names it, `spot` with its section as people do."""
-
-    form: Json
+    phase: str
     kind: str
-    spot: str
+    value: Any
+
+
+class Said(NamedTuple):
+    """What a policy says. `faults`: what could not be said. `used` and `backends`: Services and GatewayBackends that it
+    calls."""
+
+    parts: list[PolicyPart]
+    faults: list[str]
+    used: frozenset[ObjectKey]
+    backends: frozenset[ObjectKey]
 
 
 # Which policy says a kind at a target.
@@ -79,31 +65,129 @@ class Attached(NamedTuple):
 
 def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attached:
     """Attach all policies, the oldest first: of two that say the same of one target it holds."""
-    fragments: dict[ObjectKey, list[Fragment]] = {one.gateway: [] for one in reached}
-    used: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
-    backends: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
+    found = _Attaching(reached)
+    known = [
+        (policy, snapshot.remembered(("said", key_of(policy)), _said, policy), list(_targets(snapshot, policy)))
+        for policy in snapshot.oldest_first(POLICY)
+    ]
+    # Those of what is called come last: other policies may call it.
+    for policy, said, targets in sorted(known, key=lambda one: _about_calls(one[2])):
+        if _about_calls(targets):
+            found.look_further()
+        found.attach(snapshot, policy, said, targets)
     statuses = []
-    holders: Holders = {}
-    for policy in snapshot.oldest_first(POLICY):
-        said = traffic(snapshot, key_of(policy).namespace, policy["spec"].get("traffic") or {})
-        said.faults.extend(f"{name} is not supported yet" for name in _SECTIONS if name in policy["spec"])
-        ancestors: dict[ObjectKey, list[str]] = {}
-        targets = list(_targets(snapshot, policy))
-        placed = set()
-        for gateway in reached:
+    for policy, said, targets in known:
+        key = key_of(policy)
+        unplaced = [target for index, target in enumerate(targets) if (key, index) not in found.placed]
+        why = [_why(snapshot, policy, one) for one in unplaced]
+        statuses.append(ObjectStatus(POLICY, key, _status(policy, said, found.ancestors.get(key, {}), why, controller)))
+    return Attached(found.fragments, found.used, found.backends, statuses)
+
+
+def _about_calls(targets: list[Json]) -> bool:
+    return any(GroupKind(one["group"], one["kind"]) in CALLED for one in targets)
+
+
+def _said(snapshot: Snapshot, policy: Json) -> Said:
+    """Return what a policy says, wherever it is attached."""
+    spec, namespace = policy["spec"], key_of(policy).namespace
+    early = spec.get("traffic", {}).get("phase") == "PreRouting"
+    asked = traffic(snapshot, namespace, spec.get("traffic") or {})
+    # `ai` is another name of `backend.ai`.
+    answered = calls(snapshot, namespace, (spec.get("backend") or {}) | ({"ai": spec["ai"]} if "ai" in spec else {}))
+    # As the file has it: `route`, or `gateway` for what runs before a route is known.
+    parts = [PolicyPart("gateway" if early else "route", kind, value) for kind, value in asked.found.items()]
+    parts += [PolicyPart("backend", kind, value) for kind, value in answered.found.items()]
+    faults = [*asked.faults, *answered.faults, *(f"{name} is not supported yet" for name in _SECTIONS if name in spec)]
+    return Said(parts, faults, asked.used | answered.used, asked.backends | answered.backends)
+
+
+class _Attaching:
+    """Policies while they are attached. `ancestors`: by policy, for each Gateway what is not in force there.
+    `placed`: targets, by policy and number, that are somewhere."""
+
+    def __init__(self, reached: list[Reach]) -> None:
+        self._reached = reached
+        self._holders: Holders = {}
+        self._looked = False
+        self.fragments: dict[ObjectKey, list[Fragment]] = {one.gateway: [] for one in reached}
+        self.used: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
+        self.backends: dict[ObjectKey, set[ObjectKey]] = {one.gateway: set() for one in reached}
+        self.ancestors: dict[ObjectKey, dict[ObjectKey, list[str]]] = {}
+        self.placed: set[tuple[ObjectKey, int]] = set()
+
+    def look_further(self) -> None:
+        """Take what the policies so far call for reached, too."""
+        if self._looked:
+            return
+        self._looked = True
+        further = []
+        for one in self._reached:
+            more = called(self.fragments[one.gateway])
+            both = Called(one.called.services | more.services, one.called.backends | more.backends)
+            further.append(one._replace(called=both))
+        self._reached = further
+
+    def attach(self, snapshot: Snapshot, policy: Json, said: Said, targets: list[Json]) -> None:
+        key = key_of(policy)
+        for gateway in self._reached:
+            owner = gateway.gateway
             for index, target in enumerate(targets):
-                place = _place(key_of(policy).namespace, target, gateway)
-                if place is None:
-                    continue
-                placed.add(index)
-                used[gateway.gateway] |= said.used
-                backends[gateway.gateway] |= said.backends
-                lost = _attach(policy, said, gateway.gateway, place, holders, fragments[gateway.gateway])
-                ancestors.setdefault(gateway.gateway, list(said.faults)).extend(lost)
-        unplaced = [target for index, target in enumerate(targets) if index not in placed]
-        content = _status(policy, said, ancestors, [_why(snapshot, policy, one) for one in unplaced], controller)
-        statuses.append(ObjectStatus(POLICY, key_of(policy), content))
-    return Attached(fragments, used, backends, statuses)
+                for place in places(snapshot, key.namespace, target, gateway):
+                    self.placed.add((key, index))
+                    self.used[owner] |= said.used
+                    self.backends[owner] |= said.backends
+                    told = self.ancestors.setdefault(key, {}).setdefault(owner, list(said.faults))
+                    told += self._put(key, said, owner, place)
+
+    def _put(self, key: ObjectKey, said: Said, gateway: ObjectKey, place: Place) -> list[str]:
+        """Add the fragments of a policy at one target; return what is not in force there."""
+        lost: list[str] = []
+        for part in _suited(said.parts, place, lost):
+            phase, kind, value = part
+            holder = self._holders.setdefault((gateway, phase, kind, place.kind, place.spot), key)
+            if holder != key and kind not in _ADDS_UP:
+                lost.append(f"{kind} of {place.kind} {place.spot} is that of the older policy {holder}")
+                continue
+            # The file has a policy of one kind at one target, and no two of one name.
+            section, told = ("backend", f"backend.{kind}") if phase == "backend" else ("traffic", kind)
+            spot = f"{place.spot}@{place.listener}" if place.listener else place.spot
+            name = {"name": f"{key.name}:{told}:{spot}", "namespace": key.namespace}
+            entry = {"name": name, "target": place.form, "phase": phase, "policy": {kind: value}}
+            fragment = Fragment(
+                key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=place.order
+            )
+            self.fragments[gateway].append(fragment)
+        return lost
+
+
+def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[PolicyPart]:
+    """Yield what a policy says at one target. If a part that protects something has no meaning there, nothing passes.
+    `lost`: takes what is not in force."""
+    closed = False
+    rules: list[Json] = []
+    for part in parts:
+        phase, kind, value = part
+        if phase != "backend" and place.kind == INFERENCE_POOL.kind:
+            if kind == "timeout":
+                part = PolicyPart("backend", "http", value)
+            elif kind in _OF_POOLS and "conditional" not in value:
+                part = PolicyPart("backend", kind, value)
+            else:
+                lost.append(f"{kind} is not for an InferencePool")
+                closed = closed or kind in PROTECTING
+                continue
+        why = unsuited(kind, value, place.backend) if part.phase == "backend" else None
+        if why is not None:
+            lost.append(f"{place.kind} {place.spot}: {why}")
+            closed = closed or kind in PROTECTING or (kind == "ai" and "promptGuard" in value)
+            continue
+        if part.phase == "backend" and kind == "authorization":
+            rules += part.value["rules"]
+            continue
+        yield part
+    if closed or rules:
+        yield PolicyPart("backend", "authorization", {"rules": [*rules, *([CLOSED] if closed else ())]})
 
 
 def _targets(snapshot: Snapshot, policy: Json) -> Iterable[Json]:
@@ -115,45 +199,8 @@ def _targets(snapshot: Snapshot, policy: Json) -> Iterable[Json]:
                 yield {name: value for name, value in one.items() if name != "matchLabels"} | {"name": key.name}
 
 
-def _place(namespace: str, target: Json, reached: Reach) -> Place | None:
-    """Return a target as the file names it; None if the Gateway does not serve it."""
-    key, section = ObjectKey(namespace, target["name"]), target.get("sectionName")
-    kind = GroupKind(target["group"], target["kind"])
-    spot = f"{key}/{section}" if section else str(key)
-    if kind == GATEWAY and key == reached.gateway and section in (None, *reached.listeners):
-        named = {"listenerName": section} if section else {}
-        return Place({"gateway": {**_FILE_GATEWAY, **named}}, kind.kind, spot)
-    if kind not in (HTTP_ROUTE, GRPC_ROUTE):
-        return None
-    route = ObjectKey(key.namespace, file_name(key.name) if kind == GRPC_ROUTE else key.name)
-    if route not in reached.routes or section not in (None, *reached.routes[route]):
-        return None
-    named = {"ruleName": section} if section else {}
-    return Place({"route": {"name": route.name, "namespace": route.namespace, **named}}, kind.kind, spot)
-
-
-def _attach(
-    policy: Json, said: Policies, gateway: ObjectKey, place: Place, holders: Holders, fragments: list[Fragment]
-) -> list[str]:
-    """Add the fragments of a policy at one target; return what an older policy says there already."""
-    key, lost = key_of(policy), []
-    early = policy["spec"].get("traffic", {}).get("phase") == "PreRouting"
-    # As the file has it: `route`, or `gateway` for what runs before a route is known.
-    phase = "gateway" if early else "route"
-    for kind, value in said.found.items():
-        holder = holders.setdefault((gateway, phase, kind, place.kind, place.spot), key)
-        if holder != key and kind not in _ADDS_UP:
-            lost.append(f"{kind} of {place.kind} {place.spot} is that of the older policy {holder}")
-            continue
-        # The file has a policy of one kind at one target, and no two of one name.
-        name = {"name": f"{key.name}:{kind}:{place.spot}", "namespace": key.namespace}
-        entry = {"name": name, "target": place.form, "phase": phase, "policy": {kind: value}}
-        fragments.append(Fragment(key=f"policy/traffic/{key}:{kind}:{place.spot}", place="policies", value=entry))
-    return lost
-
-
 def _status(
-    policy: Json, said: Policies, ancestors: dict[ObjectKey, list[str]], unplaced: list[str], controller: str
+    policy: Json, said: Said, ancestors: dict[ObjectKey, list[str]], unplaced: list[str], controller: str
 ) -> Json:
     """Return the status: an entry for each Gateway, and one that sums up what is attached to none."""
     found = []
@@ -161,8 +208,8 @@ def _status(
         reference = {"group": GATEWAY_API, "kind": "Gateway", "namespace": gateway.namespace, "name": gateway.name}
         conditions = [Condition("Accepted", True, "Valid", "Policy accepted")]
         if faults:
-            reason = "PartiallyValid" if said.found else "Invalid"
-            conditions = [Condition("Accepted", bool(said.found), reason, "; ".join(dict.fromkeys(faults)))]
+            reason = "PartiallyValid" if said.parts else "Invalid"
+            conditions = [Condition("Accepted", bool(said.parts), reason, "; ".join(dict.fromkeys(faults)))]
         else:
             conditions.append(Condition("Attached", True, "Attached", "Attached to all targets"))
         found.append(_entry(reference, conditions, policy, controller))

@@ -101,10 +101,10 @@ def test_rules_of_mcp() -> None:
         ({"auth": {"secretRef": {"name": "gone"}}}, "auth: Secret shop/gone not found"),
         ({"auth": {"aws": {"secretRef": {"name": "short"}}}}, "auth: Secret shop/short has no secretKey"),
         ({"auth": {"oauthTokenExchange": {}}}, "auth: oauthTokenExchange is not supported yet"),
-        ({"tunnel": {"backendRef": {}}}, "tunnel: backendRef is not supported yet"),
+        ({"tunnel": {"backendRef": {"name": "gone", "port": 1}}}, "tunnel: Service shop/gone not found"),
         ({"ai": {"promptGuard": {}}}, "ai: promptGuard is not supported yet"),
         ({"mcp": {"guardrails": {}}}, "mcp: guardrails is not supported yet"),
-        ({"extAuth": {}}, "extAuth is not supported yet"),
+        ({"extAuth": {"backendRef": {"name": "gone", "port": 1}, "grpc": {}}}, "extAuth: Service shop/gone not found"),
     ],
 )
 def test_what_cannot_be_said_is_told(section: Json, words: str) -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from manifests import Json, entries, gateway_backend, made, service
+from manifests import Json, entries, gateway_backend, made, own, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.gateway_backends import TranslatedBackend, file_name, named, status, translate_backend
+from headgate.cluster.translate.gateway_backends import (
+    TranslatedBackend,
+    called_by,
+    file_name,
+    named,
+    status,
+    translate_backend,
+)
 
+STATIC = {"host": "away.test", "port": 80}
 TOOLS = {"labels": {"tools": "yes"}}
 
 
@@ -115,8 +123,8 @@ def test_what_cannot_be_said_is_told() -> None:
     assert refusal(mcp={"targets": [gone]}) == "Service shop/gone not found"
     static = {"host": "a.test", "port": 80}
     assert refusal(static=static, policies={"auth": {"secretRef": {"name": "gone"}}}) == "policies.auth: Secret shop/gone not found"
-    named_policy = {"name": "a", "static": {**static, "policies": {"extAuth": {}}}}
-    assert refusal(mcp={"targets": [named_policy]}) == "target a: policies.extAuth is not supported yet"
+    named_policy = {"name": "a", "static": {**static, "policies": {"auth": {"secretRef": {"name": "gone"}}}}}
+    assert refusal(mcp={"targets": [named_policy]}) == "target a: policies.auth: Secret shop/gone not found"
     # What only the loader sees.
     assert refusal(static=static, policies={"health": {"unhealthyCondition": "1 +"}}).endswith("the expression ends too early")
 
@@ -125,8 +133,8 @@ def test_what_cannot_be_said_is_told() -> None:
     ("spec", "said"),
     [
         ({"static": {"host": "a.test", "port": 80}}, ("True", "Accepted", "Backend successfully accepted")),
-        ({"static": {"host": "a.test", "port": 80}, "policies": {"extAuth": {}}},
-         ("False", "TranslationError", "failed to translate backend: policies.extAuth is not supported yet")),
+        ({"static": {"host": "a.test", "port": 80}, "policies": {"auth": {"secretRef": {"name": "gone"}}}},
+         ("False", "TranslationError", "failed to translate backend: policies.auth: Secret shop/gone not found")),
     ],
 )  # fmt: skip
 def test_a_status_says_whether_it_is_accepted(spec: Json, said: tuple[str, str, str]) -> None:
@@ -139,9 +147,30 @@ def test_a_status_says_whether_it_is_accepted(spec: Json, said: tuple[str, str, 
 
 def test_those_that_routes_use_have_names_in_the_file() -> None:
     inline = gateway_backend("shop/any", dynamicForwardProxy={"allowedPorts": [80]})
-    broken = gateway_backend("shop/broken", static={"host": "a.test", "port": 80}, policies={"extAuth": {}})
+    broken = gateway_backend("shop/broken", static={"host": "a.test", "port": 80}, policies={"auth": {"secretRef": {"name": "gone"}}})
     snapshot = Snapshot.of([gateway_backend("shop/b"), gateway_backend("shop/a"), gateway_backend("shop/c"), inline, broken])
     used = {ObjectKey("shop", name) for name in ("b", "a", "any", "broken", "gone")}
     found = list(named(snapshot, used))
     assert [(one.key, one.place, one.value["name"]) for one in found] == [("backend/shop/a", "backends", "shop/a"), ("backend/shop/b", "backends", "shop/b")]
     assert file_name(ObjectKey("shop", "a")) == "shop/a"
+
+
+def test_policies_of_backends_call_services() -> None:
+    judge = gateway_backend("shop/judge", static=STATIC, policies={"tunnel": {"backendRef": to("proxy")}})
+    asked = {"extAuth": {"backendRef": own("judge"), "grpc": {}}}
+    away = gateway_backend("shop/away", static=STATIC, policies=asked)
+    snapshot = Snapshot.of([judge, away, service("shop/proxy")])
+    made = translate_backend(snapshot, away)
+    assert isinstance(made, TranslatedBackend)
+    assert made.form["policies"]["extAuthz"]["backend"] == "shop/judge"
+    assert called_by(snapshot, {ObjectKey("shop", "away")}) == (
+        {ObjectKey("shop", "proxy")}, {ObjectKey("shop", "away"), ObjectKey("shop", "judge")},
+    )  # fmt: skip
+
+
+def test_a_backend_that_its_own_policies_call_is_not_accepted() -> None:
+    first = gateway_backend("shop/a", static=STATIC, policies={"extAuth": {"backendRef": own("b"), "grpc": {}}})
+    second = gateway_backend("shop/b", static=STATIC, policies={"extAuth": {"backendRef": own("a"), "grpc": {}}})
+    made = translate_backend(Snapshot.of([first, second]), first)
+    assert isinstance(made, Unmet)
+    assert "GatewayBackend shop/a is called by its own policies" in made.message

@@ -14,6 +14,7 @@ from manifests import (
     grpc_route,
     http_route,
     listener,
+    listener_set,
     made,
     own,
     service,
@@ -154,7 +155,7 @@ def test_rules_of_authorization_add_up() -> None:
 @pytest.mark.parametrize(
     ("spec", "accepted"),
     [
-        ({"backend": {"tls": {}}}, ("True", "PartiallyValid")),
+        ({"backend": {"auth": {"secretRef": {"name": "gone"}}}}, ("True", "PartiallyValid")),
         ({"traffic": {"jwtAuthentication": {"providers": [], "mcp": {}}}}, ("True", "PartiallyValid")),
         ({"traffic": {"delay": {"duration": "1 +"}}}, ("False", "Invalid")),
     ],
@@ -170,3 +171,129 @@ def test_a_status_has_sixteen_entries_at_most() -> None:
     entries = ancestors(found)
     assert len(entries) == 16
     assert entries[-1] == ("StatusSummary", {"StatusSummarized": ("True", "StatusSummarized")})
+
+
+SLOW_CALLS = {"http": {"requestTimeout": "3s"}}
+PARTS = [
+    gateway_class(), gateway(listener()), service(),
+    gateway_backend("shop/away"), *(gateway_backend(f"shop/{name}", **spec) for name, spec in {
+        "models": {"ai": {"groups": [{"providers": [{"name": "a", "openai": {}}, {"name": "b", "openai": {}}]}]}},
+        "tools": {"mcp": {"targets": [{"name": "t", "static": {"host": "mcp.test", "port": 80}}]}},
+    }.items()),
+    http_route("shop/cart", {"name": "buy", "backendRefs": [to()]}, {"matches": [{"path": {"value": "/a"}}], "backendRefs": [own("away")]},
+               {"matches": [{"path": {"value": "/m"}}], "backendRefs": [own("models")]},
+               {"matches": [{"path": {"value": "/t"}}], "backendRefs": [own("tools")]}),
+]  # fmt: skip
+
+
+def calls(target: Json, name: str = "shop/slow", *others: Json, **spec: Any) -> World:
+    """Return the translation of one policy of calls, with traffic only if it is given."""
+    content = made("GatewayPolicy", name, {"targetRefs": [target], **spec}, "headgate.dev/v1alpha1", creationTimestamp="2026-01-01T00:00:00Z")
+    return everything(Snapshot.of([*PARTS, content, *others]), {})
+
+
+SERVICE = {"group": "", "kind": "Service", "name": "cart"}
+BACKEND = {"group": "headgate.dev", "kind": "GatewayBackend", "name": "away"}
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "place"),
+    [
+        ("shop/slow", ROUTE, {"route": {"name": "cart", "namespace": "shop"}}),
+        ("shop/slow", {**ROUTE, "sectionName": "buy"}, {"route": {"name": "cart", "namespace": "shop", "ruleName": "buy"}}),
+        ("edge/slow", OWNER, {"gateway": FILE}),
+        ("edge/slow", {**OWNER, "sectionName": "web"}, {"gateway": {**FILE, "listenerName": "web"}}),
+        ("shop/slow", SERVICE, {"backend": {"service": {"hostname": "cart.shop.svc.cluster.local", "namespace": "shop"}}}),
+        (
+            "shop/slow", {**SERVICE, "sectionName": "8080"},
+            {"backend": {"service": {"hostname": "cart.shop.svc.cluster.local", "namespace": "shop", "port": 8080}}},
+        ),
+        ("shop/slow", BACKEND, {"backend": {"backend": {"name": "shop/away", "namespace": ""}}}),
+        (
+            "shop/slow", {**BACKEND, "name": "models", "sectionName": "b"},
+            {"backend": {"backend": {"name": "shop/models", "namespace": "", "section": "b"}}},
+        ),
+        (
+            "shop/slow", {**BACKEND, "name": "tools", "sectionName": "t"},
+            {"backend": {"backend": {"name": "shop/tools", "namespace": "", "section": "t"}}},
+        ),
+    ],
+)
+def test_policies_of_calls_stand_at_their_targets(name: str, target: Json, place: Json) -> None:
+    found = calls(target, name, backend=SLOW_CALLS)
+    assert placed(found) == [("backend", "http", place)]
+    assert ancestors(found) == [("main", FINE)]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {**SERVICE, "sectionName": "81"}, {**SERVICE, "name": "gone"}, {**BACKEND, "sectionName": "x"},
+        {**BACKEND, "name": "models", "sectionName": "c"}, {**BACKEND, "name": "gone"},
+    ],
+)  # fmt: skip
+def test_calls_that_nothing_makes_have_no_policy(target: Json) -> None:
+    found = calls(target, backend=SLOW_CALLS)
+    assert placed(found) == []
+    assert ancestors(found) == [PENDING]
+
+
+def test_ai_is_another_name_of_backend_ai() -> None:
+    target = {**BACKEND, "name": "models"}
+    said = {"defaults": [{"field": "temperature", "value": 0}]}
+    assert placed(calls(target, ai=said)) == placed(calls(target, backend={"ai": said}))
+    assert [kind for _, kind, _ in placed(calls(target, ai=said))] == ["ai"]
+
+
+@pytest.mark.parametrize(
+    ("target", "section", "kinds", "words"),
+    [
+        (BACKEND, {"mcp": {"authorization": {"policy": {"matchExpressions": ["true"]}}}}, ["authorization"], "is for mcp backends"),
+        (BACKEND, {"ai": {"defaults": [{"field": "a", "value": 1}]}}, [], "ai is for ai backends"),
+        ({**BACKEND, "name": "tools"}, {"health": {"eviction": {"duration": "1s"}}}, [], "health is not for MCP servers"),
+        (SERVICE, {"extAuth": {"backendRef": to("gone"), "grpc": {}}}, ["authorization"], "Service shop/gone not found"),
+        (SERVICE, {"health": {"unhealthyCondition": "1 +"}}, [], "the expression ends too early"),
+    ],
+)
+def test_calls_that_are_not_protected_are_not_made(target: Json, section: Json, kinds: list[str], words: str) -> None:
+    found = calls(target, backend=section)
+    assert [kind for _, kind, _ in placed(found)] == kinds
+    content = next(one.content for one in found.statuses if one.key.name == "slow")
+    assert words in content["ancestors"][0]["conditions"][0]["message"]
+
+
+def test_what_policies_call_has_policies_too() -> None:
+    asks = policy(ROUTE, "shop/asks", {"extAuth": {"backendRef": to("judge"), "grpc": {}}})
+    found = calls({**SERVICE, "name": "judge"}, "shop/slow", asks, service("shop/judge"), backend={"tls": {}})
+    assert sorted(kind for _, kind, _ in placed(found)) == ["backendTLS", "extAuthz"]
+    assert ancestors(found) == [("main", FINE)]
+
+
+def test_a_listener_set_is_all_of_its_listeners() -> None:
+    sets = listener_set("edge/more", listener("a", 81), listener("b", 82))
+    allowing = gateway(listener(), sets="Same")
+    target = {"group": ROUTE["group"], "kind": "ListenerSet", "name": "more"}
+    one = policy({**target, "sectionName": "b"}, "edge/one", {"timeouts": {"request": "1s"}})
+    found = everything(Snapshot.of([*CLUSTER[2:], gateway_class(), allowing, sets, policy(target, "edge/all"), one]), {})
+    names = [place["gateway"]["listenerName"] for _, _, place in placed(found)]
+    assert names == ["edge/more/a", "edge/more/b", "edge/more/b"]
+    last = assembled(found.gateways[MAIN])["policies"][-1]
+    assert last["policy"] == {"timeout": {"requestTimeout": "1s"}}, "the section is the stronger one"
+
+
+def test_traffic_of_a_pool_is_that_of_calls_to_it() -> None:
+    picker = {"name": "picker", "port": {"number": 9002}}
+    spec = {"selector": {"matchLabels": {"app": "x"}}, "targetPorts": [{"number": 8000}], "endpointPickerRef": picker}
+    pool = made("InferencePool", "shop/pool", spec, "inference.networking.k8s.io/v1")
+    target = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "pool"}
+    route = http_route("shop/pool", {"backendRefs": [target]})
+    traffic = {**SLOW, "delay": {"duration": "'1s'"}, "csrf": {}}
+    objects = [gateway_class(), gateway(), service("shop/picker", {"port": 9002}), pool, route]
+    found = everything(Snapshot.of([*objects, policy(target, traffic=traffic)]), {})
+    file = assembled(found.gateways[MAIN])
+    load(TextSource(json.dumps(file)))
+    entries = [(one["phase"], one["policy"]) for one in file["policies"] if one["name"]["name"].startswith("slow")]
+    closed = {"authorization": {"rules": [{"deny": "true"}]}}
+    assert entries == [("backend", closed), ("backend", {"http": {"requestTimeout": "3s"}})]
+    content = next(one.content for one in found.statuses if one.key.name == "slow")
+    assert "delay is not for an InferencePool; csrf is not for an InferencePool" in str(content)

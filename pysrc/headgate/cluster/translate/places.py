@@ -1,0 +1,156 @@
+"""Targets of policies as the file names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from headgate.cluster.snapshot import (
+    GATEWAY,
+    GATEWAY_BACKEND,
+    GRPC_ROUTE,
+    HTTP_ROUTE,
+    INFERENCE_POOL,
+    LISTENER_SET,
+    SERVICE,
+    GroupKind,
+    ObjectKey,
+    Snapshot,
+)
+from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.gateway_backends import TranslatedBackend, translate_backend
+from headgate.cluster.translate.gateway_backends import file_name as backend_name
+from headgate.cluster.translate.grpc_routes import file_name
+from headgate.cluster.translate.inference_pools import pool_host
+from headgate.cluster.translate.services import host
+
+# All listeners of a file belong to one gateway.
+_FILE_GATEWAY: Final = {"gatewayName": "default", "gatewayNamespace": "default"}
+# What is behind routes and policies, which may call it.
+CALLED: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
+
+
+class Called(NamedTuple):
+    """What is called: ports of services by `<namespace>/<host>`, and named backends."""
+
+    services: frozenset[tuple[str, int]]
+    backends: frozenset[str]
+
+
+class Reach(NamedTuple):
+    """What a Gateway serves: listeners by name, routes, as the file names them, with the names of their rules, and what
+    they call."""
+
+    gateway: ObjectKey
+    listeners: frozenset[str]
+    routes: Mapping[ObjectKey, frozenset[str]]
+    called: Called
+
+
+def reach(gateway: ObjectKey, fragments: Iterable[Fragment]) -> Reach:
+    """Return the names of a gateway's listeners and of the rules of each of its routes, and what is behind them."""
+    listeners: set[str] = set()
+    routes: dict[ObjectKey, frozenset[str]] = {}
+    for one in fragments:
+        if one.place == "listeners":
+            listeners.add(one.value["name"])
+        elif one.place == "routes":
+            key = ObjectKey(one.value["namespace"], one.value["name"])
+            routes[key] = routes.get(key, frozenset()) | {one.value.get("ruleName", "")}
+    return Reach(gateway, frozenset(listeners), routes, called(fragments))
+
+
+def called(fragments: Iterable[Fragment]) -> Called:
+    """Return what fragments call."""
+    services: set[tuple[str, int]] = set()
+    backends: set[str] = set()
+    for one in fragments:
+        _walk(one.value, services, backends)
+    return Called(frozenset(services), frozenset(backends))
+
+
+def _walk(value: Any, services: set[tuple[str, int]], backends: set[str]) -> None:
+    if isinstance(value, list):
+        for one in value:
+            _walk(one, services, backends)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name == "service" and isinstance(one, dict) and "port" in one and "name" in one:
+                services.add((one["name"], one["port"]))
+            elif name == "backend" and isinstance(one, str):
+                backends.add(one)
+            else:
+                _walk(one, services, backends)
+
+
+class Place(NamedTuple):
+    """A target: `form` as the file names it, `spot` with its section as people do. `order`: of two at one level of the
+    file the later one is the stronger. `backend`: the kind of a backend."""
+
+    form: Json
+    kind: str
+    spot: str
+    order: tuple[int, ...] = ()
+    backend: str = ""
+    listener: str = ""
+
+
+def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> Iterator[Place]:
+    """Yield a target as the file names it, nothing if the Gateway does not serve it. A ListenerSet is one for each of
+    its listeners."""
+    key, section = ObjectKey(namespace, target["name"]), target.get("sectionName")
+    kind = GroupKind(target["group"], target["kind"])
+    spot = f"{key}/{section}" if section else str(key)
+    if kind == GATEWAY and key == reached.gateway and section in (None, *reached.listeners):
+        named = {"listenerName": section} if section else {}
+        # A listener of the Gateway itself is stronger than those of sets.
+        yield Place({"gateway": {**_FILE_GATEWAY, **named}}, kind.kind, spot, (2,) if section else ())
+    elif kind == LISTENER_SET:
+        for name in sorted(reached.listeners):
+            if name.startswith(f"{key}/") and section in (None, name.rpartition("/")[2]):
+                form = {"gateway": {**_FILE_GATEWAY, "listenerName": name}}
+                yield Place(form, kind.kind, spot, (1,) if section else (0,), listener=name)
+    elif kind in (HTTP_ROUTE, GRPC_ROUTE):
+        route = ObjectKey(key.namespace, file_name(key.name) if kind == GRPC_ROUTE else key.name)
+        if route in reached.routes and section in (None, *reached.routes[route]):
+            named = {"ruleName": section} if section else {}
+            yield Place({"route": {"name": route.name, "namespace": route.namespace, **named}}, kind.kind, spot)
+    elif kind == GATEWAY_BACKEND:
+        yield from _backend(snapshot, key, section, reached.called, spot)
+    elif kind in CALLED:
+        yield from _service(kind, key, section, reached.called, spot)
+
+
+def _service(kind: GroupKind, key: ObjectKey, section: str | None, called_: Called, spot: str) -> Iterator[Place]:
+    name = host(key) if kind == SERVICE else pool_host(key)
+    ports = {port for service, port in called_.services if service == f"{key.namespace}/{name}"}
+    if not ports or (section is not None and int(section) not in ports):
+        return
+    port = {} if section is None else {"port": int(section)}
+    form = {"backend": {"service": {"hostname": name, "namespace": key.namespace, **port}}}
+    yield Place(form, kind.kind, spot, backend="service")
+
+
+def _backend(
+    snapshot: Snapshot, key: ObjectKey, section: str | None, called_: Called, spot: str
+) -> Iterator[Place]:
+    name = backend_name(key)
+    found = snapshot.find(GATEWAY_BACKEND, *key)
+    if found is None or name not in called_.backends:
+        return
+    made = translate_backend(snapshot, found)
+    if not isinstance(made, TranslatedBackend) or section not in (None, *_sections(made.form)):
+        return
+    kind = next((one for one in ("ai", "mcp", "aws") if one in made.form), "host")
+    named = {} if section is None else {"section": section}
+    form = {"backend": {"backend": {"name": name, "namespace": "", **named}}}
+    yield Place(form, "GatewayBackend", spot, backend=kind)
+
+
+def _sections(form: Json) -> Iterator[str]:
+    """Yield the names of the providers or MCP targets of a backend."""
+    for group in form.get("ai", {}).get("groups", ()):
+        for one in group["providers"]:
+            yield one["name"]
+    for one in form.get("mcp", {}).get("targets", ()):
+        yield one["name"]
