@@ -324,6 +324,18 @@ def test_a_parent_is_told_when_it_is_ready() -> None:
     assert process.wait(40) == 0
 
 
+def test_a_client_of_the_admin_server_that_does_not_read_keeps_nobody_from_the_end(gateway) -> None:
+    running = gateway(DIRECT)
+    with socket.create_connection(("127.0.0.1", running.admin)) as sock:
+        sock.setblocking(False)
+        # The server reads no further once its answers wait for the client.
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                sock.send(b"GET /config_dump HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
+        assert running.stop() == 0
+    assert "cut short" not in running.log()
+
+
 def refused(port: int) -> bool:
     """Whether nobody listens there."""
     try:

@@ -69,7 +69,8 @@ class ExpressionEvaluations:
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
-            await process.wait()
+            # asyncio reports the end once the pipes are at their ends, so output that nobody wants is read, too.
+            await process.communicate()
         if len(text) > MAX_RESULT:
             return 200, _failed(f"the result is longer than {MAX_RESULT} bytes")
         if status:

@@ -29,6 +29,8 @@ MAX_HEAD = 64 * 1024
 MAX_BODY = 1024 * 1024
 # Maximum time for a client to take in a response; then the connection is closed.
 WRITE_SECONDS = 60.0
+# Maximum time for a client to take in what is still queued when its connection ends; the rest is dropped.
+CLOSE_SECONDS = 2.0
 # After a time-out expires, sockets get this extra time: a stalled process sees the timer before the data that arrived.
 LOOK_SECONDS = 0.1
 # Interval between two writes that detect whether a client with a closed sending side still reads.
@@ -172,9 +174,7 @@ class WebServer:
             logger.exception("admin request failed")
         finally:
             self._connections.discard(writer)
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+            await _hang_up(writer)
 
     async def _turn(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seconds: float
@@ -274,6 +274,17 @@ class WebServer:
             if row.method == ("GET" if head else request.method):
                 return await self._call(row, request)
         return AdminResponse(405, content_type="", headers=(("allow", ", ".join(row.method for row in rows)),))
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close a connection. A client that does not read what is queued for it must not keep the server from ending."""
+    writer.close()
+    try:
+        with contextlib.suppress(OSError):  # TimeoutError is an OSError too
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await writer.wait_closed()
+    finally:
+        writer.transport.abort()  # no effect if it is closed
 
 
 def _refused(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | None:

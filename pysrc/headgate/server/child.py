@@ -9,6 +9,8 @@ import time
 from typing import Final
 
 POLL_SECONDS: Final = 0.001
+# How long the kernel may take to end a process that was killed.
+KILL_SECONDS: Final = 5.0
 
 
 class ChildProcess:
@@ -44,8 +46,7 @@ class ChildProcess:
                 os.kill(self.pid, signal.SIGKILL)
 
     def kill(self) -> None:
-        """End the process at once, and reap it."""
+        """End the process at once, and reap it. One that waits for a disk or the like ends later."""
         if self.poll() is None:
             self.send_kill()
-            with contextlib.suppress(ChildProcessError):
-                self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self.wait(KILL_SECONDS)

@@ -9,6 +9,7 @@ import secrets
 import signal
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headgate.admin.servers import preload
@@ -18,6 +19,7 @@ from headgate.errors import ConfigErrors
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
 from headgate.server.config_warnings import warn
+from headgate.server.ending import bound_end
 from headgate.server.parent_death import die_with_parent
 from headgate.server.supervisor import Supervisor, start_levels
 from headgate.server.template import import_all
@@ -72,9 +74,13 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
     try:
         return _supervise(reader, loaded, segment, folder, template, feed)
     finally:
-        import shutil  # a start need not load it
+        _remove(folder)
 
-        shutil.rmtree(folder, ignore_errors=True)
+
+def _remove(folder: str) -> None:
+    import shutil  # a start need not load it
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reader(source: Source, feed: Feed | None) -> SourceReader:
@@ -97,7 +103,9 @@ def _supervise(
         supervisor = Supervisor(reader, loaded, segment, folder, template, _workers(loaded))
         if feed is not None:
             supervisor.follow(feed)
-        return await supervisor.run()
+        status = await supervisor.run()
+        bound_end(status, partial(_remove, folder))
+        return status
 
     return asyncio.run(run())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -169,4 +170,5 @@ class TemplateHandle:
         self._forget()
         if process is not None and process.poll() is None:
             process.kill()
-            process.wait(1.0)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)

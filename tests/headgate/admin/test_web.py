@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import pytest
@@ -314,3 +315,52 @@ def test_a_head_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         writer.close()
 
     serve(silent)
+
+
+async def _stalled(server: WebServer) -> asyncio.StreamWriter:
+    """Return the client's side of a connection that asks for more than sockets hold, and reads none of it."""
+    await server.listen(("127.0.0.1",), 0)
+    _, client = await asyncio.open_connection(*server._servers[0].sockets[0].getsockname())
+    transport = client.transport
+    assert isinstance(transport, asyncio.Transport)
+    transport.pause_reading()
+    while not any(_waits(writer.transport) for writer in server._connections):
+        client.write(b"GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await asyncio.sleep(0.001)
+    return client
+
+
+def _waits(transport: asyncio.WriteTransport) -> bool:
+    """Tell whether drain() waits for the client."""
+    return transport.get_write_buffer_size() > transport.get_write_buffer_limits()[1]
+
+
+async def large(_request: AdminRequest) -> AdminResponse:
+    return AdminResponse(200, b"x" * (1 << 22))
+
+
+@pytest.mark.parametrize("end", ["the time is over", "the process ends"])
+def test_a_client_that_does_not_read_is_not_waited_for(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "CLOSE_SECONDS", 0.05)
+    if end == "the time is over":
+        monkeypatch.setattr(web, "WRITE_SECONDS", 0.5)
+
+    # A connection that nobody knows would be closed by the collector.
+    clients = []
+
+    async def main() -> None:
+        server = WebServer(lambda: (AdminRoute("GET", "/large", large),))
+        client = await _stalled(server)
+        clients.append(client)
+        if end == "the time is over":
+            # The reset tells it, even though it does not read.
+            while not client.transport.is_closing():
+                client.write(b"\r\n")
+                await asyncio.sleep(0.01)
+        await server.close()
+
+    # asyncio.run() waits for the task that serves it.
+    thread = threading.Thread(target=asyncio.run, args=(main(),), daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
