@@ -224,6 +224,7 @@ def test_a_token_is_renewed_before_it_ends(scene: Scene) -> None:
 
 def test_a_token_endpoint_that_hangs_holds_up_nobody_else(scene: Scene) -> None:
     found: list[int] = []
+    given_up = scene.running.log().count("cannot get credentials")
     waiting = [threading.Thread(target=lambda: found.append(scene.ask("/slow")[0])) for _ in range(3)]
     for thread in waiting:
         thread.start()
@@ -234,8 +235,10 @@ def test_a_token_endpoint_that_hangs_holds_up_nobody_else(scene: Scene) -> None:
     for thread in waiting:
         thread.join()
     assert set(found) <= {200, 500}          # who came first may have waited too long
-    assert scene.ask("/slow")[0] == 200
-    assert sum(b"client_id=slow" in one.body for one in scene.clouds.asked("/t1/")) == 1
+    # On a busy machine the gateway may have given it up before the gate opened; it then pauses before it asks again.
+    scene.running.wait(lambda: scene.ask("/slow")[0] == 200)
+    given_up = scene.running.log().count("cannot get credentials") - given_up
+    assert 1 <= sum(b"client_id=slow" in one.body for one in scene.clouds.asked("/t1/")) <= 1 + given_up
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
