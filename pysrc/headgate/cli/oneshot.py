@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from headgate.server.template import OF_THE_SUPERVISOR
+
 FAILED = 1
 NOT_FOUND = 127
 
@@ -28,13 +30,15 @@ def run(gateway: Sequence[str], command: Sequence[str], output: str | None) -> i
         except OSError as error:
             print(f"headgate: cannot write {output}: {error.strerror}", file=sys.stderr)
             return FAILED
+        # A service manager has started the command, and not the gateway beside it.
+        environ = {name: value for name, value in os.environ.items() if name not in OF_THE_SUPERVISOR}
         child = subprocess.Popen(
             [sys.executable, "-m", "headgate.cli.main", *gateway],
             stdin=None if "-" in gateway else subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             pass_fds=(writing,),
-            env={**os.environ, "READY_FD": str(writing), "HEADGATE_PARENT": str(os.getpid())},
+            env={**environ, "READY_FD": str(writing), "HEADGATE_PARENT": str(os.getpid())},
         )
         os.close(writing)
     with open(reading, "rb") as pipe:

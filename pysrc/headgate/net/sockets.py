@@ -20,6 +20,10 @@ NO_SYN = (
 )
 
 
+class LentSocket(socket.socket):
+    """A listening socket of somebody else, who goes on to use it when this process has closed it."""
+
+
 def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
     """Return a bound, listening, non-blocking socket. Raises OSError.
 

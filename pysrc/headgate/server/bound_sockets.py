@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import open_socket, taken
+from headgate.server.activation import Lent, check_lent, find_lent
 from headgate.server.failures import ReloadFailed
 
 
@@ -15,6 +16,15 @@ class BoundSockets:
 
     def __init__(self) -> None:
         self.by_key: dict[str, socket.socket] = {}
+        self._lent: list[Lent] = []
+
+    def borrow(self, sockets: list[Lent], gateway: Gateway | None) -> None:
+        """Use these sockets for the binds at their addresses, now and later. Raises ReloadFailed if `gateway`, where it
+        is known, does not listen at one of them.
+        """
+        if gateway is not None:
+            check_lent(sockets, gateway)
+        self._lent = sockets
 
     def open(self, gateway: Gateway) -> set[str]:
         """Open the sockets of new ports; return their keys. If one fails, opens none and raises ReloadFailed."""
@@ -22,6 +32,11 @@ class BoundSockets:
         errors: dict[int, str] = {}
         for bind in gateway.binds:
             if bind.key in self.by_key or bind.internal:
+                continue
+            lent = find_lent(self._lent, bind.host, bind.port)
+            if lent is not None:
+                self.by_key[bind.key] = lent
+                opened.add(bind.key)
                 continue
             if taken(bind.host, bind.port):
                 errors[bind.port] = f"{bind.key}: {bind.address} is already in use"

@@ -20,7 +20,8 @@ MAX_DESCRIPTORS = 200
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle.
+    """Compile a configuration. `listen` names the ports whose sockets come with the packet, after its pickle; those of
+    `lent` belong to a service manager.
 
     `session_key`: 32 bytes that seal session ids, the same for all workers for the life of the process. `tickets`:
     what keys of TLS session tickets are made from (engine, tls.tickets). `modules`: the modules that compiling the
@@ -32,6 +33,7 @@ class Prepare:
     session_key: bytes = field(repr=False)
     tickets: tuple[int, bytes] = field(repr=False)
     modules: tuple[str, ...] = ()
+    lent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

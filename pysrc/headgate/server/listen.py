@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from headgate.net.sockets import BACKLOG, refuse_handshakes
+from headgate.net.sockets import BACKLOG, LentSocket, refuse_handshakes
 from headgate_engine.link.accept import SharedAccept, SharedPort
 
 # What a client on the far side of the world needs to end a handshake that it has begun.
@@ -33,8 +33,11 @@ class Acceptor:
         self._server = await loop.create_server(factory, sock=sock, backlog=BACKLOG)
 
     async def stop(self) -> None:
-        """Stop accepting; connections whose handshake has begun are still taken."""
-        if refuse_handshakes(self._sock):
+        """Stop accepting; connections whose handshake has begun are still taken.
+
+        At a lent socket, clients whose handshake ends later wait for whoever gets the socket next.
+        """
+        if not isinstance(self._sock, LentSocket) and refuse_handshakes(self._sock):
             await asyncio.sleep(HALF_OPEN_SECONDS)
         self._close()
         last = []

@@ -27,6 +27,11 @@ class ReloadMeter:
         self._synchronized = Gauge(segment, series_key("gw_config_synchronized", {}))
         self._began: float | None = None
 
+    @property
+    def status(self) -> str:
+        """What a person is told of the newest configuration."""
+        return "" if self._synchronized.value else "; the newest configuration could not be loaded"
+
     def begin(self) -> None:
         """Start the clock of a reload."""
         self._began = time.monotonic()

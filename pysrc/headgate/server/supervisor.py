@@ -19,19 +19,20 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
+from headgate.server.activation import lent_sockets
 from headgate.server.bound_sockets import BoundSockets
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.failures import ReloadFailed, WorkerLost
 from headgate.server.figures import ProcessFigures
 from headgate.server.metrics_push import MetricsPush
-from headgate.server.ready_descriptor import tell_ready
 from headgate.server.reload_meter import ReloadMeter
 from headgate.server.request_log import RequestLog
+from headgate.server.service_manager import ServiceManager
 from headgate.server.stored_resources import Confirm, ResourceKeeper, unconfirmed
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceHub, TraceWatch
-from headgate.server.transfer import store, store_none
+from headgate.server.transfer import store_for
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.watchdog import Watchdog
 from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle, WorkerSecrets, session_key
@@ -100,7 +101,10 @@ class Supervisor(ProcessFigures):
         self._running = running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
         self._metrics = MetricsPush(running, self._living)
-        self._watchdog = Watchdog(segment, self._workers, lambda: self.gateway, self._catch_up, running.pending)
+        self._service = ServiceManager(os.environ)
+        self._watchdog = Watchdog(
+            segment, self._workers, lambda: self.gateway, self._catch_up, running.pending, self._service.alive
+        )
 
     # -- life ----------------------------------------------------------------------------------------------------------
     async def run(self) -> int:
@@ -112,6 +116,7 @@ class Supervisor(ProcessFigures):
             loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
         before = fingerprint(self._watched)
         try:
+            self._sockets.borrow(lent_sockets(os.environ), None if self._delivery is not None else self.gateway)
             await self._start_workers(self.gateway)
             if self._heap_rate:
                 await self.sample_heap(self._heap_rate)
@@ -127,7 +132,7 @@ class Supervisor(ProcessFigures):
             "gateway is ready",
             extra={"generation": self.generation, "workers": len(self._workers), "ports": self._port_list()},
         )
-        tell_ready()
+        self._service.ready(self._status())
         tasks = [
             spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run()),
             spawn("metrics", self._metrics.run()),
@@ -157,6 +162,10 @@ class Supervisor(ProcessFigures):
                     raise
             self._loaded = await asyncio.to_thread(self._reader.load)
             self.gateway = self._loaded.gateway
+
+    def _status(self) -> str:
+        ports, workers = len(self.gateway.binds), len(self._workers)
+        return f"serves {ports} ports with {workers} workers, configuration {self.generation}{self._reloads.status}"
 
     def _port_list(self) -> str:
         return ",".join(bind.address for bind in self.gateway.binds)
@@ -194,7 +203,7 @@ class Supervisor(ProcessFigures):
                 raise ConnectionError("no worker is running")
             for worker in workers:
                 await worker.wait_ready()
-            config_fd = await self._stored(gateway, workers, before)
+            config_fd = await store_for(gateway, [worker.inherited for worker in workers], before)
             await self._records.prepare(gateway, workers)
             await self._identity.prepare(gateway, workers)
             errors = await self._prepare(generation, config_fd, workers)
@@ -237,13 +246,6 @@ class Supervisor(ProcessFigures):
         except OSError as error:
             raise ReloadFailed(f"admin page: {error}") from error
 
-    @staticmethod
-    async def _stored(gateway: Gateway, workers: list[WorkerHandle], before: Gateway | None = None) -> int:
-        """Return the descriptor of a stored configuration for workers that run `before` or were forked with this."""
-        if all(worker.inherited == gateway.digest for worker in workers):
-            return store_none()
-        return await asyncio.to_thread(store, gateway, before)
-
     async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
         """Have workers compile a configuration. Return their errors. Raises ConnectionError or TimeoutError."""
         modules = self._template.modules
@@ -266,13 +268,14 @@ class Supervisor(ProcessFigures):
 
     async def reload(self) -> None:
         """Read the source again and apply it. On failure, logs the reason and keeps the running configuration."""
-        for pause in LOST_PAUSES:
-            try:
-                return await self._reload()
-            except WorkerLost as error:
-                logger.warning("a worker was lost during a reload, which is tried again", extra={"error": str(error)})
-            await asyncio.sleep(pause)
-        await self._reload(last=True)
+        with self._service.reloading(self._status):
+            for pause in LOST_PAUSES:
+                try:
+                    return await self._reload()
+                except WorkerLost as error:
+                    logger.warning("a worker was lost in a reload, which is tried again", extra={"error": str(error)})
+                await asyncio.sleep(pause)
+            await self._reload(last=True)
 
     async def _reload(self, last: bool = False) -> None:
         async with self._reload_lock:
@@ -395,7 +398,7 @@ class Supervisor(ProcessFigures):
 
     async def _give_configuration(self, worker: WorkerHandle) -> None:
         """Have one worker run what the others do. Raises OSError."""
-        config_fd = await self._stored(self.gateway, [worker])
+        config_fd = await store_for(self.gateway, [worker.inherited])
         try:
             await self._records.prepare(self.gateway, [worker])
             await self._identity.prepare(self.gateway, [worker])
@@ -458,6 +461,7 @@ class Supervisor(ProcessFigures):
         if not self._stopping:
             self._stopping = True
             logger.info("draining", extra={"reason": why})
+            self._service.stopping()
             spawn("drain", self._drain())
 
     async def _drain(self) -> None:

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from headgate.server import activation, service_manager
 from headgate.server.parent_death import die_with_parent
 from headgate.server.process_title import set_title
 from headgate.telemetry import logs
@@ -27,6 +28,8 @@ from headgate_engine.shared.segment import Segment
 
 MAX_ORDER: Final = 65536
 STANDARD_STREAMS: Final = 3
+# Who waits for the end of a descriptor must not wait for workers, and nobody else may speak to the service manager.
+OF_THE_SUPERVISOR: Final = ("READY_FD", *service_manager.VARIABLES, *activation.VARIABLES)
 IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -68,8 +71,8 @@ def run_template(
     # Signals go to the supervisor, which tells the workers what to do.
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    # Of the supervisor: who waits for the end of that descriptor must not wait for workers.
-    os.environ.pop("READY_FD", None)
+    for name in OF_THE_SUPERVISOR:
+        os.environ.pop(name, None)
     logs.output.cache_clear()
     _close_all_but(channel.fileno(), segment.fd, *wake_fds)
     channel.setblocking(True)

@@ -9,6 +9,7 @@ ever have the descriptor, so pickle is safe, and only here may secrets be pickle
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 from collections import ChainMap
@@ -144,9 +145,13 @@ def load_one(descriptor: int) -> Any:
         os.close(descriptor)
 
 
-def store_none() -> int:
-    """Return the descriptor of an empty memory file: it stands for the configuration that a worker was forked with."""
-    return os.memfd_create("headgate-config", os.MFD_CLOEXEC)
+async def store_for(gateway: Gateway, inherited: Iterable[str], before: Gateway | None = None) -> int:
+    """Return the descriptor of a stored configuration for workers that run `before`, or were forked with the
+    configurations of these digests. An empty file stands for the one that a worker was forked with.
+    """
+    if all(digest == gateway.digest for digest in inherited):
+        return os.memfd_create("headgate-config", os.MFD_CLOEXEC)
+    return await asyncio.to_thread(store, gateway, before)
 
 
 def load_inherited(gateway: Gateway, known: KnownParts) -> Generator[None, None, Received]:

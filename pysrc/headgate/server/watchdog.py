@@ -52,6 +52,7 @@ class Pulse:
 class Watchdog:
     """Looks for workers that hang. `gateway()`: the running configuration, which says when one is killed and replaced.
     `catch_up(worker)` gives the configuration to one that has missed it. `pending`: what keeps the gateway unready.
+    `alive()` is called with each check that finds a worker that answers.
     """
 
     def __init__(
@@ -61,12 +62,14 @@ class Watchdog:
         gateway: Callable[[], Gateway],
         catch_up: Callable[[WorkerHandle], Coroutine[Any, Any, None]],
         pending: set[str],
+        alive: Callable[[], None],
     ) -> None:
         self._segment = segment
         self._workers = workers
         self._gateway = gateway
         self._catch_up = catch_up
         self._pending = pending
+        self._alive = alive
         self._pulses: dict[int, Pulse] = {}
         self._hangs = Counter(segment, series_key(HANGS, {}))
 
@@ -82,6 +85,7 @@ class Watchdog:
             self._check(worker, self._pulse(worker))
         if any(worker.ready and not self._pulse(worker).silent for worker in self._workers):
             self._pending.discard(PENDING)
+            self._alive()
         else:
             self._pending.add(PENDING)
 

@@ -19,7 +19,7 @@ from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.session import SessionIds
 from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.gateway import Gateway
-from headgate.net.sockets import set_keepalives
+from headgate.net.sockets import LentSocket, set_keepalives
 from headgate.net.tasks import spawn, spawner
 from headgate.net.tls import TICKETS
 from headgate.pipeline.compile import CompileError, compile_steps
@@ -205,7 +205,8 @@ class WorkerProcess:
             ids = SessionIds(message.session_key)
             self._worker_relay = WorkerRelay(self._worker, self._folder, ids, self._find_relayed)
         for key, descriptor in zip(message.listen, descriptors[1:], strict=True):
-            self._sockets[key] = socket.socket(fileno=descriptor)
+            kind = LentSocket if key in message.lent else socket.socket
+            self._sockets[key] = kind(fileno=descriptor)
         errors: list[str] = []
         try:
             self._prepared = await self._compile(descriptors[0], message, self._worker_relay.relay)

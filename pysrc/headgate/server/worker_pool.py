@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from headgate.ir.gateway import Gateway
+from headgate.net.sockets import LentSocket
 from headgate.server import control
 from headgate.server.child import ChildProcess
 from headgate.server.control import (
@@ -200,7 +201,8 @@ class WorkerHandle:
         self.inherited = ""
         new = [key for key in self.sockets if key not in self.given]
         descriptors = [config_fd, *(self.sockets[key].fileno() for key in new)]
-        self.send(Prepare(generation, tuple(new), shared.session_key, shared.tickets(), modules), descriptors)
+        lent = tuple(key for key in new if isinstance(self.sockets[key], LentSocket))
+        self.send(Prepare(generation, tuple(new), shared.session_key, shared.tickets(), modules, lent), descriptors)
         answer = await self._answer(("prepare", generation), PREPARE_SECONDS)
         assert isinstance(answer, Done)
         if not answer.errors:

@@ -40,8 +40,12 @@ class Scene:
         self.pending: set[str] = set()
         self.limit_s = limit_s
         self.caught_up: list[int] = []
+        self.signs = 0
         handles = cast(Any, self.workers)
-        self.watchdog = Watchdog(self.segment, handles, self.gateway, self.catch_up, self.pending)
+        self.watchdog = Watchdog(self.segment, handles, self.gateway, self.catch_up, self.pending, self.alive)
+
+    def alive(self) -> None:
+        self.signs += 1
 
     def gateway(self) -> Any:
         return SimpleNamespace(process=SimpleNamespace(worker_heartbeat_timeout_ms=self.limit_s * 1000))
@@ -162,3 +166,18 @@ def test_a_heartbeat_goes_on_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch
 
     asyncio.run(run())
     assert heartbeat_gauge(segment, 0).value == 0
+
+
+def test_signs_of_life_stop_when_no_worker_answers() -> None:
+    scene = Scene(limit_s=0)
+    scene.check(3, 0)
+    assert scene.signs == 3
+    scene.check(SILENT_CHECKS - 1)
+    assert scene.signs == 3 + SILENT_CHECKS - 1, "a worker that misses some beats is not silent yet"
+    scene.check(5)
+    assert scene.signs == 3 + SILENT_CHECKS - 1
+    scene.check(1, 1)
+    assert scene.signs == 3 + SILENT_CHECKS
+    scene.workers[1].ready = False
+    scene.check(2)
+    assert scene.signs == 3 + SILENT_CHECKS, "the other one is still silent"
