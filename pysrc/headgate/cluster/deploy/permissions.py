@@ -67,7 +67,7 @@ DEPLOYER: Final = (
 )
 # In the controller's own namespace.
 LOCAL: Final = (
-    Permission("coordination.k8s.io", ("leases",), ("create", "get", "update")),
+    Permission("coordination.k8s.io", ("leases",), ("create", "get", "patch")),
     Permission("", ("secrets",), ("create",)),
     Permission("", ("configmaps",), ("create", "delete", "patch", "update")),
 )
