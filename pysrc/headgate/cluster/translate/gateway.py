@@ -21,7 +21,7 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
-from headgate.cluster.translate.deployed import Placed, undeployed
+from headgate.cluster.translate.deployed import Placed, observed, undeployed
 from headgate.cluster.translate.filters import Delegated
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.gateway_tls import conditions, own_certificate
@@ -231,7 +231,11 @@ def _statuses(
     attached = {key_of(one): accepted_by(accepted, by_holder.get(key_of(one), [])) for one in sets}
     about = generation(gateway)
     content: dict[str, Any] = {
-        "conditions": [one.printed(about) for one in (accepted, programmed, *conditions(gateway, certificate))],
+        "conditions": [
+            accepted.printed(about),
+            programmed.printed(observed(deployed, about)),
+            *(one.printed(about) for one in conditions(gateway, certificate)),
+        ],
         "listeners": [_listener_status(one, about, programmed) for one in by_holder.get(None, ())],
         "attachedListenerSets": sum(one.holds for one in attached.values()),
     }

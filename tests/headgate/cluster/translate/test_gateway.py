@@ -8,6 +8,8 @@ import pytest
 from manifests import Json, gateway, gateway_class, grpc_route, http_route, listener, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
+from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.deployed import Placement
 from headgate.cluster.translate.fragments import assembled
 from headgate.cluster.translate.gateway import Acknowledged, GatewayTranslation, is_own, translate
 
@@ -52,6 +54,15 @@ def test_programmed_is_what_data_planes_have_taken(acknowledged: Acknowledged, p
     assert {one["observedGeneration"] for one in found["conditions"]} == {5}
     if acknowledged.rejection:
         assert acknowledged.rejection in found["conditions"][1]["message"]
+
+
+@pytest.mark.parametrize(("looked_at", "told"), [(0, 5), (4, 4), (5, 5), (6, 5)])
+def test_programmed_is_about_the_generation_that_was_deployed(looked_at: int, told: int) -> None:
+    owner = gateway(generation=5)
+    there = Placement(refusal=Unmet("AddressNotUsable", "no"), generation=looked_at)
+    snapshot = Snapshot.of([gateway_class(), owner])
+    found = translate(snapshot, owner, [], [], Acknowledged(5), there).statuses[0].content
+    assert {one["type"]: one["observedGeneration"] for one in found["conditions"]} == {"Accepted": 5, "Programmed": told}
 
 
 @pytest.mark.parametrize(
