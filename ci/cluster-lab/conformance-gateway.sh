@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Runs the Gateway API conformance suite against `headgate controller`: the controller, one gateway per
+# Runs the Gateway API conformance suite against `headgate controller`: the controller, one gateway for each
 # Gateway and the suite's pods are processes in one network namespace (see conformance.sh).
-#   conformance-gateway.sh RUNDIR [suite flags]
-# Environment: HEADGATE  the program (default .venv/bin/headgate of this repository)
+#   conformance-gateway.sh RUNDIR [suite flags]     e.g. -report-output FILE, or -run-test HTTPRouteWeight
+# The features are those that the status of the GatewayClass claims; -supported-features names others.
+# Environment: HEADGATE       the program (default .venv/bin/headgate of this repository)
+#              HEADGATE_LOG   level of the controller's log, RUNDIR/log/gateway.log (default info)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd); top=$(cd "$here/../.." && pwd)
 export HEADGATE_TOP=$top HEADGATE=${HEADGATE:-$top/.venv/bin/headgate}
@@ -18,4 +20,9 @@ export -f patient setup
 export KUBETEST_SETUP=setup
 export GATEWAY_CMD='exec "$HEADGATE" controller --local-gateways 10.98.0.0/16 --log-level ${HEADGATE_LOG:-info}'
 export GATEWAY_CLASS=headgate GATEWAY_CONTROLLER=headgate.dev/headgate
-exec "$here/conformance.sh" "$@"
+version=$("$HEADGATE" --version | sed -n 's/.*"version": "\([^"]*\)".*/\1/p')
+run=${1:?run directory}; shift
+# Addresses for GatewayStaticAddresses: one in the range of local gateways, one out of it (RFC 5737).
+exec "$here/conformance.sh" "$run" -conformance-profiles GATEWAY-HTTP,GATEWAY-GRPC,GATEWAY-TLS \
+  -organization headgate -project headgate -url https://headgate.dev -version "$version" -contact https://headgate.dev \
+  -usable-address 10.98.255.1 -unusable-address 192.0.2.1 "$@"
