@@ -8,6 +8,7 @@ from headgate.config import policy
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.expression import check, check_map
+from headgate.config.ports import DEFAULT, GATEWAY
 from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
@@ -16,7 +17,25 @@ from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.telemetry import OtlpMetrics, Tracing
 
 # Variables that name a collector of traces; the first that is set holds.
+# Older names of parts.
+_SAME: Final = {"proxy": "proxyProtocol", "logging": "accessLog"}
 COLLECTORS: Final = ("OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def attached(context: Context, record: Record, policies: list[Record]) -> Record:
+    """Return `frontendPolicies` with what `frontend` of policies of the gateway adds. Of each part the first counts."""
+    found = {_SAME.get(kind, kind): value for kind, value in record.values.items()}
+    for one in policies:
+        if "frontend" not in one:
+            continue
+        target = one["target"].get("gateway")
+        names = {} if target is None else {name: said for name, said in target.values.items() if said is not None}
+        if names != {"gatewayName": DEFAULT, "gatewayNamespace": DEFAULT}:
+            message = f"frontend is for the whole gateway {GATEWAY}"
+            context.fault(Problem.VALUE, one, "target", message)
+        for kind, value in one["frontend"].values.items():
+            found.setdefault(_SAME.get(kind, kind), value)
+    return Record(record.node, record.path, found)
 
 
 def frontend(context: Context, record: Record, process: Record) -> Frontend:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from headgate.config.backends import NO_AGENT, Backends
 from headgate.config.check import Record
 from headgate.config.context import Context, Notes
-from headgate.config.frontend_settings import frontend
+from headgate.config.frontend_settings import attached, frontend
 from headgate.config.policy_values import BackendOptions, gateway_policies, of_whole
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import hbone_settings, process_settings, workload_api
@@ -45,13 +45,13 @@ class Standalone:
         self._functions()
         context.has_workload_api = workload_api(context, self.section("config")) is not None
         context.hbone = hbone_settings(self.section("config"))
-        client_side: Record = root.get("frontendPolicies") or Record(root.node, "", {})
-        self.ports = Ports(context, client_side.get("tls") or Record(root.node, "", {}))
+        self.client_side = attached(context, self.section("frontendPolicies"), root.records("policies"))
+        self.ports = Ports(context, self.client_side.get("tls") or Record(root.node, "", {}))
         self.backends = Backends(context)
         # All that policies may name is known before the first one is read.
         context.directory = self.backends
         self.targeted = self.backends.targeted
-        self.targeted.declare(root.records("policies"))
+        self.targeted.declare([one for one in root.records("policies") if "frontend" not in one])
         self.backends.declare(root.records("backends"))
         self.backends.services.declare(root.records("services"), root.records("workloads"))
         self.backends.read()
@@ -87,7 +87,7 @@ class Standalone:
         """Return the IR; faults are in the report, and the result counts only when there are none."""
         process = self.section("config")
         settings = process_settings(self.context, process)
-        client_side = frontend(self.context, self.section("frontendPolicies"), process)
+        client_side = frontend(self.context, self.client_side, process)
         log = client_side.access_log
         if settings.request_log is None and (log.database_add or log.database_full):
             self.context.warnings.append("frontendPolicies.accessLog.database: there is no config.database to write to")

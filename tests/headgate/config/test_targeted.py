@@ -350,3 +350,19 @@ def test_what_is_said_of_http_leaves_routes_of_connections_alone(loaded: Callabl
     [service, host] = (one.backend for one in route.backends)
     assert service.endpoints[0].endpoint.connect_timeout_ms == 7000  # type: ignore[union-attr]
     assert host.endpoint.connect_timeout_ms == 7000  # type: ignore[union-attr]
+
+
+def test_frontend_policies_of_the_gateway_are_below_those_of_the_file(
+    loaded: Callable[..., Gateway], faults: Callable[..., list[str]]
+) -> None:
+    def front(number: int, target: str, body: str) -> str:
+        return policy(number, target, body).replace("policy: {", "frontend: {")
+
+    text = "gateways: {default: {port: 1}}\npolicies:\n"
+    text += front(0, GATEWAY, "connect: {mode: tunnel}, http: {http1MaxHeaders: 7}") + front(1, GATEWAY, "connect: {mode: route}")
+    found = loaded(text).frontend
+    assert (found.connect, found.http1_max_headers) == ("tunnel", 7)
+    assert loaded(text + "frontendPolicies: {connect: {mode: deny}}\n").frontend.connect == "deny"
+    assert faults(text + front(2, f"{GATEWAY}, port: 1", "tcp: {keepalives: {}}")) == [
+        "policies[2].target: frontend is for the whole gateway default/default (5)"
+    ]

@@ -37,6 +37,11 @@ def faults_of_call(kind: str, value: object) -> tuple[str, ...]:
     return _faults(json.dumps(_file({"backends": [backend]})))
 
 
+def faults_of_frontend(kind: str, value: object) -> tuple[str, ...]:
+    """Return what is wrong with a part of `frontendPolicies`."""
+    return _faults(json.dumps({"frontendPolicies": {kind: value}}))
+
+
 def faults_of_backend(form: Json) -> tuple[str, ...]:
     """Return what is wrong with a backend as it stands in a route or, without a name there, among the named ones."""
     if "name" in form:

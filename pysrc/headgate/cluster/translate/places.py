@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import (
@@ -38,18 +38,20 @@ class Called(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What a Gateway serves: listeners by name, routes, as the file names them, with the names of their rules, and what
-    they call."""
+    """What a Gateway serves: ports, listeners by name, routes, as the file names them, with the names of their rules,
+    and what they call."""
 
     gateway: ObjectKey
     listeners: frozenset[str]
+    ports: frozenset[int]
     routes: Mapping[ObjectKey, frozenset[str]]
     called: Called
 
 
-def reach(gateway: ObjectKey, fragments: Iterable[Fragment]) -> Reach:
-    """Return the names of a gateway's listeners and of the rules of each of its routes, and what is behind them."""
+def reach(gateway: ObjectKey, fragments: Sequence[Fragment]) -> Reach:
+    """Return what the fragments of a gateway serve."""
     listeners: set[str] = set()
+    ports = frozenset(one.value["port"] for one in fragments if one.place == "binds")
     routes: dict[ObjectKey, frozenset[str]] = {}
     for one in fragments:
         if one.place == "listeners":
@@ -57,7 +59,7 @@ def reach(gateway: ObjectKey, fragments: Iterable[Fragment]) -> Reach:
         elif one.place == "routes":
             key = ObjectKey(one.value["namespace"], one.value["name"])
             routes[key] = routes.get(key, frozenset()) | {one.value.get("ruleName", "")}
-    return Reach(gateway, frozenset(listeners), routes, called(fragments))
+    return Reach(gateway, frozenset(listeners), ports, routes, called(fragments))
 
 
 def called(fragments: Iterable[Fragment]) -> Called:
@@ -93,6 +95,8 @@ class Place(NamedTuple):
     order: tuple[int, ...] = ()
     backend: str = ""
     listener: str = ""
+    # Of a Gateway, one port or listener.
+    narrow: bool = False
 
 
 def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> Iterator[Place]:
@@ -102,9 +106,13 @@ def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> 
     kind = GroupKind(target["group"], target["kind"])
     spot = f"{key}/{section}" if section else str(key)
     if kind == GATEWAY and key == reached.gateway and section in (None, *reached.listeners):
-        named = {"listenerName": section} if section else {}
+        named: Json = {"listenerName": section} if section else {}
+        if "port" in target:
+            named, spot = {"port": target["port"]}, f"{key}:{target['port']}"
         # A listener of the Gateway itself is stronger than those of sets.
-        yield Place({"gateway": {**_FILE_GATEWAY, **named}}, kind.kind, spot, (2,) if section else ())
+        form: Json = {"gateway": {**_FILE_GATEWAY, **named}}
+        if target.get("port") in (None, *reached.ports):
+            yield Place(form, kind.kind, spot, (2,) if section else (), narrow=bool(named))
     elif kind == LISTENER_SET:
         for name in sorted(reached.listeners):
             if name.startswith(f"{key}/") and section in (None, name.rpartition("/")[2]):

@@ -17,6 +17,7 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.calls import calls, unsuited
+from headgate.cluster.translate.client_side import client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.places import CALLED, Called, Place, Reach, called, places
@@ -27,13 +28,13 @@ from headgate.config.targeted import PROTECTING
 POLICY: Final = GroupKind(OWN, "GatewayPolicy")
 # Of several policies of these kinds all hold.
 _ADDS_UP: Final = frozenset(("authorization", "mcpAuthorization"))
-_SECTIONS: Final = ("frontend", "strategy")
+_FRONTEND: Final = "frontend"
 # Policies of requests that can be those of calls to a pool.
 _OF_POOLS: Final = ("authorization", "extAuthz", "transformations", "requestHeaderModifier", "responseHeaderModifier")
 
 
 class PolicyPart(NamedTuple):
-    """A policy of the file. `phase`: `gateway`, `route` or `backend`."""
+    """A policy of the file. `phase`: `gateway`, `route`, `backend` or `frontend`."""
 
     phase: str
     kind: str
@@ -98,8 +99,13 @@ def _said(snapshot: Snapshot, policy: Json) -> Said:
     # As the file has it: `route`, or `gateway` for what runs before a route is known.
     parts = [PolicyPart("gateway" if early else "route", kind, value) for kind, value in asked.found.items()]
     parts += [PolicyPart("backend", kind, value) for kind, value in answered.found.items()]
-    faults = [*asked.faults, *answered.faults, *(f"{name} is not supported yet" for name in _SECTIONS if name in spec)]
-    return Said(parts, faults, asked.used | answered.used, asked.backends | answered.backends)
+    front = client_side(snapshot, namespace, spec.get("frontend") or {})
+    parts += [PolicyPart(_FRONTEND, kind, value) for kind, value in front.found.items()]
+    faults = [*asked.faults, *answered.faults, *front.faults]
+    faults += ["strategy is not supported yet"] if "strategy" in spec else []
+    return Said(
+        parts, faults, asked.used | answered.used | front.used, asked.backends | answered.backends | front.backends
+    )
 
 
 class _Attaching:
@@ -150,10 +156,12 @@ class _Attaching:
                 lost.append(f"{kind} of {place.kind} {place.spot} is that of the older policy {holder}")
                 continue
             # The file has a policy of one kind at one target, and no two of one name.
-            section, told = ("backend", f"backend.{kind}") if phase == "backend" else ("traffic", kind)
+            section = phase if phase in ("backend", _FRONTEND) else "traffic"
+            told = kind if section == "traffic" else f"{phase}.{kind}"
             spot = f"{place.spot}@{place.listener}" if place.listener else place.spot
             name = {"name": f"{key.name}:{told}:{spot}", "namespace": key.namespace}
-            entry = {"name": name, "target": place.form, "phase": phase, "policy": {kind: value}}
+            entry: Json = {"name": name, "target": place.form}
+            entry |= {_FRONTEND: {kind: value}} if phase == _FRONTEND else {"phase": phase, "policy": {kind: value}}
             fragment = Fragment(
                 key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=place.order
             )
@@ -168,7 +176,13 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
     rules: list[Json] = []
     for part in parts:
         phase, kind, value = part
-        if phase != "backend" and place.kind == INFERENCE_POOL.kind:
+        if phase == _FRONTEND and place.narrow:
+            lost.append(f"{place.kind} {place.spot}: frontend.{kind} is for a whole Gateway")
+            if kind == "networkAuthorization":
+                # Of what cannot be said of the port alone, at least nobody comes in there.
+                yield PolicyPart("gateway", "authorization", {"rules": [CLOSED]})
+            continue
+        if phase not in ("backend", _FRONTEND) and place.kind == INFERENCE_POOL.kind:
             if kind == "timeout":
                 part = PolicyPart("backend", "http", value)
             elif kind in _OF_POOLS and "conditional" not in value:

@@ -19,7 +19,7 @@ from headgate.config.shape.route import (
     GATEWAY_REFS,
     ROUTE_GROUP,
     ROUTE_POLICIES,
-    TARGETED_POLICY,
+    TARGETED,
 )
 from headgate.config.shape.scalars import PORT
 from headgate.config.shape.vocabulary import (
@@ -61,6 +61,11 @@ UI: Final = Object(
         ),
     },
 )
+POLICY: Final = Object(
+    "TargetedPolicy",
+    {**TARGETED, "frontend": optional(FRONTEND)},
+    one_of=("policy", "frontend"),
+)
 ROOT: Final = Object(
     "Headgate",
     {
@@ -71,7 +76,7 @@ ROOT: Final = Object(
         "backends": optional(ListOf(NAMED_BACKEND)),
         "llm": maybe(LLM),
         "mcp": maybe(MCP),
-        "policies": optional(ListOf(TARGETED_POLICY)),
+        "policies": optional(ListOf(POLICY)),
         "frontendPolicies": optional(FRONTEND),
         "tcpRoutes": optional(ListOf(ATTACHED_TCP_ROUTE)),
         "routeGroups": optional(ListOf(ROUTE_GROUP)),

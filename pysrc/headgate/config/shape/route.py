@@ -197,12 +197,9 @@ POLICY_TARGET: Final = Object(
     },
     one_of=TARGET_KINDS,
 )
-TARGETED_POLICY: Final = Object(
-    "TargetedPolicy",
-    {
-        "name": required(Object("ResourceName", {"name": required(STRING), "namespace": required(STRING)})),
-        "target": required(POLICY_TARGET),
-        "phase": optional(WordChoice("PolicyPhase", ("route", "gateway", "backend"))),
-        "policy": required(ATTACHED_POLICIES),
-    },
-)
+TARGETED: Final = {
+    "name": required(Object("ResourceName", {"name": required(STRING), "namespace": required(STRING)})),
+    "target": required(POLICY_TARGET),
+    "phase": optional(WordChoice("PolicyPhase", ("route", "gateway", "backend"))),
+    "policy": optional(ATTACHED_POLICIES),
+}
