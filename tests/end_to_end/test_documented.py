@@ -91,6 +91,8 @@ CASES: dict[str, list[Case]] = {
     "backendAuth": [Case(200, "/a?b=c", seen_path="/a?b=c&api_key=backend-key", seen={"x-tenant-key": ["tenant-7"]})],
     # The echo of these tests knows no CONNECT.
     "Through a proxy: backendTunnel": [Case(503, text="upstream call failed: the proxy refused the tunnel with status 501")],
+    # The echo of these tests reads no such headers: what it gets is no request.
+    "Whose a connection is: proxyProtocol": [Case(502, text="upstream call failed: invalid response")],
     "health and sessionAffinity": [Case(200, headers={"x-user": "ada"})],
     "Access log and metric labels": [Case(200)],
 }  # fmt: skip

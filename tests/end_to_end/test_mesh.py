@@ -213,6 +213,7 @@ REFUSED = {
     "domain": ("trustDomain: td.test", "trustDomain: 'td/test'", "is no SPIFFE ID"),
     "agent": ("spiffe: {endpoint: 'unix:///a.sock'}", "spiffe: {}", "protocol HBONE requires a certificate of the gateway"),
     "proxy": ("policies: {}", "policies: {backendTunnel: {proxy: {host: 'a.test:1'}}}", "which has protocol HBONE"),
+    "header": ("policies: {}", "policies: {proxyProtocol: {version: v2}}", "which has protocol HBONE"),
     "proxy service": ("host: b.test:80, policies: {}", "host: b.test:80, policies: {backendTunnel: {proxy: {service: {name: shop/web.test, port: 80}}}}",
                       "a service whose workloads have protocol HBONE"),
     "streams": ("hbone: {}", "hbone: {poolMaxStreamsPerConn: 0}", "poolMaxStreamsPerConn"),

@@ -29,6 +29,8 @@ cdef enum:
 cdef UpstreamAttempt new_attempt(RequestCore request, Pool pool, EndpointState endpoint):
     cdef UpstreamAttempt found = UpstreamAttempt.__new__(UpstreamAttempt)
     found.request = request
+    if pool.clients is not None:
+        pool = pool.clients.pool_of(pool, request.ctx.connection)
     found.pool = pool
     if pool.make_twin is not None and goes_by_http2(request.ctx, pool.twin_for_grpc):
         found.pool = pool.for_http2()

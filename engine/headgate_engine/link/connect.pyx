@@ -78,7 +78,7 @@ cdef int enter(RequestCore request, port) except -1:
     protocol = protocol_behind(port, client, head)
     transport, client.transport = client.transport, None
     client.lost = True
-    client.worker.connection_lost(client)
+    client.gone()
     if not own_reads:
         transport.pause_reading()
     wire.detach()
@@ -110,7 +110,8 @@ cdef object protocol_behind(port, DownstreamConnection client, MessageHead head)
     """What serves a tunnel, and knows who has opened it."""
     protocol = port.behind()
     protocol.proxied = ProxyAddresses(
-        client.peer_host, client.peer_port, client.raw_host, client.raw_port, client.client_identity)
+        client.peer_host, client.peer_port, client.raw_host, client.raw_port, client.client_identity,
+        client.reached)
     protocol.connect_head = head
     return protocol
 

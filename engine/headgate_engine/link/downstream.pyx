@@ -144,7 +144,7 @@ cdef class DownstreamConnection(ClientFace):
                 sink.on_client_gone()
             if other is not None:
                 other.lost()
-            self.worker.connection_lost(self)
+            self.gone()
         except Exception:  # task boundary
             logger.exception("client connection failed")
         self.wire.detach()

@@ -20,6 +20,8 @@ cdef class ClientFace(ServerStream):
     cdef public object proxied
     # The request that opened the tunnel which the connection comes through (context.headers.MessageHead); None: there is none.
     cdef public object connect_head
+    # Pool: that of this client alone, whose connections begin with its addresses (link.proxy_sender); None: there is none.
+    cdef dict own_pools
     cdef BindPlan named_for          # the plan that `named` is a listener of
     cdef object named                # plan.plans.ListenerPlan of the name in the TLS handshake
     cdef object transport            # for what is rarely asked; None once the connection is gone
@@ -28,6 +30,8 @@ cdef class ClientFace(ServerStream):
 
     # Reads the addresses of a new transport.
     cdef int take_addresses(self, transport) except -1
+    # The connection is over, or goes on as another one: what was opened for it alone is closed when it is not in use.
+    cdef int gone(self) except -1
     # Arms the timer for queued output: the client must read some of it within the body time-out.
     cdef int watch_output(self) except -1
     # Ends the connection if the client has read no queued output for the body time-out.

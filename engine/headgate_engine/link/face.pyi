@@ -26,6 +26,9 @@ class ClientFace(ServerStream):
     def local(self) -> tuple[str, int]:
         """Address and port on this side; ("", 0) for a Unix socket."""
     @property
+    def reached(self) -> tuple[str, int]:
+        """Address and port that the client connected to: behind a PROXY protocol header, as that says."""
+    @property
     def server_name(self) -> str | None:
         """The name that the client asked for in its TLS handshake; None without one."""
     @property

@@ -43,6 +43,12 @@ cdef class ClientFace(ServerStream):
         return ("", 0) if self.transport is None else address_of(self.transport, "sockname")
 
     @property
+    def reached(self):
+        """Address and port that the client connected to: behind a PROXY protocol header, as that says."""
+        proxied = self.proxied
+        return self.local if proxied is None or proxied.destination is None else proxied.destination
+
+    @property
     def server_name(self):
         """The name that the client asked for in its TLS handshake; None without one."""
         return None if self.wire.tls is None else self.wire.tls.requested_name
@@ -62,6 +68,13 @@ cdef class ClientFace(ServerStream):
                 name, len(name))
             self.named_for = bind
         return self.named
+
+    cdef int gone(self) except -1:
+        own, self.own_pools = self.own_pools, None
+        if own is not None:
+            for pool in own.values():
+                pool.close()
+        return self.worker.connection_lost(self)
 
     cdef int watch_output(self) except -1:
         self.write_due_ns = monotonic_ns() + self.plan.body_timeout_ns

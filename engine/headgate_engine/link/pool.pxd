@@ -7,6 +7,13 @@ from headgate_engine.shared.counters cimport Counter
 
 from libc.stdint cimport int64_t
 
+cdef class Pool
+
+cdef class ClientPools:
+    # The pools of backends that are to know whose each connection is: such a connection carries one client's calls.
+    # The pool for the calls of a client's connection to the place of `pool`.
+    cdef Pool pool_of(self, Pool pool, object connection)
+
 cdef class Opening:
     # A connection that is being opened: makes it, as the factory that a connector gets.
     cdef Pool pool
@@ -54,6 +61,7 @@ cdef class Pool(ConnectionOwner):
     # None: they go through this pool.
     cdef Pool upgrading
     cdef public object make_upgrading
+    cdef public ClientPools clients          # None: connections are shared by all clients
     cdef public Counter refusals             # counts `refused` for all pools; None: nobody does
 
     # The call gets on_connected() now (True) or later (False), or on_connect_failed() now or later, or on_refused() now (False).

@@ -8,6 +8,9 @@ from headgate_engine.shared.counters import Counter
 MAX_WAITING: int
 OUT_OF_DESCRIPTORS: frozenset[int]
 
+class ClientPools:
+    """The pools of backends that are to know whose each connection is."""
+
 class Opening:
     """A connection that is being opened: what a connector gets as its factory."""
 
@@ -35,6 +38,8 @@ class Pool(ConnectionOwner):
     """Makes the pool of upgrades, where the backend may choose what the others go through."""
     connect_meter: Callable[[int], None] | None
     refusals: Counter | None
+    clients: ClientPools | None
+    """Chooses the pool of each client's connection; None where they share this one."""
     def __init__(
         self,
         worker: Worker,

@@ -21,6 +21,11 @@ cdef int64_t SPURNED_NS = 60000000000
 OUT_OF_DESCRIPTORS = frozenset((errno.EMFILE, errno.ENFILE))
 
 
+cdef class ClientPools:
+    cdef Pool pool_of(self, Pool pool, object connection):
+        raise NotImplementedError("ClientPools.pool_of")
+
+
 cdef class Opening:
     def __call__(self):
         cdef Pool pool = self.pool

@@ -28,6 +28,7 @@ cdef class ProxyAddresses:
     cdef readonly int port
     cdef readonly str raw_host
     cdef readonly int raw_port
+    cdef readonly tuple destination  # host and port that the client connected to; None: not known
     cdef readonly object identity    # tls.identity.CertificateIdentity of who opened the tunnel; None: it has shown none
 
 cdef class ProxyHeader:
@@ -35,6 +36,7 @@ cdef class ProxyHeader:
     cdef readonly Py_ssize_t length      # of a whole header
     cdef readonly str host               # None: the connection is the sender's own, or of no family that is known
     cdef readonly int port
+    cdef readonly tuple destination      # host and port that the client connected to
     cdef readonly str fault              # why it was refused
     # p, n: all that has come since the connection began. Returns a ProxyResult.
     cdef int read(self, const unsigned char* p, Py_ssize_t n) except -1

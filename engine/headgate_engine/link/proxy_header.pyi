@@ -18,8 +18,17 @@ class ProxyAddresses:
     those of its client, with the owner of the certificate that it has shown."""
 
     def __init__(
-        self, host: str, port: int, raw_host: str, raw_port: int, identity: CertificateIdentity | None = None
+        self,
+        host: str,
+        port: int,
+        raw_host: str,
+        raw_port: int,
+        identity: CertificateIdentity | None = None,
+        destination: tuple[str, int] | None = None,
     ) -> None: ...
+    @property
+    def destination(self) -> tuple[str, int] | None:
+        """Host and port that the client connected to."""
     @property
     def identity(self) -> CertificateIdentity | None: ...
     @property
@@ -37,6 +46,7 @@ class ProxyHeader:
     length: int
     host: str | None
     port: int
+    destination: tuple[str, int] | None
     fault: str | None
     def __init__(self, v1: bool = True, v2: bool = True) -> None: ...
 

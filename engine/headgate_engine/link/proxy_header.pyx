@@ -37,12 +37,14 @@ cdef class ProxyRules:
 
 
 cdef class ProxyAddresses:
-    def __init__(self, str host not None, int port, str raw_host not None, int raw_port, identity=None):
+    def __init__(self, str host not None, int port, str raw_host not None, int raw_port, identity=None,
+                 tuple destination=None):
         self.host = host
         self.port = port
         self.raw_host = raw_host
         self.raw_port = raw_port
         self.identity = identity
+        self.destination = destination
 
 
 cdef class ProxyHeader:
@@ -84,16 +86,17 @@ cdef class ProxyHeader:
             return self._refuse("a malformed line")
         kind = ipaddress.IPv4Address if words[0] == b"TCP4" else ipaddress.IPv6Address
         try:
-            host, _ = (kind(word.decode("ascii")) for word in words[1:3])
-            self.port, _ = (_port(word) for word in words[3:5])
+            host, here = (kind(word.decode("ascii")) for word in words[1:3])
+            self.port, port = (_port(word) for word in words[3:5])
         except ValueError:
             return self._refuse("a malformed address")
         self.host = _shown(host)
+        self.destination = (_shown(here), port)
         return PROXY_WHOLE
 
     cdef int _read_block(self, const unsigned char* p, Py_ssize_t n) except -1:
         """Version 2: signature, version and command, family and protocol, length, addresses, extensions."""
-        cdef Py_ssize_t block, size
+        cdef Py_ssize_t block, size, address
         cdef int command, family
         if not self.versions & ACCEPT_V2:
             return self._refuse("version 2 is not accepted")
@@ -114,8 +117,12 @@ cdef class ProxyHeader:
             return self._refuse("an unknown family or protocol")
         if block < size:
             return self._refuse("a header without all of its addresses")
-        self.host = _shown(ipaddress.ip_address((<const char*>p)[HEAD_V2:HEAD_V2 + (size - 4) // 2]))
-        self.port = (p[HEAD_V2 + size - 4] << 8) + p[HEAD_V2 + size - 3]
+        address = (size - 4) // 2
+        p += HEAD_V2
+        self.host = _shown(ipaddress.ip_address((<const char*>p)[:address]))
+        self.port = (p[size - 4] << 8) + p[size - 3]
+        self.destination = (
+            _shown(ipaddress.ip_address((<const char*>p)[address:2 * address])), (p[size - 2] << 8) + p[size - 1])
         return PROXY_WHOLE
 
 
@@ -206,7 +213,8 @@ cdef class ProxyFront(Timer):
         self.worker.connection_lost(self)
         protocol = self.port.behind()
         if self.header.host is not None:
-            protocol.proxied = ProxyAddresses(self.header.host, self.header.port, *address_of(transport, "peername"))
+            protocol.proxied = ProxyAddresses(
+                self.header.host, self.header.port, *address_of(transport, "peername"), destination=self.header.destination)
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         # A protocol may have handed the connection to another one by then.

@@ -106,7 +106,7 @@ cdef class TcpConnection(ClientFace):
         self.lost = True
         try:
             self.settle(LEFT if exc is None else f"client connection lost: {exc}", None, False)
-            self.worker.connection_lost(self)
+            self.gone()
         except Exception:  # task boundary
             logger.exception("client connection failed")
         self.wire.detach()
@@ -206,6 +206,8 @@ cdef class TcpConnection(ClientFace):
                 return self.break_off(f"destination not allowed: {error}", "Authorization")
             except (OSError, ValueError) as error:
                 return self.break_off(f"no destination: {error}", "InvalidRequest")
+        if call.pool.clients is not None:
+            call.pool = call.pool.clients.pool_of(call.pool, self)
         ctx.attempts += 1
         ctx.endpoint = call.pool.endpoint
         call.started_ns = ctx.upstream_started_ns = monotonic_ns()

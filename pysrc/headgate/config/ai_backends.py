@@ -75,6 +75,8 @@ def _members(
             continue
         above = options if of_section is None else of_section(record["name"])
         own = above.under(backend_options(backends.context, record.get("policies")))
+        if own.proxy_protocol is not options.proxy_protocol:
+            own.refuse_proxy_protocol(backends.context)
         if own.inference is not None:
             message = "inferenceRouting is for host and service backends"
             backends.context.fault(Problem.CONFLICT, record, "policies", message)

@@ -9,7 +9,7 @@ from headgate.config.check import Record
 from headgate.config.context import Context, Notes
 from headgate.config.internal_ports import InternalPorts
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, Named, backend_options, of_whole
-from headgate.config.services import Services
+from headgate.config.services import A2A_PROTOCOLS, APP_PROTOCOLS, Services
 from headgate.config.targeted import Inherited, TargetedPolicies
 from headgate.config.tunnels import Tunnels, of_connection
 from headgate.document.fields import ConnectTarget
@@ -39,14 +39,6 @@ from headgate.ir.tls import BackendTls
 if TYPE_CHECKING:
     from headgate.config.policy.mcp_guardrails import Draft
 
-# Whether a service whose port says this (`appProtocol` of Kubernetes, in any case) is spoken to in HTTP/2.
-APP_PROTOCOLS: Final = {
-    "http": False, "http11": False, "http/1.1": False, "https": False,
-    "kubernetes.io/ws": False, "kubernetes.io/wss": False,
-    "http2": True, "http/2": True, "h2c": True, "kubernetes.io/h2c": True, "grpc": True,
-}  # fmt: skip
-# What the port of a service says behind which there are agents that speak A2A, in any case.
-A2A_PROTOCOLS: Final = frozenset(("headgate.dev/a2a", "kgateway.dev/a2a"))
 NO_AGENT: Final = "a2a is for host, service and aws backends"
 
 
@@ -61,7 +53,7 @@ class Backends:
         self.groups: frozenset[str] = frozenset()
         self.services = Services(context)
         self.internal = InternalPorts(context)
-        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool], Endpoint] = {}
+        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool, str], Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
@@ -148,7 +140,11 @@ class Backends:
         )
         tunnel = self._tunnels.of(options.tunnel, target)
         address = ConnectTarget(target.host, target.port, target.unix_path)
-        found = self._endpoints.get((address, kept, tunnel, infers, tcp))
+        sent = "" if options.proxy_protocol is None else options.proxy_protocol["version"]
+        if tunnel is not None:
+            options.refuse_proxy_protocol(self.context, "it cannot be sent through a proxy (backendTunnel)")
+        identity = (address, kept, tunnel, infers, tcp, sent)
+        found = self._endpoints.get(identity)
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
             key = f"{'https' if tls else 'http'}://{plain.address}"
@@ -157,6 +153,8 @@ class Backends:
                 key += f"#{digest(tls, kept.connect_timeout_ms, kept.keepalives, *version)}"
             if tunnel is not None:
                 key += f"#through {tunnel.key}"
+            if sent:
+                key += f"#proxy {sent}"
             found = Endpoint(
                 key=key,
                 host=target.host,
@@ -169,8 +167,9 @@ class Backends:
                 http2=kept.http2,
                 infers=infers,
                 tcp=tcp,
+                proxy_version=sent,
             )
-            self._endpoints[address, kept, tunnel, infers, tcp] = found
+            self._endpoints[identity] = found
         return found
 
     def delegation(self, owner: str, index: int, record: Record) -> RouteBackend:
@@ -285,6 +284,8 @@ class Backends:
             self.context.fault(
                 Problem.CONFLICT, record, "policies", "inferenceRouting is for host and service backends"
             )
+        if options.inference is not None:
+            options.refuse_proxy_protocol(self.context, "inferenceRouting shares its connections among clients")
 
     def _refuse_for_others(self, record: Record, own: BackendOptions) -> None:
         for key, value in (("mcpAuthorization", own.mcp_rules), ("mcpGuardrails", own.guardrails)):
@@ -329,12 +330,13 @@ class Backends:
         service = record.get("service")
         if service is not None:
             return self.service(service["name"], service["port"], options)
+        if record.get("internal") is not None:
+            return self.internal.backend(record, options)
+        options.refuse_proxy_protocol(self.context)
         if record.get("dynamic") is not None:
             from headgate.config import dynamic_backends
 
             return dynamic_backends.parse(self, record, options)
-        if record.get("internal") is not None:
-            return self.internal.backend(record, options)
         ai = record.get("ai")
         if ai is not None:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one
@@ -381,7 +383,7 @@ class Backends:
             if workload.hbone:
                 from headgate.config.mesh import tunnelled  # few need it
 
-                place = tunnelled(self.context, workload, place, options.tunnel)
+                place = tunnelled(self.context, workload, place, options)
             endpoints.append(ServiceEndpoint(key=workload.uid, endpoint=place, capacity=workload.capacity))
         return ServiceBackend(
             key=f"{shown}#{digest(*(one.endpoint.pool_key for one in endpoints))}",
@@ -453,11 +455,7 @@ class Backends:
 
     def tell_unused(self, record: Record, options: BackendOptions) -> None:
         """Warn of policies of a backend or service that are for requests of clients, and not for calls of a policy."""
-        unused = {
-            "responseHeaderModifier": options.response_headers, "health": options.health,
-            "sessionAffinity": options.affinity, "inferenceRouting": options.inference,
-        }  # fmt: skip
-        names = [name for name, value in unused.items() if value is not None]
+        names = options.unused_in_calls()
         if names:
             self.context.warnings.append(f"{record.path}: {', '.join(names)} do not apply to the calls of a policy")
 

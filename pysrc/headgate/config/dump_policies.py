@@ -86,6 +86,8 @@ def endpoint(place: Endpoint) -> list[Json]:
         tcp["keepalives"] = keepalives(place.keepalives)
     if tcp:
         found.append({"tcp": tcp})
+    if place.proxy_version:
+        found.append({"proxyProtocol": {"version": place.proxy_version}})
     if place.tunnel is not None:
         found.append({"backendTunnel": tunnel(place.tunnel)})
     return found

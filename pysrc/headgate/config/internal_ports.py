@@ -21,7 +21,8 @@ from headgate.ir.endpoint import Endpoint
 ANY: Final = "*"
 # What a connection would have, and none is there.
 OF_CONNECTIONS: Final = {
-    "tls": "backendTLS", "tunnel": "backendTunnel", "connect_timeout_ms": "tcp", "keepalives": "tcp",
+    "tls": "backendTLS", "tunnel": "backendTunnel", "proxy_protocol": "proxyProtocol",
+    "connect_timeout_ms": "tcp", "keepalives": "tcp",
     "http2": "http.version", "health": "health", "affinity": "sessionAffinity",
 }  # fmt: skip
 

@@ -85,6 +85,7 @@ class McpTargets:
             if found is None:
                 return None
             target, path, lent = found
+            lent.refuse_proxy_protocol(self._context, "a session of an MCP target is not that of one connection")
             return self._made(record, kind, (target, path), options.under(lent))
         try:
             place = remote_address(remote["host"], remote.get("port"), remote.get("path"), DEFAULT_PATHS[kind])

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.policy_values import BackendOptions
 from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
@@ -36,11 +37,12 @@ def check_workload(context: Context, record: Record, workload: Workload) -> None
         context.fault(Problem.MISSING, record, "protocol", message)
 
 
-def tunnelled(context: Context, workload: Workload, plain: Endpoint, proxied: Record | None) -> Endpoint:
-    """Return the endpoint that is reached through a tunnel of its workload. proxied: its `backendTunnel`."""
-    if proxied is not None:
-        message = f" (to the workload {workload.uid!r}, which has protocol HBONE)"
-        context.fault(Problem.UNSUPPORTED, proxied, "", message)
+def tunnelled(context: Context, workload: Workload, plain: Endpoint, options: BackendOptions) -> Endpoint:
+    """Return the endpoint that is reached through a tunnel of its workload. options: the policies of its backend."""
+    for policy in (options.tunnel, options.proxy_protocol):
+        if policy is not None:
+            message = f" (to the workload {workload.uid!r}, which has protocol HBONE)"
+            context.fault(Problem.UNSUPPORTED, policy, "", message)
     tls = BackendTls(spiffe=True, alpn=("h2",), subject_alt_names=(workload.identity,))
     place = Endpoint(key="", host=workload.addresses[0] if workload.addresses else "", port=HBONE_PORT, tls=tls)
     timing = (plain.connect_timeout_ms, plain.keepalives)

@@ -60,7 +60,7 @@ def gateway_policies(context: Context, record: Record, owner: str) -> GatewayPol
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendOptions:
     """The backend policies that one level sets, those of the connection among them. `tunnel` as it is written: it may
-    name a backend that has not been read yet.
+    name a backend that has not been read yet. `proxy_protocol` as well: some kinds of backends refuse it.
     """
 
     tls: BackendTls | None = None
@@ -72,6 +72,7 @@ class BackendOptions:
     keepalives: Keepalives | None = None
     http2: bool | None = None
     tunnel: Record | None = None
+    proxy_protocol: Record | None = None
     authorization: Authorization | None = None
     ext_authz: tuple[ExtAuthz, ...] | None = None
     transformations: tuple[Transformation, ...] | None = None
@@ -102,6 +103,19 @@ class BackendOptions:
 
             found["ai"] = llm_edits.over(self.ai, stronger.ai)
         return replace(self, **{name: value for name, value in found.items() if value is not None})
+
+    def refuse_proxy_protocol(self, context: Context, reason: str = "it is for host and service backends") -> None:
+        """Report `proxyProtocol` at a backend that cannot be told whose its connections are."""
+        if self.proxy_protocol is not None:
+            context.fault(Problem.CONFLICT, self.proxy_protocol, "", reason)
+
+    def unused_in_calls(self) -> list[str]:
+        """Return the names of those set that are for requests of clients, and not for calls of a policy."""
+        unused = {
+            "responseHeaderModifier": self.response_headers, "health": self.health,
+            "sessionAffinity": self.affinity, "inferenceRouting": self.inference,
+        }  # fmt: skip
+        return [name for name, value in unused.items() if value is not None]
 
     def policies(self) -> BackendPolicies:
         """Return the part that is not about the connection."""
@@ -194,6 +208,7 @@ def _backend_options(context: Context, record: Record) -> BackendOptions:
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
         tunnel=record.get("backendTunnel"),
+        proxy_protocol=record.get("proxyProtocol"),
         authorization=policy.authorization.parse(context, rules) if rules is not None else None,
         ext_authz=policy.ext_authz.parse(context, asked) if asked is not None else None,
         transformations=policy.transformation.parse(context, changes) if changes is not None else None,

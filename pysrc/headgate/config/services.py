@@ -15,6 +15,14 @@ from headgate.ir.service import Balancing, Service, Workload
 
 Ports = tuple[tuple[int, int], ...]
 PORT_RANGE: Final = range(1, 65536)
+# Whether a service whose port says this (`appProtocol` of Kubernetes, in any case) is spoken to in HTTP/2.
+APP_PROTOCOLS: Final = {
+    "http": False, "http11": False, "http/1.1": False, "https": False,
+    "kubernetes.io/ws": False, "kubernetes.io/wss": False,
+    "http2": True, "http/2": True, "h2c": True, "kubernetes.io/h2c": True, "grpc": True,
+}  # fmt: skip
+# What the port of a service says behind which there are agents that speak A2A, in any case.
+A2A_PROTOCOLS: Final = frozenset(("headgate.dev/a2a", "kgateway.dev/a2a"))
 # Where the gateway learns where it is.
 ENVIRONMENT: Final = {
     "region": "LOCALITY", "zone": "LOCALITY", "subzone": "LOCALITY", "node": "NODE_NAME", "cluster": "CLUSTER_ID",

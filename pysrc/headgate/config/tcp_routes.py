@@ -16,7 +16,9 @@ from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBacke
 from headgate.ir.tcp_route import TcpRoute
 
 # Backend policies that mean something where there is no HTTP, and what they are called in the file.
-OF_CONNECTIONS: Final = frozenset(("tls", "connect_timeout_ms", "keepalives", "tunnel", "health", "affinity"))
+OF_CONNECTIONS: Final = frozenset((
+    "tls", "connect_timeout_ms", "keepalives", "tunnel", "proxy_protocol", "health", "affinity",
+))  # fmt: skip
 NAMES: Final = {
     "auth": "backendAuth", "request_headers": "requestHeaderModifier", "response_headers": "responseHeaderModifier",
     "request_timeout_ms": "http.requestTimeout", "http2": "http.version", "mcp_rules": "mcpAuthorization",
@@ -87,6 +89,7 @@ class TcpRoutes:
         if record.get("service") is not None:
             return self._backends.service(record["service"]["name"], record["service"]["port"], options, tcp=True)
         if record.get("dynamic") is not None:
+            options.refuse_proxy_protocol(self._context)
             from headgate.config import dynamic_backends  # with the first one
 
             return dynamic_backends.parse(self._backends, record, options, tcp=True)

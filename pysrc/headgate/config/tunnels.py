@@ -25,6 +25,7 @@ NO_MODEL: Final = "a proxy serves neither models, agents nor MCP"
 MEANINGLESS: Final = (
     ("response_headers", "responseHeaderModifier", NO_ANSWER),
     ("redirect", "requestRedirect", NO_ANSWER),
+    ("proxy_protocol", "proxyProtocol", "a proxy gets requests for tunnels of the gateway"),
     ("affinity", "sessionAffinity", "a tunnel carries the requests of many clients"),
     ("inference", "inferenceRouting", NO_MODEL),
     ("ai", "ai", NO_MODEL),

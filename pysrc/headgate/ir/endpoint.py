@@ -69,7 +69,8 @@ class Endpoint:
     With `tcp` its connections carry bytes as they are. `inward`: it is the bind of this process with that key, and
     there are no connections. `mesh`: it is reached through a tunnel of the workload at that place, whose connections
     carry tunnels with the bounds of `hbone`. `backs_off`: after a failed connect there is a pause, in which calls fail
-    at once.
+    at once. `proxy_version` is that of the PROXY protocol header which its connections begin with: `v1`, `v2`, or
+    nothing; each carries one client's calls.
     """
 
     key: str
@@ -87,6 +88,7 @@ class Endpoint:
     mesh: Endpoint | None = None
     hbone: Hbone | None = None
     backs_off: bool = False
+    proxy_version: str = ""
 
     @property
     def pool_key(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -82,7 +83,8 @@ class Dialer:
     """Opens connections to one endpoint: name resolution, TCP, TLS and keepalive, all within one time-out.
 
     `access` tells how the proxy is reached, if the endpoint has a tunnel; a proxy may have one as well. `mesh` is the
-    pool of the place whose tunnels lead to the endpoint, if there is one.
+    pool of the place whose tunnels lead to the endpoint, if there is one. `header` is what connections begin with,
+    before TLS (PROXY protocol); it is not for endpoints with a tunnel or in a mesh.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Dialer:
         access: ProxyAccess | None = None,
         mesh: Pool | None = None,
     ) -> None:
+        self.header = b""
         self._endpoint = endpoint
         self._mesh = mesh
         self._resolver = resolver
@@ -141,11 +144,12 @@ class Dialer:
     async def _connect_tcp(self, factory: ProtocolFactory, addresses: list[str]) -> None:
         loop = asyncio.get_running_loop()
         secure = self._secured(factory)
-        if len(addresses) == 1:
+        if len(addresses) == 1 and not self.header:
             transport, _ = await loop.create_connection(secure or factory, addresses[0], self._endpoint.port)
         else:
             connected = await first_connected(addresses, self._endpoint.port)
             try:
+                self._begin(connected)
                 transport, _ = await loop.create_connection(secure or factory, sock=connected)
             except BaseException:
                 connected.close()
@@ -155,6 +159,11 @@ class Dialer:
             set_keepalives(sock, self._keepalives)
         if secure is not None:
             await secure.opened()
+
+    def _begin(self, connected: socket.socket) -> None:
+        """Send the header. Raises OSError; a new connection has room for it."""
+        if self.header and connected.send(self.header) != len(self.header):
+            raise OSError("the PROXY protocol header was not taken whole")
 
     def _secured(self, factory: ProtocolFactory) -> Handshake | None:
         """Return the TLS of one connection, None if the endpoint has none."""
@@ -250,7 +259,19 @@ class Dialer:
 
     async def _connect_unix(self, factory: ProtocolFactory, path: str) -> None:
         secure = self._secured(factory)
-        await asyncio.get_running_loop().create_unix_connection(secure or factory, path)
+        loop = asyncio.get_running_loop()
+        if self.header:
+            connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connected.setblocking(False)
+                await loop.sock_connect(connected, path)
+                self._begin(connected)
+                await loop.create_unix_connection(secure or factory, sock=connected)
+            except BaseException:
+                connected.close()
+                raise
+        else:
+            await loop.create_unix_connection(secure or factory, path)
         if secure is not None:
             await secure.opened()
 

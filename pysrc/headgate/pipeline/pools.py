@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -49,6 +50,8 @@ class PoolOpener:
         self._access = access
         self._settings = gateway.process.upstream
         self._resolver = resolver
+        # What connections begin with, where the backend is told whose they are; None: nobody's.
+        self._header: bytes | None = None
 
     def open_as_configured(
         self, endpoint: Endpoint, names: NameResolver | None = None, mesh: Pool | None = None
@@ -90,6 +93,8 @@ class PoolOpener:
             endpoint = replace(endpoint, tls=replace(endpoint.tls, alpn=offered))
         dialer = Dialer(endpoint, self._settings, names or self._resolver, self._access, mesh)
         tunnels = endpoint.hbone
+        if endpoint.proxy_version:
+            dialer.header = self._proxy_header(endpoint.proxy_version)
         connect = ConnectBackOff(dialer.connect) if endpoint.backs_off else dialer.connect
         pool = Pool(
             self._worker,
@@ -109,7 +114,26 @@ class PoolOpener:
         meter = Histogram(self._worker.segment, series_key(CONNECT, labels), BUCKETS[BY_NAME[CONNECT].buckets])
         pool.connect_meter = lambda taken_ns: meter.observe(taken_ns / NS_PER_S)
         pool.refusals = Counter(self._worker.segment, series_key(REFUSED, {}))
+        if endpoint.proxy_version and self._header is None:
+            from headgate_engine.link.proxy_sender import ProxySender  # few need it
+
+            make = partial(self._open_for_client, configured, names, mesh)
+            pool.clients = ProxySender(int(endpoint.proxy_version.removeprefix("v")), make)
         return pool
+
+    def _open_for_client(
+        self, endpoint: Endpoint, names: NameResolver | None, mesh: Pool | None, header: bytes
+    ) -> Pool:
+        """Return a new pool whose connections begin with the PROXY protocol header of one client's connection."""
+        opener = copy.copy(self)
+        opener._header = header
+        return opener.open_as_configured(endpoint, names, mesh)
+
+    def _proxy_header(self, version: str) -> bytes:
+        """Return what connections begin with. Those of the gateway itself have no client to tell of."""
+        from headgate_engine.link.proxy_sender import header
+
+        return header(int(version.removeprefix("v"))) if self._header is None else self._header
 
 
 class Pools:

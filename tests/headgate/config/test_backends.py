@@ -143,3 +143,44 @@ def test_a_backend_whose_policies_call_itself_is_refused() -> None:
     text = f"gateways: {{default: {{port: 1}}}}\nbackends: [{', '.join(named)}]\n"
     with pytest.raises(ConfigErrors, match="a service that is itself"):
         load(TextSource(text))
+
+
+SENT = "proxyProtocol: {version: v2}"
+OTHERS = "it is for host and service backends"
+# What follows `routes:`, and the fault.
+REFUSED = {
+    "dynamic": ("[{backends: [{dynamic: {allowedHosts: [a.test]}, policies: {%s}}]}]", "backends[0].policies.proxyProtocol", OTHERS),
+    "mcp": ("[{backends: [{mcp: {targets: [{name: a, mcp: {host: 'h:1'}}]}, policies: {%s}}]}]", "backends[0].policies.proxyProtocol", OTHERS),
+    "mcp target": (
+        "[{backends: [{mcp: {targets: [{name: a, mcp: {backend: b}}]}}]}]\nbackends: [{name: b, host: 'h:1', policies: {%s}}]",
+        "backends[0].policies.proxyProtocol", "a session of an MCP target is not that of one connection"),
+    "ai": ("[{backends: [{ai: {name: a, provider: {openAI: {model: m}}}, policies: {%s}}]}]", "backends[0].policies.proxyProtocol", OTHERS),
+    "provider": ("[{backends: [{ai: {name: a, provider: {openAI: {model: m}}, policies: {%s}}}]}]", "policies.proxyProtocol", OTHERS),
+    "tunnel": ("[{backends: [{host: 'h:1', policies: {%s, backendTunnel: {proxy: {host: 'p:1'}}}}]}]", "policies.proxyProtocol", "it cannot be sent through a proxy"),
+    "proxy": (
+        "[{backends: [{host: 'h:1', policies: {backendTunnel: {proxy: {backend: p}}}}]}]\nbackends: [{name: p, host: 'p:1', policies: {%s}}]",
+        "backendTunnel.policies", "proxyProtocol: a proxy gets requests for tunnels of the gateway"),
+    "picker": (
+        "[{backends: [{host: 'h:1', policies: {%s, inferenceRouting: {endpointPicker: {host: 'p:1'}}}}]}]",
+        "policies.proxyProtocol", "inferenceRouting shares its connections among clients"),
+    "version": ("[{backends: [{host: 'h:1', policies: {proxyProtocol: {version: all}}}]}]", "version", "v1, v2"),
+    "none": ("[{backends: [{host: 'h:1', policies: {proxyProtocol: {}}}]}]", "proxyProtocol", "missing field 'version'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_who_is_not_told_whose_a_connection_is(case: str, faults: Callable[..., list[str]]) -> None:
+    text, path, reason = REFUSED[case]
+    [fault] = faults(HEAD + "routes: " + text.replace("%s", SENT))
+    assert path in fault
+    assert reason in fault
+
+
+def test_connections_that_begin_with_a_header_are_others(loaded: Callable[..., Gateway]) -> None:
+    ways = ["", "proxyProtocol: {version: v1}", SENT, SENT + ", backendTLS: {}"]
+    listed = ", ".join(f"{{host: 'h:1', policies: {{{way}}}}}" for way in ways)
+    found = [one.backend for one in backends(loaded(HEAD + f"routes: [{{backends: [{listed}]}}]"))]
+    ends = [one.endpoint for one in found if isinstance(one, HostBackend)]
+    assert [end.proxy_version for end in ends] == ["", "v1", "v2", "v2"]
+    assert len({end.key for end in ends}) == 4
+    assert [end.key for end in ends[:3]] == ["http://h:1", "http://h:1#proxy v1", "http://h:1#proxy v2"]

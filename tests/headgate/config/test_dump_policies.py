@@ -21,6 +21,7 @@ routes:
     policies:
       backendTLS: {hostname: n.test, insecure: true, insecureHost: true, alpn: [http/1.1]}
       tcp: {connectTimeout: 1s, keepalives: {retries: 2}}
+      proxyProtocol: {version: v1}
       http: {requestTimeout: 3s}
       requestHeaderModifier: {remove: [e]}
 """
@@ -40,6 +41,7 @@ def test_every_policy_prints_in_the_spelling_of_the_file(loaded: Callable[..., G
     assert endpoint(choice.backend.endpoint) == [
         {"backendTLS": {"hostname": "n.test", "insecure": True, "insecureHost": True, "alpn": ["http/1.1"]}},
         {"tcp": {"connectTimeout": "1s", "keepalives": alive}},
+        {"proxyProtocol": {"version": "v1"}},
     ]
     assert backend_policies(choice.policies) == [
         {"http": {"requestTimeout": "3s"}},

@@ -27,7 +27,7 @@ from headgate.config.shape.scalars import (
     WORD_OR_INT,
     nothing,
 )
-from headgate.config.shape.upstream import BACKEND_TLS, SIMPLE_POLICIES, TUNNEL
+from headgate.config.shape.upstream import BACKEND_TLS, SENT_PROXY_PROTOCOL, SIMPLE_POLICIES, TUNNEL
 from headgate.config.shape.vocabulary import (
     Anything,
     Case,
@@ -69,6 +69,7 @@ BACKEND_POLICIES: Final = extend(
         "responseHeaderModifier": maybe(HEADER_MODIFIER),
         "requestRedirect": maybe(REDIRECT),
         "health": maybe(HEALTH),
+        "proxyProtocol": maybe(SENT_PROXY_PROTOCOL),
         "extAuthz": maybe(EXT_AUTHZ),
         "authorization": maybe(RULES),
         "mcpAuthorization": maybe(RULES),
@@ -244,7 +245,14 @@ TCP_BACKEND: Final = Object(
     {
         "weight": optional(UINT32),
         "policies": maybe(
-            Object("TcpBackendPolicies", {"backendTLS": maybe(BACKEND_TLS), "backendTunnel": maybe(TUNNEL)})
+            Object(
+                "TcpBackendPolicies",
+                {
+                    "backendTLS": maybe(BACKEND_TLS),
+                    "backendTunnel": maybe(TUNNEL),
+                    "proxyProtocol": maybe(SENT_PROXY_PROTOCOL),
+                },
+            )
         ),
         "service": optional(SERVICE),
         "host": optional(TARGET),

@@ -103,6 +103,10 @@ HTTP: Final = Object(
 )
 TCP: Final = Object("BackendTcp", {"keepalives": required(KEEPALIVE), "connectTimeout": required(DURATION)})
 
+SENT_PROXY_PROTOCOL: Final = Object(
+    "SentProxyProtocol", {"version": required(WordChoice("SentProxyVersion", ("v1", "v2")))}
+)
+
 
 def _simple() -> Shape:
     return SIMPLE_POLICIES
