@@ -10,29 +10,47 @@ SPIRE  ?= v1.13.3
 # The version of Helm that the charts are tried with.
 HELM ?= v3.22.0
 RATELIMIT ?= v1.4.1-0.20260122083618-3fb702589d36
+# What is installed: the versions of ci/locks with their hashes (yes), or the newest that the ranges allow (no).
+LOCKED ?= yes
+# Where `make newest` installs.
+NEWEST ?= build/newest
+ifeq ($(LOCKED),yes)
+INSTALL_BUILD = --require-hashes -r ci/locks/build.txt
+INSTALL_RUN   = --require-hashes -r ci/locks/run.txt
+INSTALL_TEST  = --require-hashes -r ci/locks/test.txt
+INSTALL_SELF  = --no-deps -e .
+LOCKS := ci/locks/build.txt ci/locks/run.txt ci/locks/test.txt
+else
+INSTALL_BUILD = --upgrade -r ci/locks/build.in
+INSTALL_RUN   =
+INSTALL_TEST  = --group test --group lint
+INSTALL_SELF  = -e '.[all]'
+LOCKS :=
+endif
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
-$(VENV)/.created:
+$(VENV)/.created: $(filter %/build.txt,$(LOCKS))
 	@ci/need.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q --upgrade pip setuptools wheel "Cython>=3.1,<4"
+	$(BIN)/pip install -q $(INSTALL_BUILD)
 	@touch $@
 
-$(STAMP): $(VENV)/.created $(SOURCES)
-	$(BIN)/pip install -q --no-build-isolation -e '.[all]'
+$(STAMP): $(VENV)/.created $(SOURCES) $(filter %/run.txt,$(LOCKS))
+	$(if $(INSTALL_RUN),$(BIN)/pip install -q $(INSTALL_RUN))
+	$(BIN)/pip install -q --no-build-isolation $(INSTALL_SELF)
 	@# As pip does for what it copies: a start takes twice as long without bytecode.
 	@$(BIN)/python -m compileall -q engine pysrc
 	@touch $@
 
-$(VENV)/.test-deps: $(STAMP)
-	$(BIN)/pip install -q --group test --group lint
+$(VENV)/.test-deps: $(STAMP) $(filter %/test.txt,$(LOCKS))
+	$(BIN)/pip install -q $(INSTALL_TEST)
 	@touch $@
 
 run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service
@@ -40,6 +58,13 @@ run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an
 
 test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak, attack)
 	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+lock:            ## write ci/locks anew, with the newest versions that the ranges allow (KEEP=1: only what is missing)
+	ci/lock.sh $(PYTHON) $(if $(KEEP),,--upgrade)
+
+newest:          ## weekly: what `make test` does with the newest versions instead of the locked, in an environment of its own
+	rm -rf $(NEWEST)
+	$(MAKE) LOCKED=no VENV=$(NEWEST) test
 
 test-cost: $(VENV)/.test-deps ## the same, and writes the processor time of each test file to tests/costs.txt
 	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder --costs tests/costs.txt
@@ -164,6 +189,9 @@ attack: $(VENV)/.test-deps ## the attacks in full, with nginx and HAProxy where 
 
 debug-test: $(VENV)/.test-deps ## engine tests against a build with assertions and line trace
 	PYTHON=$(BIN)/python ci/debug_test.sh
+
+man: $(STAMP)    ## write the man pages of headgate and gwctl to build/man
+	$(BIN)/python ci/man_pages.py build/man
 
 schema: $(STAMP) ## write docs/schema/config.schema.json
 	$(BIN)/python -m headgate.config.schema > docs/schema/config.schema.json

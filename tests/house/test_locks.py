@@ -1,0 +1,83 @@
+"""The locks of `make run` and `make test`: they have what pyproject.toml asks for, in its ranges, and name no host."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ROOT / "ci" / "locks"
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LINE = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; [^\\]+)? \\")
+HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
+# What one version of a package needs for another version of Python: the lock may have two of a name.
+Versions = dict[str, set[Version]]
+
+
+def locked(name: str) -> Versions:
+    """The versions of each package of a lock. A line that is neither a version nor a hash is an error."""
+    found: Versions = {}
+    for line in (LOCKS / name).read_text().splitlines():
+        if HASH.fullmatch(line):
+            continue
+        match = LINE.fullmatch(line)
+        assert match is not None, f"{name}: {line}"
+        found.setdefault(match[1], set()).add(Version(match[2]))
+    return found
+
+
+def extras() -> list[str]:
+    return [text for name, texts in PROJECT["project"]["optional-dependencies"].items() if name != "all" for text in texts]
+
+
+def build_requirements() -> list[str]:
+    text = (LOCKS / "build.in").read_text()
+    return [line for line in text.splitlines() if line and not line.startswith("#")] + PROJECT["build-system"]["requires"]
+
+
+GROUPS = PROJECT["dependency-groups"]
+WANTED = {
+    "build.txt": build_requirements(),
+    "run.txt": PROJECT["project"]["dependencies"] + extras(),
+    "test.txt": PROJECT["project"]["dependencies"] + extras() + GROUPS["test"] + GROUPS["lint"],
+}
+
+
+@pytest.mark.parametrize("lock", WANTED)
+def test_a_lock_has_what_the_project_asks_for(lock: str) -> None:
+    versions = locked(lock)
+    for text in WANTED[lock]:
+        requirement = Requirement(text)
+        found = versions.get(canonicalize_name(requirement.name), set())
+        assert found, f"{requirement.name} is not in {lock}: make lock KEEP=1"
+        assert all(requirement.specifier.contains(version) for version in found), f"{text}: {lock} has {found}"
+
+
+@pytest.mark.parametrize("lock", WANTED)
+def test_every_version_has_hashes_and_no_host_is_named(lock: str) -> None:
+    text = (LOCKS / lock).read_text()
+    assert "://" not in text
+    assert "index-url" not in text
+    lines = text.splitlines()
+    assert len(lines) > 10
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        assert not LINE.fullmatch(line) or HASH.fullmatch(following), line
+
+
+def test_what_runs_is_tested_with_the_same_versions() -> None:
+    tested = locked("test.txt")
+    for name, versions in {**locked("run.txt"), **locked("build.txt")}.items():
+        assert name not in tested or tested[name] == versions, name
+
+
+def test_pip_reads_the_locks() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for lock in WANTED:
+        assert f"--require-hashes -r ci/locks/{lock}" in makefile
