@@ -27,6 +27,8 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef bint secure, settled        # settled: the peer's SETTINGS have come
     cdef bint unproven               # calls wait until then: nobody said that the peer speaks HTTP/2
     cdef bint processing, writing, scheduled, lost
+    cdef int starved                 # see link/doubt
+    cdef bint doubted                # it takes no more calls, and closes when those that it has are over
 
     cdef bint alive(self) noexcept
     cdef int read(self, Py_ssize_t n) except -1

@@ -11,6 +11,7 @@ from headgate_engine.http2.stream cimport SessionStream
 from headgate_engine.link.contract cimport (
     SIZE_UNKNOWN, WRITE_DONE, WRITE_FAILED, WRITE_QUEUED, ClientConnection, ClientStream, ConnectionOwner, ResponseSink,
     UpstreamProtocol)
+from headgate_engine.link.doubt cimport doubtful
 from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.websocket_key cimport as_switch, drop_key
 from headgate_engine.link.wire cimport Wire, wired
@@ -124,7 +125,8 @@ cdef class Http2UpstreamConnection(ClientConnection):
 
     cdef int capacity(self) noexcept:
         cdef int64_t most = min(self.session.peer_streams, self.most) if self.settled else min(EXPECTED_STREAMS, self.most)
-        if self.unproven or not self.alive() or self.session.goaway_last != NO_GOAWAY or self.session.highest >= NO_GOAWAY - 2:
+        if self.unproven or self.doubted or not self.alive() or self.session.goaway_last != NO_GOAWAY or (
+                self.session.highest >= NO_GOAWAY - 2):
             return 0
         return <int>max(most - self.active, <int64_t>0)
 
@@ -208,6 +210,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef int _on_head(self, Http2ClientStream stream) except -1:
         cdef MessageHead head = self.session.head
         stream.seen = True
+        self.starved = 0
         if head.status < 200:
             stream.hints += 1
             if stream.hints > MAX_INFORMATIONAL:
@@ -366,7 +369,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
         """A call has ended: the pool may begin another, or let the connection wait."""
         if not self.alive():
             return 0
-        if self.session.goaway_last != NO_GOAWAY:
+        if self.doubted or self.session.goaway_last != NO_GOAWAY:
             return self.close() if self.active == 0 else 0
         return self.owner.connection_free(self)
 
@@ -471,6 +474,8 @@ cdef class Http2ClientStream(ClientStream):
             return 0
         connection.detach(self)
         connection.session.reset(self.record, E_CANCEL)
+        if not self.seen and doubtful(connection.session, &connection.starved, monotonic_ns()):
+            connection.doubted = True
         connection.write()
         return connection.free()
 

@@ -22,8 +22,8 @@ class Pool(ConnectionOwner):
     """Connections of one worker to one destination.
 
     connector: `await connector(factory)` opens a transport whose protocol is `factory()`; it raises OSError or
-    TimeoutError. idle_timeout: seconds; max_idle: below 0 is unlimited. max_connections: 0 is unlimited.
-    max_waiting: calls that may wait for a connection at a time; the next one fails at once.
+    TimeoutError. idle_timeout: seconds; max_idle: below 0 is unlimited (8 of HTTP/2). max_connections: 0 is
+    unlimited. max_waiting: calls that may wait for a connection at a time; the next one fails at once.
     """
 
     idle_timeout_ns: int

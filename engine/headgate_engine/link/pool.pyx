@@ -15,6 +15,10 @@ import errno
 # Calls that wait for a connection of one pool. Each holds its request's head and at most one read of its body: some 30 KB.
 # Envoy's default for the same bound (max_pending_requests) is 1024; a burst of clients at the start is longer than that.
 MAX_WAITING = 16384
+# Of connections that carry many calls each: those that are open when a call that a backend has refused does not get another
+# one, and idle ones that are kept where the configuration does not say how many.
+cdef enum:
+    MOST_SPREAD = 8
 # How long a backend that does not speak HTTP/2 is not asked again.
 cdef int64_t SPURNED_NS = 60000000000
 # The process, or the whole machine, has no descriptor left.
@@ -105,7 +109,7 @@ cdef class Pool(ConnectionOwner):
     # -- calls -------------------------------------------------------------------------------------------------------
     cdef bint acquire(self, ResponseSink sink, bint fresh, bint probe) except -1:
         cdef ClientConnection connection
-        if not fresh:
+        if not fresh or self.open + self.connecting >= MOST_SPREAD and self._streams() > 1:
             connection = self._find(probe)
             if connection is not None:
                 self._begin(connection, sink)
@@ -167,7 +171,7 @@ cdef class Pool(ConnectionOwner):
             sink = self._next_waiting()
             self._begin(connection, sink)
         if connection.capacity() > 0:
-            if connection.active == 0 and (self.closed or 0 <= self.max_idle <= self.idle_count):
+            if connection.active == 0 and (self.closed or enough_idle(self, connection)):
                 return connection.close()
             self._list(connection)
         elif self.closed and connection.active == 0:
@@ -375,6 +379,13 @@ cdef class Pool(ConnectionOwner):
             self._unlist(connection)
             if connection.active == 0:
                 connection.close()
+
+
+cdef bint enough_idle(Pool pool, ClientConnection connection) noexcept:
+    """There are as many idle connections as are kept."""
+    if pool.max_idle >= 0:
+        return pool.idle_count >= pool.max_idle
+    return pool.idle_count >= MOST_SPREAD and connection.capacity() > 1
 
 
 def describe(error):

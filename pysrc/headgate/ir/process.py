@@ -94,8 +94,8 @@ class DnsSettings:
 class UpstreamSettings:
     """Defaults of connections to backends.
 
-    `pool_max_idle` bounds the idle connections per endpoint; None means no limit. `pool_max_waiting` bounds the
-    requests that wait for a connection to one endpoint, in each worker.
+    `pool_max_idle` bounds the idle connections per endpoint; None means no limit (8 of HTTP/2). `pool_max_waiting`
+    bounds the requests that wait for a connection to one endpoint, in each worker.
     """
 
     connect_timeout_ms: int = 10_000

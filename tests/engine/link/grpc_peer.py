@@ -35,6 +35,7 @@ class GrpcPeer(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.owner.lost += 1
+        self.owner.left()
 
     def push(self) -> None:
         while out := self.peer.output():
@@ -62,6 +63,7 @@ class GrpcServer:
         self.peers: list[GrpcPeer] = []
         self.lost = self.resets = 0
         self.port = 0
+        self.left: Callable[[], None] = lambda: None      # a connection has ended
 
 
 @asynccontextmanager

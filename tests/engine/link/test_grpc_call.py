@@ -10,11 +10,12 @@ from typing import Any
 import grpc
 import pytest
 import uvloop
+from tests.engine.link.grpc_peer import HEAD, GrpcPeer, framed, peer_and_caller
 from tests.headgate.net.grpc_peers import SERVICE, Echo, serving
 
 from headgate_engine.link.grpc_call import GrpcCaller, GrpcFailure
+from headgate_engine.link.http2_upstream import Http2Upstream
 from headgate_engine.link.pool import Pool
-from headgate_engine.link.protocols import CLIENTS, HTTP2
 from headgate_engine.link.worker import Worker
 
 UNARY = f"/{SERVICE}/Unary"
@@ -29,14 +30,14 @@ def run(work: Coroutine[Any, Any, None]) -> None:
         runner.run(limited())
 
 
-def caller_of(port: int) -> GrpcCaller:
+def caller_of(port: int, streams: int = 1000) -> GrpcCaller:
     loop = asyncio.get_running_loop()
     worker = Worker(loop, None, 0, -1, lambda name, work: loop.create_task(work))
 
     async def dial(factory: Callable[[], asyncio.BaseProtocol], *_: object) -> None:
         await loop.create_connection(factory, "127.0.0.1", port)
 
-    pool = Pool(worker, "test", f"127.0.0.1:{port}".encode(), dial, CLIENTS[HTTP2](worker), idle_timeout=60)
+    pool = Pool(worker, "test", f"127.0.0.1:{port}".encode(), dial, Http2Upstream(worker, streams=streams), idle_timeout=60)
     return GrpcCaller(pool, f"127.0.0.1:{port}")
 
 
@@ -141,5 +142,69 @@ def test_wrong_arguments() -> None:
                 await caller.unary("/a", b"", **options)
         with pytest.raises(ValueError, match="target"):
             await caller.unary("no slash", b"")
+
+    run(work())
+
+
+# Connections of HTTP/2 that calls get beside those that have room, and idle ones that are kept.
+MOST_SPREAD = 8
+
+
+def answer(peer: GrpcPeer, event: str, stream: int) -> None:
+    if event == "end":
+        peer.peer.respond(stream, HEAD)
+        peer.peer.send(stream, framed(b"yes"))
+        peer.peer.end(stream, [(b"grpc-status", b"0")])
+
+
+def test_a_server_that_refuses_every_stream_gets_a_few_connections() -> None:
+    async def work() -> None:
+        async with peer_and_caller() as (server, caller):
+
+            def refuse(peer: GrpcPeer, event: str, stream: int) -> None:
+                if event == "head":
+                    peer.peer.reset(stream, 7)
+
+            server.react = refuse
+            for _ in range(5):
+                calls = (failure(caller.unary(UNARY, b"", timeout_s=60)) for _ in range(60))
+                assert {(error.code, error.unsent) for error in await asyncio.gather(*calls)} == {(14, True)}
+            assert len(server.peers) <= MOST_SPREAD
+            server.react = answer
+            assert await caller.unary(UNARY, b"") == b"yes"
+            assert len(server.peers) <= MOST_SPREAD
+
+    run(work())
+
+
+def test_few_connections_are_kept_when_many_were_needed() -> None:
+    async def work() -> None:
+        async with peer_and_caller() as (server, _):
+            caller = caller_of(server.port, streams=2)
+            waiting: list[tuple[GrpcPeer, int]] = []
+            everything, over = asyncio.Event(), asyncio.Event()
+
+            def wait(peer: GrpcPeer, event: str, stream: int) -> None:
+                if event == "end":
+                    waiting.append((peer, stream))
+                    if len(waiting) == 40:
+                        everything.set()
+
+            def left() -> None:
+                if server.lost == 20 - MOST_SPREAD:
+                    over.set()
+
+            server.react, server.left = wait, left
+            calls = asyncio.gather(*(caller.unary(UNARY, b"", timeout_s=60) for _ in range(40)))
+            await everything.wait()
+            assert caller.pool.open == 20
+            for peer, stream in waiting:
+                answer(peer, "end", stream)
+                peer.push()
+            assert await calls == [b"yes"] * 40
+            assert caller.pool.idle_count == MOST_SPREAD
+            await over.wait()
+            assert caller.pool.open == MOST_SPREAD
+            caller.pool.close()
 
     run(work())

@@ -1,0 +1,1 @@
+MOST_STARVED: int
