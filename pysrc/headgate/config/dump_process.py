@@ -110,6 +110,7 @@ def settings(gateway: Gateway, generation: int, workers: int) -> Json:
             "maxProcesses": process.mcp_max_processes,
             "maxUninitialized": process.mcp_max_uninitialized,
             "initializeTimeout": duration(process.mcp_initialize_timeout_ms),
+            "sessionMaxAge": duration(process.mcp_session_max_age_ms),
         },
         "forwardingHeaders": _forwarding(process.forwarding),
     }

@@ -45,6 +45,7 @@ MCP_FIELDS: Final = {
     "maxProcesses": "mcp_max_processes",
     "maxUninitialized": "mcp_max_uninitialized",
     "initializeTimeout": "mcp_initialize_timeout_ms",
+    "sessionMaxAge": "mcp_session_max_age_ms",
 }
 # https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE_Workload_Endpoint.md, section 4.
 WORKLOAD_API: Final = "SPIFFE_ENDPOINT_SOCKET"
@@ -256,6 +257,8 @@ def _mcp(context: Context, record: Record | None) -> dict[str, int]:
     found = {field: record.get(name) for name, field in MCP_FIELDS.items()}
     if found["mcp_initialize_timeout_ms"] == 0:
         context.fault(Problem.VALUE, record, "initializeTimeout", "no client could come back in time")
+    if found["mcp_session_max_age_ms"] == 0:
+        context.fault(Problem.VALUE, record, "sessionMaxAge", "no id would be good anywhere")
     return {field: value for field, value in found.items() if value is not None}
 
 

@@ -118,6 +118,7 @@ class ProcessSettings:
     A worker whose event loop stands still for `worker_heartbeat_timeout_ms` is replaced (0: never).
     MCP sessions with a process: at most `mcp_max_processes`, and `mcp_max_uninitialized` whose client has not come back
     since `initialize`, which ends them after `mcp_initialize_timeout_ms`.
+    The id of an MCP session brings it back for `mcp_session_max_age_ms`.
     `standard_attributes` are (key, expression) pairs that say who has made a request. They are in the request log, and
     with `standard_everywhere` in access-log lines, log records and spans as well.
     `admin_origins` are those whose pages may read what the admin and stats servers answer.
@@ -143,6 +144,7 @@ class ProcessSettings:
     mcp_max_processes: int = 256
     mcp_max_uninitialized: int = 32
     mcp_initialize_timeout_ms: int = 60_000
+    mcp_session_max_age_ms: int = 604_800_000
     session_key: SecretRef | None = None
     forwarding: ForwardingHeaders = ForwardingHeaders()
     metrics_remove: tuple[str, ...] = ()

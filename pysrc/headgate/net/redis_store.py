@@ -1,4 +1,4 @@
-"""A Redis server that replicas share: a pool of connections for each worker, and one script.
+"""A Redis server that replicas share: a pool of connections for each worker, and calls in time.
 
 The client is redis-py (the extra `redis`). Errors never contain the password.
 """
@@ -6,8 +6,9 @@ The client is redis-py (the extra `redis`). Errors never contain the password.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -24,14 +25,12 @@ class StoreFailure(Exception):
     """The server did not answer, or not in time; the text says why and has no secret."""
 
 
-class RedisStore:
-    """Runs one script at a server. `script` is its text."""
+class RedisCalls:
+    """A pool of `connections` to a server, whose failures are StoreFailure."""
 
-    def __init__(self, settings: SharedState, script: str) -> None:
+    def __init__(self, settings: SharedState, connections: int) -> None:
         self._settings = settings
         self._timeout_s = settings.timeout_ms / 1000
-        self._script = script
-        self._hash: str | None = None
         options: dict[str, Any] = {}
         if settings.tls is not None:
             options = {
@@ -40,21 +39,60 @@ class RedisStore:
                 "ssl_check_hostname": not settings.tls.insecure,
             }  # fmt: skip
         pool = BlockingConnectionPool.from_url(
-            settings.url.reveal(), max_connections=settings.max_connections, timeout=self._timeout_s,
+            settings.url.reveal(), max_connections=connections, timeout=self._timeout_s,
             socket_timeout=self._timeout_s, socket_connect_timeout=self._timeout_s, retry=None,
             client_name=CLIENT_NAME, **options,
         )  # fmt: skip
         self._client: Redis = Redis(connection_pool=pool)
 
-    async def run(self, keys: Sequence[bytes], values: Sequence[int]) -> list[int]:
-        """Run the script. Raises StoreFailure; then the script may have run, or may yet."""
+    @contextlib.asynccontextmanager
+    async def answering(self) -> AsyncIterator[None]:
+        """Give a call the time that it may take. Raises StoreFailure."""
+        async with self.failing(), asyncio.timeout(self._timeout_s):
+            yield
+
+    @contextlib.asynccontextmanager
+    async def failing(self) -> AsyncIterator[None]:
+        """Turn what the client and time-outs raise into StoreFailure."""
         try:
-            async with asyncio.timeout(self._timeout_s):
-                answer = await self._run(keys, values)
+            yield
         except TimeoutError:
             raise StoreFailure(f"no answer within {self._settings.timeout_ms} ms") from None
         except (RedisError, OSError) as error:
             raise StoreFailure(self._told(error)) from None
+
+    def _told(self, error: Exception) -> str:
+        """Return the text of an error. What a server says may repeat what it was told."""
+        text = f"{type(error).__name__}: {error}"
+        password = self._client.connection_pool.connection_kwargs.get("password")
+        return text.replace(password, "...") if password else text
+
+    async def ping(self) -> None:
+        """Ask whether the server is there. Raises StoreFailure."""
+        async with self.answering():
+            await self._client.ping()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self._client.aclose(close_connection_pool=True)
+        except (TimeoutError, RedisError, OSError) as error:
+            logger.debug("connections were not closed in order", extra={"error": type(error).__name__})
+
+
+class RedisStore(RedisCalls):
+    """Runs one script at a server. `script` is its text."""
+
+    def __init__(self, settings: SharedState, script: str) -> None:
+        super().__init__(settings, settings.max_connections)
+        self._script = script
+        self._hash: str | None = None
+
+    async def run(self, keys: Sequence[bytes], values: Sequence[int]) -> list[int]:
+        """Run the script. Raises StoreFailure; then the script may have run, or may yet."""
+        async with self.answering():
+            answer = await self._run(keys, values)
         if not isinstance(answer, list) or not all(isinstance(one, int) for one in answer):
             raise StoreFailure("an answer of another form")
         return answer
@@ -67,27 +105,3 @@ class RedisStore:
                 self._hash = None
         self._hash = await self._client.script_load(self._script)
         return await self._client.evalsha(self._hash, len(keys), *keys, *values)
-
-    def _told(self, error: Exception) -> str:
-        """Return the text of an error. What a server says may repeat what it was told."""
-        text = f"{type(error).__name__}: {error}"
-        password = self._client.connection_pool.connection_kwargs.get("password")
-        return text.replace(password, "...") if password else text
-
-    async def ping(self) -> None:
-        """Ask whether the server is there. Raises StoreFailure."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._client.ping()
-        except TimeoutError:
-            raise StoreFailure(f"no answer within {self._settings.timeout_ms} ms") from None
-        except (RedisError, OSError) as error:
-            raise StoreFailure(self._told(error)) from None
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._client.aclose(close_connection_pool=True)
-        except (TimeoutError, RedisError, OSError) as error:
-            logger.debug("connections were not closed in order", extra={"error": type(error).__name__})

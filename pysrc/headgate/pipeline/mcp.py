@@ -22,7 +22,7 @@ from headgate.backend.mcp.http_service import HttpService
 from headgate.backend.mcp.legacy_sse import PATH as SSE_PATH
 from headgate.backend.mcp.legacy_sse import LegacySse
 from headgate.backend.mcp.relay import Relay
-from headgate.backend.mcp.session import SessionIds
+from headgate.backend.mcp.session import SessionIds, Sessions
 from headgate.backend.mcp.states import SessionStates
 from headgate.backend.mcp.stdio_service import StdioService
 from headgate.backend.mcp.targets.remote import Remote
@@ -47,7 +47,7 @@ from headgate.ir.policy.backend_auth import Passthrough
 from headgate.net.authority import own_authority
 from headgate.net.tasks import spawn
 from headgate.pipeline.mcp_requests import McpRequests
-from headgate.pipeline.mcp_sessions import SessionTables
+from headgate.pipeline.mcp_sessions import SessionTables, nothing_shared
 from headgate.pipeline.phases import request_steps
 from headgate.pipeline.replies import FORBIDDEN, reply_of
 from headgate.pipeline.steps import at_host
@@ -64,6 +64,7 @@ from headgate_engine.steps.authorization import AuthorizationStep
 Handle = Callable[[BackendCall], Awaitable[None]]
 
 if TYPE_CHECKING:
+    from headgate.backend.mcp.ended import EndedSessions
     from headgate.backend.mcp.guardrails.chain import Guardrails
 
 # Before the ids of sessions that the gateway holds for the one server of a backend, which has none.
@@ -79,10 +80,11 @@ class McpHandlers:
         gateway: Gateway,
         relay: Relay,
         previous: McpHandlers | None,
+        ended: Callable[[], EndedSessions | None] = nothing_shared,
     ) -> None:
         self._worker = worker
         before = None if previous is None else previous.tables
-        self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before)
+        self.tables: SessionTables = SessionTables(worker, gateway, relay.ids, before, ended)
         self._relay = relay
         self.ids: SessionIds = relay.ids
         self._several = gateway.process.workers.resolve(len(os.sched_getaffinity(0))) > 1
@@ -175,7 +177,7 @@ class McpHandlers:
         if found is None or found.federation is not federation:
             sessions = self.tables.new(backend.name, resumable=False, processes=backend.owns_processes)
             found = LegacySse(federation, sessions, self._relay, McpRequests(self._worker.segment))
-        self.tables.apply_limits(found.sessions)
+        self._keep(found.sessions)
         self.legacy[backend.key] = found
         return found
 
@@ -225,7 +227,7 @@ class McpHandlers:
         if not isinstance(service, StdioService):
             sessions = self.tables.new(backend.name, resumable=False, processes=backend.owns_processes)
             service = StdioService(target, sessions, self._relay, backend.key)
-        self.tables.apply_limits(service.sessions)
+        self._keep(service.sessions)
         self.services[backend.key] = service
         return service
 
@@ -234,11 +236,17 @@ class McpHandlers:
         before = None if self._previous is None else self._previous.services.get(backend.key)
         kept = before.sessions if isinstance(before, HttpService) else None
         sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
-        self.tables.apply_limits(sessions)
+        self._keep(sessions)
         tell = partial(self._relay.tell_ended, backend_key=backend.key)
         found = HttpService(target, self._remote(target), sessions, self._states(backend), tell)
         self.services[backend.key] = found
         return found
+
+    def _keep(self, sessions: Sessions) -> None:
+        """Apply limits to a table, and the store of this configuration once that is in force."""
+        self.tables.apply_limits(sessions)
+        if self._previous is not None:
+            self._renewals.append(partial(self.tables.share, sessions))
 
     def _states(self, backend: McpBackend) -> SessionStates:
         return SessionStates(self._relay.ids.sealer(f"mcp links {backend.name}"))
@@ -324,7 +332,7 @@ class McpHandlers:
         else:
             # Sessions go on with the rules and policy servers of the newest configuration.
             self._renewals.append(partial(found.renew, remotes, self._options(backend), guard, guardrails))
-        self.tables.apply_limits(found.sessions)
+        self._keep(found.sessions)
         self.services[key] = found
         return found
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from headgate.backend.mcp.session import SessionIds, SessionLimits, Sessions
 from headgate.ir.gateway import Gateway
 from headgate.telemetry.metrics import series_key
 from headgate_engine.link.worker import Worker
 from headgate_engine.shared.counters import Gauge
+
+if TYPE_CHECKING:
+    from headgate.backend.mcp.ended import EndedSessions
 
 FAMILY = "gw_mcp_sessions"
 # Those of them that end with their worker, which are limited; no series of its own.
@@ -71,12 +76,26 @@ class WorkersTally:
         return sum(gauge.value for gauge in self._all)
 
 
-class SessionTables:
-    """Makes the tables of one configuration in one worker; `previous` are those of the one before."""
+def nothing_shared() -> None:
+    """Return None: no other replica ends a session."""
 
-    def __init__(self, worker: Worker, gateway: Gateway, ids: SessionIds, previous: SessionTables | None) -> None:
+
+class SessionTables:
+    """Makes the tables of one configuration in one worker; `previous` are those of the one before. `ended`: what
+    knows of sessions that other replicas have ended.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        gateway: Gateway,
+        ids: SessionIds,
+        previous: SessionTables | None,
+        ended: Callable[[], EndedSessions | None] = nothing_shared,
+    ) -> None:
         self._worker = worker
         self._ids = ids
+        self._ended = ended
         process = gateway.process
         self.limits = SessionLimits(
             process.mcp_session_ttl_ms / 1000,
@@ -84,6 +103,7 @@ class SessionTables:
             process.mcp_max_processes,
             process.mcp_max_uninitialized,
             process.mcp_initialize_timeout_ms / 1000,
+            process.mcp_session_max_age_ms / 1000,
         )
         self._workers = gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
         self._tallies: dict[str, WorkersTally] = {} if previous is None else previous._tallies
@@ -95,8 +115,16 @@ class SessionTables:
             tally = self._tallies[backend] = WorkersTally(self._worker, self._workers, backend)
         found = Sessions(self._worker.index, self._ids, self.limits, tally=tally, resumable=resumable)
         found.owns_processes = processes
+        self.share(found)
         return found
 
     def apply_limits(self, sessions: Sessions) -> None:
         """Apply the limits of this configuration to a table that is kept."""
         sessions.limit(self.limits)
+
+    def share(self, sessions: Sessions) -> None:
+        """Have a table ask the store of this configuration, and hear of it, what other replicas have ended."""
+        # No id brings back a session with a process.
+        sessions.ended = None if sessions.owns_processes else self._ended()
+        if sessions.ended is not None and len(sessions):
+            sessions.ended.listen(sessions)

@@ -80,7 +80,8 @@ OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgat
 # Traces, log records and metrics for a collector.
 OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_call")
 OF_METRICS: Final = "headgate.policy.otlp.metrics"
-# Counters that replicas share, with the client of Redis.
+# Sessions that replicas have ended, and counters that they share, with the client of Redis.
+OF_ENDED: Final = ("headgate.backend.mcp.ended", "redis.asyncio.connection")
 OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection")
 # Services that decide about connections, over HTTP and over gRPC.
 OF_CONNECTIONS: Final = ("headgate.policy.ext_authz.network", "headgate.policy.ext_authz.network_grpc")
@@ -128,6 +129,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():
         if isinstance(backend, McpBackend):
+            if gateway.process.shared_state is not None:
+                found.update(OF_ENDED)
             found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
             found.update((GUARDRAILS,) if backend.guardrails else ())
     sources = {listener.tls.source for bind in gateway.binds for listener in bind.listeners if listener.tls is not None}

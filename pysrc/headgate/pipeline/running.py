@@ -191,7 +191,7 @@ class RunningConfiguration:
             from headgate.pipeline.mcp import McpHandlers
 
             earlier = None if self._previous is None else self._previous._mcp
-            self._mcp = McpHandlers(self.worker, self.gateway, self._relay, earlier)
+            self._mcp = McpHandlers(self.worker, self.gateway, self._relay, earlier, self.shared.ended)
             if self.environment is not None:
                 self._mcp.environment = self.environment
         return self._mcp

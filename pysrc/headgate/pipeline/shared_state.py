@@ -8,6 +8,7 @@ from headgate.ir.gateway import Gateway
 from headgate_engine.link.worker import Worker
 
 if TYPE_CHECKING:
+    from headgate.backend.mcp.ended import EndedSessions
     from headgate.policy.shared.limiter import SharedLimiter
 
 
@@ -21,6 +22,16 @@ class Shared:
         same = previous is not None and previous._settings == self._settings
         self._limiter: SharedLimiter | None = previous._limiter if previous is not None and same else None
 
+        self._ended: EndedSessions | None = previous._ended if previous is not None and same else None
+
+    def ended(self) -> EndedSessions | None:
+        """Return what knows of MCP sessions that other replicas have ended, None if replicas share nothing."""
+        if self._ended is None and self._settings is not None:
+            from headgate.backend.mcp.ended import EndedSessions  # with the client of Redis
+
+            self._ended = EndedSessions(self._settings, self._worker.segment, self._worker.spawn)
+        return self._ended
+
     def limiter(self) -> SharedLimiter | None:
         """Return what asks the store, None if replicas share nothing."""
         if self._limiter is None and self._settings is not None:
@@ -33,8 +44,12 @@ class Shared:
         """End what `current` has not taken over."""
         if self._limiter is not None and current._limiter is not self._limiter:
             self._worker.spawn("shared limits", self._limiter.aclose())
+        if self._ended is not None and current._ended is not self._ended:
+            self._worker.spawn("mcp ended sessions", self._ended.aclose())
 
     async def aclose(self) -> None:
         """Give back what is left of leases, at the end of the worker."""
         if self._limiter is not None:
             await self._limiter.aclose()
+        if self._ended is not None:
+            await self._ended.aclose()

@@ -80,6 +80,7 @@ def test_defaults(loaded: Callable[..., Gateway]) -> None:
     assert found.upstream.keepalives.retries == 9
     assert (found.mcp_session_ttl_ms, found.mcp_max_sessions) == (1_800_000, 10_000)
     assert (found.mcp_max_processes, found.mcp_max_uninitialized, found.mcp_initialize_timeout_ms) == (256, 32, 60_000)
+    assert found.mcp_session_max_age_ms == 7 * 86_400_000
     assert found.worker_heartbeat_timeout_ms == 30_000
     assert found.session_key is None
     assert not found.forwarding.x_forwarded
@@ -137,6 +138,7 @@ def test_bad_environment_variables_are_faults_that_do_not_show_their_value(
         ("session: {key: abc}", "config.session.key: a session key has 64 hexadecimal digits"),
         ("workerHeartbeatTimeout: 1s", "config.workerHeartbeatTimeout: 0s (never) or at least 2s"),
         ("mcp: {initializeTimeout: 0s}", "config.mcp.initializeTimeout: no client could come back in time"),
+        ("mcp: {sessionMaxAge: 0s}", "config.mcp.sessionMaxAge: no id would be good anywhere"),
     ],
 )
 def test_bad_settings_point_to_their_place(text: str, fault: str, faults: Callable[..., list[str]]) -> None:
@@ -148,6 +150,7 @@ def test_settings_of_mcp_sessions(loaded: Callable[..., Gateway]) -> None:
     found = settings(loaded, text)
     assert (found.mcp_session_ttl_ms, found.mcp_max_sessions, found.mcp_max_processes) == (60_000, 5, 4)
     assert (found.mcp_max_uninitialized, found.mcp_initialize_timeout_ms) == (3, 2_000)
+    assert settings(loaded, "mcp: {sessionMaxAge: 24h}").mcp_session_max_age_ms == 86_400_000
     assert settings(loaded, "mcp: {maxSessions: null}").mcp_max_sessions == 10_000
 
 

@@ -118,6 +118,13 @@ def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:
     return found
 
 
+class SharedStoreAway(McpFailure):
+    """The store that replicas share does not say whether a session has ended (`failureMode: deny`)."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "the shared store does not answer", INTERNAL_ERROR, retry_after_s=1)
+
+
 def busy(message: str) -> McpFailure:
     """Return the 503 of a gateway that cannot start another process now."""
     return McpFailure(503, message, INTERNAL_ERROR, retry_after_s=BUSY_SECONDS)

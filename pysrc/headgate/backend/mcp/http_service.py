@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from enum import Enum
 
 from headgate.backend.contract import BackendCall, ResponseStream, UpstreamResponse
-from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, TargetFailure, TargetRefusal, session_not_found
+from headgate.backend.mcp.failure import (
+    DIRECT_REQUEST,
+    McpFailure,
+    SharedStoreAway,
+    TargetFailure,
+    TargetRefusal,
+    session_not_found,
+)
 from headgate.backend.mcp.front import STREAM_HEADERS, needs_session
 from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.request_telemetry import logged_session_id
@@ -115,7 +123,7 @@ class HttpService:
         """Forward a message."""
         if session_id is None and needs_session(message):
             raise McpFailure(400, "a session id is required; initialize first")
-        session = None if session_id is None else self._session(call, session_id)
+        session = None if session_id is None else await self._session(call, session_id)
         headers = self._headers(call, f"{JSON}, {STREAM}", session, message)
         with self._use(session):
             await self._forward(call, headers, session, message)
@@ -138,7 +146,7 @@ class HttpService:
         """Forward the event stream; a server without one says 405 itself."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
-        session = self._session(call, session_id)
+        session = await self._session(call, session_id)
         with self._use(session):
             await self._forward(call, self._headers(call, STREAM, session), session, None)
 
@@ -151,9 +159,13 @@ class HttpService:
             call.reply(200)
             return
         try:
-            session = self._session(call, session_id)
+            session = await self._session(call, session_id)
+        except SharedStoreAway:
+            raise
         except McpFailure:
-            # It is gone, as the client wants it, or never was.
+            # It is gone, as the client wants it, or never was. Other replicas may not have been told yet.
+            if self.sessions.has_tombstone(session_id):
+                await self.sessions.tell_replicas(session_id)
             call.reply(200)
             return
         if session.server.name is None:
@@ -163,23 +175,26 @@ class HttpService:
             await self._forward(call, self._headers(call, JSON, session), session, None, ends=session_id)
 
     async def _end(self, session_id: str) -> None:
-        """End a session at every worker; a client that has been told so meets none that goes on with it."""
+        """End a session at every worker and replica; a client that has been told so meets none that goes on with it."""
         await self.sessions.remove(session_id)
         self.sessions.tombstone(session_id)
         await self._tell_ended(session_id)
+        await self.sessions.tell_replicas(session_id)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
-    def _session(self, call: BackendCall, session_id: str) -> McpSession:
-        """Return the session of an id. Raises 404 for an id that is none, or somebody else's."""
+    async def _session(self, call: BackendCall, session_id: str) -> McpSession:
+        """Return the session of an id. Raises 404 for an id that is none, or somebody else's; SharedStoreAway."""
         owner = owner_of(call.context)
         session = self.sessions.find(session_id, owner)
         if session is not None:
             return session
-        states = self._states.open(session_id, owner)
+        states = self._states.open(session_id, owner, self.sessions.oldest())
         # Of one with more targets the client knows other names for what there is.
-        if states is None or set(states) != {self._target.name} or self.sessions.has_tombstone(session_id):
+        if states is None or set(states) != {self._target.name} or await self.sessions.was_ended(session_id):
             raise session_not_found()
-        return self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
+        # Another request of the session may have brought it back meanwhile.
+        found = self.sessions.find(session_id, owner)
+        return found or self.sessions.adopt(session_id, RemoteSession(states[self._target.name]), owner)
 
     def _use(self, session: McpSession | None) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if session is None else self.sessions.in_use(session)
@@ -195,7 +210,7 @@ class HttpService:
             return []
         if session is None or session.server.name != name:
             owner = owner_of(call.context)
-            session_id = self._states.seal([(self._target.name, name)], owner)
+            session_id = self._states.seal([(self._target.name, name)], owner, int(time.time()))
             session = self.sessions.adopt(session_id, RemoteSession(name), owner)
             call.add_log_field("mcp.session.id", logged_session_id(session.id))
         return [(SESSION_HEADER, session.id)]

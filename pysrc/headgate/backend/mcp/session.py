@@ -8,7 +8,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headgate.backend.caller import owner_of as owner_of
 from headgate.backend.mcp.failure import McpFailure, busy
@@ -17,6 +17,9 @@ from headgate.backend.mcp.resuming import KeptAnswers
 from headgate.crypto.sealed import Sealer
 from headgate.net.tasks import spawn
 from headgate_engine.mcp.sessions import SessionEntry, SessionTable
+
+if TYPE_CHECKING:
+    from headgate.backend.mcp.ended import EndedSessions
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -42,7 +45,7 @@ class Resumable(SessionResource, Protocol):
 class SessionLimits(NamedTuple):
     """`ttl_s`: idle time after which a session is ended; `cap`: how many sessions there may be. Of those that own a
     process there may be `processes`, of which `unfinished` ones have not heard of their client again since their
-    `initialize`; they end `initialize_s` after its answer.
+    `initialize`; they end `initialize_s` after its answer. An id brings a session back for `max_age_s`.
     """
 
     ttl_s: float
@@ -50,6 +53,7 @@ class SessionLimits(NamedTuple):
     processes: int = 256
     unfinished: int = 32
     initialize_s: float = 60.0
+    max_age_s: float = 604_800.0
 
 
 class Tally(Protocol):
@@ -156,7 +160,8 @@ class Sessions(SessionTable[McpSession]):
     `resumable`: the ids of most say all there is to know of them (`adopt`). Then the table is a memory of this worker
     alone: what is idle, or the longest unused one of a full table, is let go of and nobody is told; its id brings it
     back. Those that live in this worker (`add`) end when they are idle, and there are `cap` of them in all workers.
-    `owns_processes`: each has a process, which there are fewer of.
+    `owns_processes`: each has a process, which there are fewer of. `ended`: what knows of sessions that other replicas
+    have ended, None where there is nothing to ask.
     """
 
     def __init__(
@@ -171,6 +176,7 @@ class Sessions(SessionTable[McpSession]):
     ) -> None:
         super().__init__(clock, resumable)
         self.id_prefix = ""
+        self.ended: EndedSessions | None = None
         self._worker = worker
         self.ids = ids
         self.limit(limits)
@@ -322,6 +328,8 @@ class Sessions(SessionTable[McpSession]):
                 self._tally.add_living(1)
             if self.owns_processes:
                 self._tally.add_processes(1)
+        if self.ended is not None:
+            self.ended.listen(self)
         if self._reaper is None:
             self._reaper = spawn("mcp reaper", self._reap())
         return session
@@ -368,6 +376,21 @@ class Sessions(SessionTable[McpSession]):
     def has_tombstone(self, session_id: str) -> bool:
         """Tell whether a session was ended here."""
         return session_id in self._tombstones
+
+    def oldest(self) -> float:
+        """Return when an id must have been issued to bring a session back, in seconds since 1970."""
+        return time.time() - self._limits.max_age_s
+
+    async def was_ended(self, session_id: str) -> bool:
+        """Tell whether a session that is not known here was ended, by any replica; raises SharedStoreAway."""
+        if session_id in self._tombstones:
+            return True
+        return self.ended is not None and await self.ended.has(session_id)
+
+    async def tell_replicas(self, session_id: str) -> None:
+        """Tell other replicas that a session was ended; raises SharedStoreAway."""
+        if self.ended is not None:
+            await self.ended.add(session_id, int(self._limits.max_age_s) + 1)
 
     def forget(self, server: SessionResource) -> None:
         """Drop the sessions of a process that has ended."""

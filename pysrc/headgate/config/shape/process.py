@@ -124,6 +124,7 @@ MCP: Final = Object(
         "maxProcesses": maybe(POSITIVE32),
         "maxUninitialized": maybe(POSITIVE32),
         "initializeTimeout": maybe(DURATION),
+        "sessionMaxAge": maybe(DURATION),
     },
 )
 LOG_FIELDS: Final = Object(

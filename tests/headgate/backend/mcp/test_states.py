@@ -36,3 +36,11 @@ def test_an_id_of_128_targets_is_not_too_long() -> None:
     assert STATES.open(found, "ada") == dict(content)
     assert len(found) <= MAX_SESSION_ID
     assert all("!" <= letter <= "~" for letter in found)
+
+
+def test_an_id_is_good_until_it_is_old() -> None:
+    found = STATES.seal([("a", "s")], "", 1000)
+    assert STATES.open(found, "", 1000) == {"a": "s"}
+    assert STATES.open(found, "", 1000.5) is None
+    before = STATES.seal([("a", "s")], "")
+    assert STATES.open(before, "", 1e12) == {"a": "s"}, "of a version that noted no time"

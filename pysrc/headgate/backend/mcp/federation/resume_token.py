@@ -18,8 +18,11 @@ from headgate.backend.mcp.federation.modern_link import EitherLink
 MAX_BYTES: Final = 3000
 
 
-def resume_token_of(group: LinkGroup, key: str, owner: str) -> bytes:
-    """Return the token for a session of the backend `key` and its owner, b"" if the session cannot be resumed."""
+def resume_token_of(group: LinkGroup, key: str, owner: str, issued: int | None = None) -> bytes:
+    """Return the token for a session of the backend `key` and its owner, b"" if the session cannot be resumed.
+
+    `issued`: the time, in seconds since 1970.
+    """
     links: list[dict[str, Any]] = []
     for name, link in group.links.items():
         found: dict[str, Any] = {"t": name}
@@ -31,12 +34,18 @@ def resume_token_of(group: LinkGroup, key: str, owner: str) -> bytes:
         elif link.state is not None:
             found["s"] = link.state
         links.append(found)
-    resume_token = zlib.compress(json.dumps({"k": key, "u": owner, "l": links}, separators=(",", ":")).encode())
+    content: dict[str, Any] = {"k": key, "u": owner, "l": links}
+    if issued is not None:
+        content["i"] = issued
+    resume_token = zlib.compress(json.dumps(content, separators=(",", ":")).encode())
     return resume_token if len(resume_token) <= MAX_BYTES else b""
 
 
-def links_of(resume_token: bytes, key: str, owner: str, factories: dict[str, LinkFactory]) -> dict[str, Link] | None:
-    """Return the links of a session; None if it belongs to another backend or owner, or if a target no longer exists.
+def links_of(
+    resume_token: bytes, key: str, owner: str, factories: dict[str, LinkFactory], oldest: float = 0.0
+) -> dict[str, Link] | None:
+    """Return the links of a session; None if it belongs to another backend or owner, if a target no longer exists, or
+    if the token was issued before `oldest`. Tokens of versions that noted no time have no age.
 
     `resume_token` must come from a sealed id.
     """
@@ -44,6 +53,8 @@ def links_of(resume_token: bytes, key: str, owner: str, factories: dict[str, Lin
         return None
     found = json.loads(zlib.decompress(resume_token))
     if found["k"] != key or found["u"] != owner or not {one["t"] for one in found["l"]} <= set(factories):
+        return None
+    if found.get("i", oldest) < oldest:
         return None
     links: dict[str, Link] = {}
     for one in found["l"]:

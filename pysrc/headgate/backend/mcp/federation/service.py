@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate import __version__
 from headgate.backend.contract import BackendCall
-from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
+from headgate.backend.mcp.failure import McpFailure, SharedStoreAway, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
 from headgate.backend.mcp.federation.link import LinkFactory
@@ -156,15 +157,29 @@ class FederationService:
             await self.sessions.end_here(session_id)
             call.reply(200)
             return
-        with contextlib.suppress(McpFailure):
+        try:
             session = await self._session(call, session_id)
-            if session is None:
-                return
-            await self.sessions.remove(session_id)
-            self.sessions.tombstone(session_id)
-            if self._is_sealed(session_id):
-                await self._relay.tell_ended(session_id, self.key)
-        call.reply(200)
+        except SharedStoreAway:
+            raise
+        except McpFailure:
+            # It is gone, or never was. Other replicas may not have been told yet.
+            if self.sessions.has_tombstone(session_id):
+                await self.sessions.tell_replicas(session_id)
+            call.reply(200)
+            return
+        if session is not None:
+            await self._end(session_id)
+            call.reply(200)
+
+    async def _end(self, session_id: str) -> None:
+        """End a session at every worker and replica."""
+        sealed, lasting = self._is_sealed(session_id), bool(self.sessions.resume_token(session_id))
+        await self.sessions.remove(session_id)
+        self.sessions.tombstone(session_id)
+        if sealed:
+            await self._relay.tell_ended(session_id, self.key)
+        if sealed or lasting:
+            await self.sessions.tell_replicas(session_id)
 
     # -- sessions ------------------------------------------------------------------------------------------------------
     def _is_sealed(self, session_id: str) -> bool:
@@ -184,21 +199,32 @@ class FederationService:
             await self._relay.forward(call, worker, self.key, lasting)
             return None
         if worker is not None:
-            links = links_of(self.sessions.resume_token(session_id), self.key, owner, self.links)
-            if links is not None:
-                session = self.sessions.restore(session_id, LinkGroup(links, self.options.bare), owner)
+            session = await self._restored(session_id, owner)
         elif self._states is not None:
-            session = self._resumed(session_id, owner)
+            session = await self._resumed(session_id, owner)
         if session is None:
             raise session_not_found()
         return session
 
-    def _resumed(self, session_id: str, owner: str) -> McpSession | None:
+    async def _restored(self, session_id: str, owner: str) -> McpSession | None:
+        """Return a session that this worker's predecessor had, or the same worker of another replica."""
+        token = self.sessions.resume_token(session_id)
+        links = links_of(token, self.key, owner, self.links, self.sessions.oldest())
+        if links is None or await self.sessions.was_ended(session_id):
+            return None
+        # Another request of the session may have restored it meanwhile.
+        found = self.sessions.find(session_id, owner)
+        return found or self.sessions.restore(session_id, LinkGroup(links, self.options.bare), owner)
+
+    async def _resumed(self, session_id: str, owner: str) -> McpSession | None:
         """Return a session that another worker or process started, from the data in its id."""
         assert self._states is not None
-        states = self._states.open(session_id, owner)
-        if states is None or self.sessions.has_tombstone(session_id):
+        states = self._states.open(session_id, owner, self.sessions.oldest())
+        if states is None or await self.sessions.was_ended(session_id):
             return None
+        found = self.sessions.find(session_id, owner)
+        if found is not None:
+            return found
         if missing := sorted(set(states) - set(self.links)):
             logger.info("session is of other targets", extra={"missing": ",".join(missing)})
             return None
@@ -246,8 +272,9 @@ class FederationService:
 
     def _begun(self, group: LinkGroup, owner: str) -> McpSession:
         if self._states is None or any(link.pinned for link in group.links.values()):
-            return self.sessions.add(group, owner, resume_token_of(group, self.key, owner))
-        session_id = self._states.seal(((name, link.state) for name, link in group.links.items()), owner)
+            return self.sessions.add(group, owner, resume_token_of(group, self.key, owner, int(time.time())))
+        states = ((name, link.state) for name, link in group.links.items())
+        session_id = self._states.seal(states, owner, int(time.time()))
         return self.sessions.adopt(session_id, group, owner)
 
     # -- notifications and responses -----------------------------------------------------------------------------------

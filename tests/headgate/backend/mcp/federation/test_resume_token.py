@@ -78,6 +78,10 @@ def test_a_session_comes_back_as_it_was_begun() -> None:
     assert links_of(resume_token, "other", "ada", factories) is None
     assert links_of(resume_token, "k", "ada", {"new": factories["new"]}) is None, "a target is gone"
     assert links_of(b"", "k", "ada", factories) is None
+    dated = resume_token_of(group, "k", "ada", 1000)
+    assert links_of(dated, "k", "ada", factories, 1000) is not None
+    assert links_of(dated, "k", "ada", factories, 1000.5) is None, "it is too old"
+    assert links_of(resume_token, "k", "ada", factories, 1e12) is not None, "of a version that noted no time"
     links = links_of(resume_token, "k", "ada", factories)
     assert links is not None
     assert list(links) == ["new", "old"]

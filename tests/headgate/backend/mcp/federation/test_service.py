@@ -88,9 +88,9 @@ class FederatedSide(Side):
         options = FederationOptions(prefixed=self.prefixed)
         relay: Any = NoRelay()
         service = FederationService("several", links, self.sessions, relay, options, STATES)
-        found = service._resumed(SEVERAL, OWNER)
-        assert found is not None
-        self.session = found
+        with pytest.raises(StopIteration) as found:
+            service._resumed(SEVERAL, OWNER).send(None)  # nobody is asked, so it waits for nothing
+        self.session = found.value.value
         self.session.server.owners["tools/list", "ping"] = "t1"
         self.session.server.links["t1"].direct.version = self.version
         self.sessions.tombstone(ENDED)
