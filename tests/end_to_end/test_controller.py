@@ -2,97 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
-import yaml
 from cluster_lab import RunningCluster, kubernetes
-from fake_api import FakeApiServer
 from manifests import gateway, gateway_class, http_route, made, service
+from tests.end_to_end.controller_rig import SECONDS, InThread, RunningController, controller, kubeconfig_of
 from tests.end_to_end.gwctl_rig import gwctl
-from tests.end_to_end.running import free_port
 
 from headgate.cluster.resources import kinds
 
 __all__ = ["kubernetes"]
 GROUP = "gateway.networking.k8s.io"
 API = f"/apis/{GROUP}/v1"
-SECONDS = 60
-
-
-class RunningController:
-    def __init__(self, kubeconfig: Path, folder: Path, **variables: str) -> None:
-        self.health, self.metrics, self.admin = free_port(), free_port(), free_port()
-        self.log = folder / f"controller-{self.admin}.log"
-        environ = {
-            **os.environ, "KUBECONFIG": str(kubeconfig), "HEADGATE_BIND_ADDRESS": "127.0.0.1", "HEADGATE_NAMESPACE": "default",
-            "HEADGATE_HEALTH_PORT": str(self.health), "HEADGATE_METRICS_PORT": str(self.metrics), **variables,
-        }  # fmt: skip
-        command = [sys.executable, "-m", "headgate.cli.main", "controller", "--admin-port", str(self.admin)]
-        with self.log.open("wb") as file:
-            self.process = subprocess.Popen(command, env=environ, stderr=file, stdout=file)
-
-    def get(self, port: int, path: str, method: str = "GET") -> httpx.Response | None:
-        try:
-            return httpx.request(method, f"http://127.0.0.1:{port}{path}", timeout=SECONDS)
-        except httpx.TransportError:
-            assert self.process.poll() is None, self.log.read_text()
-            return None
-
-    def wait_ready(self) -> None:
-        self.wait(lambda: getattr(self.get(self.health, "/readyz"), "status_code", 0) == 200)
-
-    def wait(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + SECONDS
-        while not condition():
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.05)
-
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(SECONDS)
-
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
-
-
-class InThread:
-    """The small API server on a loop of its own."""
-
-    def __init__(self) -> None:
-        self.server = FakeApiServer()
-        self._started = threading.Event()
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
-        self._thread.start()
-        assert self._started.wait(SECONDS)
-
-    async def _run(self) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        async with self.server.running():
-            self._started.set()
-            await self._end.wait()
-
-    def do(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        async def run() -> Any:
-            return function(*arguments)
-
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(SECONDS)
-
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._end.set)
-        self._thread.join()
 
 
 @pytest.fixture
@@ -103,26 +30,11 @@ def fake(tmp_path: Path) -> Iterator[tuple[InThread, Path]]:
     for plural, document in (("gatewayclasses", gateway_class()), ("gateways", gateway()), ("httproutes", http_route())):
         found.do(server.put, f"{API}/{plural}", document)
     found.do(server.put, "/api/v1/services", service())
-    document = {
-        "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": server.url}}], "users": [{"name": "u", "user": {"token": "t"}}],
-    }  # fmt: skip
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(yaml.safe_dump(document))
+    kubeconfig = kubeconfig_of(tmp_path, server.url)
     try:
         yield found, kubeconfig
     finally:
         found.close()
-
-
-@contextmanager
-def controller(kubeconfig: Path, folder: Path, **variables: str) -> Iterator[RunningController]:
-    running = RunningController(kubeconfig, folder, **variables)
-    try:
-        yield running
-    finally:
-        running.process.kill()
-        running.process.wait()
 
 
 def test_it_serves_and_writes_and_ends_cleanly(fake: tuple[InThread, Path], tmp_path: Path) -> None:

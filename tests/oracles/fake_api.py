@@ -1,6 +1,6 @@
 """A small API server of Kubernetes for tests: lists in pages, watches with bookmarks, 410, 429, statuses, leases, conflicts.
 
-It knows no schema. What goes wrong is arranged by a test: `throttle`, `compact`, `drop_watches`, `hold_lists`, `refuse`.
+It knows no schema, except of the tokens of service accounts, which it gives and reviews. What goes wrong is arranged by a test: `throttle`, `compact`, `drop_watches`, `hold_lists`, `refuse`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,15 @@ from aiohttp import web
 
 Json = dict[str, Any]
 NAMESPACED = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(/status)?")
+TOKENS = re.compile(r"/api/v1/namespaces/([^/]+)/serviceaccounts/([^/]+)/token")
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 CLUSTERED = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)/([^/]+)(?:/([^/]+))?(/status)?")
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CORE = {
-    "/api/v1": ("namespaces", "services", "secrets", "configmaps"), "/apis/discovery.k8s.io/v1": ("endpointslices",),
+    "/api/v1": ("namespaces", "services", "secrets", "configmaps", "serviceaccounts", "events"), "/apis/discovery.k8s.io/v1": ("endpointslices",),
     "/apis/coordination.k8s.io/v1": ("leases",), "/apis/apiextensions.k8s.io/v1": ("customresourcedefinitions",),
+    "/apis/apps/v1": ("deployments", "daemonsets"), "/apis/policy/v1": ("poddisruptionbudgets",),
+    "/apis/autoscaling/v2": ("horizontalpodautoscalers",),
 }  # fmt: skip
 # Events that a watch can go back to.
 HISTORY = 10_000
@@ -47,6 +51,7 @@ class FakeApiServer:
         self.lists = asyncio.Event()
         self.lists.set()
         self._places: dict[str, Place] = {f"{group}/{plural}": Place() for group, found in CORE.items() for plural in found}
+        self._tokens: dict[str, tuple[str, list[str]]] = {}
         self._oldest = 0
         self._throttled = 0
         self._refused: dict[str, tuple[int, str]] = {}
@@ -162,6 +167,8 @@ class FakeApiServer:
         for beginning, (status, reason) in self._refused.items():
             if status and f"{request.method} {request.path}".startswith(beginning):
                 return self._status(status, reason)
+        if request.path == REVIEWS or (TOKENS.fullmatch(request.path) and request.method == "POST"):
+            return web.json_response(self._token(request.path, await request.json()), status=201)
         found = NAMESPACED.fullmatch(request.path)
         if found is not None:
             group, namespace, plural, name, status_part = found.groups()
@@ -185,6 +192,19 @@ class FakeApiServer:
                 return await self._watch(request, place)
             return await self._list(request, place)
         return await self._one(request, place, (namespace, name), bool(status_part))
+
+    def _token(self, path: str, document: Json) -> Json:
+        """Give a token of a service account, or say whose a token is."""
+        spec = document["spec"]
+        if account := TOKENS.fullmatch(path):
+            token = f"token-{len(self._tokens)}"
+            self._tokens[token] = (":".join(account.groups()), spec["audiences"])
+            return {**document, "status": {"token": token}}
+        name, audiences = self._tokens.get(spec["token"], ("", []))
+        if not name or not set(audiences) & set(spec["audiences"]):
+            return {**document, "status": {"authenticated": False}}
+        user = {"username": f"system:serviceaccount:{name}"}
+        return {**document, "status": {"authenticated": True, "user": user, "audiences": audiences}}
 
     async def _list(self, request: web.Request, place: Place) -> web.StreamResponse:
         await self.lists.wait()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from headgate.cluster.calls import ApiCalls
+from headgate.cluster.controller.metrics import ControllerMetrics
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.deployed import Placed
 from headgate.cluster.translate.fragments import Fragment
@@ -21,9 +22,18 @@ class States(Protocol):
 
     def acknowledged(self) -> dict[ObjectKey, Acknowledged]: ...
 
+    def shown(self) -> list[dict[str, object]]:
+        """Return each Gateway with its data planes, without anything secret."""
+
 
 class Delivers(Protocol):
     """Serves the states to data planes; every replica does."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What has been counted, by the name of a family."""
+
+    def streams(self) -> int: ...
 
     async def start(self) -> None: ...
 
@@ -46,6 +56,26 @@ class Parts(NamedTuple):
     states: States | None = None
     service: Delivers | None = None
     deployer: Deploys | None = None
+
+
+# Families of the delivery, each a counter without labels.
+_COUNTED: Final = {
+    "xds_auth_rq_total": "Streams of data planes whose token was looked at.",
+    "xds_auth_rq_success_total": "Those of them that were let in.",
+    "xds_auth_rq_failure_total": "Those of them that were refused, or could not be checked.",
+    "xds_rejects_total": "States of which a data plane has not taken all.",
+}
+
+
+def delivery_families(metrics: ControllerMetrics, service: Delivers) -> None:
+    """Show what the delivery counts among the metrics of the controller."""
+
+    def counter(name: str) -> Callable[[], dict[tuple[tuple[str, str], ...], float]]:
+        return lambda: {(): service.counters[name]}
+
+    for name, text in _COUNTED.items():
+        metrics.add(name, "counter", text, counter(name))
+    metrics.add("xds_streams", "gauge", "Data planes that are connected.", lambda: {(): service.streams()})
 
 
 # Makes the parts. The function that it is given tells the controller that what they say may have changed.

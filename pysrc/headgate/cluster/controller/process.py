@@ -14,12 +14,13 @@ from headgate.cluster.calls import ApiCalls
 from headgate.cluster.controller.classes import apply_classes
 from headgate.cluster.controller.components import ComponentLevels
 from headgate.cluster.controller.debounce import Debounce
+from headgate.cluster.controller.known import RETURN_S, with_known_addresses, with_known_answers
 from headgate.cluster.controller.metrics import ControllerMetrics, Reconciliation
-from headgate.cluster.controller.parts import MakeParts, no_parts
+from headgate.cluster.controller.parts import MakeParts, delivery_families, no_parts
 from headgate.cluster.controller.servers import ControllerServers, ControllerView
 from headgate.cluster.controller.settings import ControllerSettings
 from headgate.cluster.leader import LeaderElection
-from headgate.cluster.snapshot import GATEWAY, GroupKind, ObjectKey, Snapshot, generation
+from headgate.cluster.snapshot import GATEWAY, GroupKind, Json, ObjectKey, Snapshot, generation
 from headgate.cluster.status.wanted import WantedStatuses
 from headgate.cluster.status.writer import StatusWriter
 from headgate.cluster.translate.conditions import ObjectStatus
@@ -70,9 +71,12 @@ class Controller:
         # Translations run beside the loop, which serves streams: the first of many routes takes a second.
         self._thread = ThreadPoolExecutor(1, "translation")
         self._world: World | None = None
+        self._returning = True
         self._leading: list[asyncio.Task[Any]] = []
         self.metrics.add("controller_objects", "gauge", "Objects that are known, by kind.", self._counts)
         self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leads)
+        if self._parts.service is not None:
+            delivery_families(self.metrics, self._parts.service)
 
     async def run(self) -> None:
         """Run until cancelled. Raises OSError if a port cannot be opened."""
@@ -89,6 +93,7 @@ class Controller:
             gc.enable()
             if self._parts.service is not None:
                 await self._parts.service.start()
+            asyncio.get_running_loop().call_later(RETURN_S, self._returned)
             if self._settings.election:
                 tasks.append(spawn("leader election", self._election.run()))
             else:
@@ -115,8 +120,7 @@ class Controller:
         """Translate what is known, hand configurations on, and then statuses."""
         parts = self._parts
         snapshot = self._store.snapshot()
-        said = parts.states.acknowledged() if parts.states is not None else {}
-        there = parts.deployer.results() if parts.deployer is not None else None
+        said, there = self._known(snapshot)
         began = self.metrics.began("translator")
         result = "error"
         try:
@@ -137,6 +141,29 @@ class Controller:
         self._writer.want(changed)
         if parts.deployer is not None and self._leading:
             parts.deployer.want(snapshot)
+
+    def _known(
+        self, snapshot: Snapshot
+    ) -> tuple[Mapping[ObjectKey, Acknowledged], Mapping[ObjectKey, Placed] | None]:
+        """Return what data planes have said, and what has been deployed."""
+        parts = self._parts
+        gateways = snapshot.kinds.get(GATEWAY, {})
+
+        def stored(key: ObjectKey) -> Json:
+            found = self._store.stored(GATEWAY, key)
+            return {} if found is None else found.status
+
+        said: Mapping[ObjectKey, Acknowledged] = parts.states.acknowledged() if parts.states is not None else {}
+        if parts.states is not None and self._returning:
+            said = with_known_answers(said, gateways, stored)
+        if parts.deployer is None:
+            return said, None
+        return said, with_known_addresses(parts.deployer.results(), gateways, stored)
+
+    def _returned(self) -> None:
+        """Data planes have had the time to come back: who has not is not there."""
+        self._returning = False
+        self._changes.touch()
 
     def _translated(
         self,
@@ -189,6 +216,7 @@ class Controller:
             "statuses": [] if world is None else [
                 {"kind": one.kind.kind, "name": str(one.key), "status": one.content} for one in world.statuses
             ],
+            "delivery": [] if self._parts.states is None else self._parts.states.shown(),
         }  # fmt: skip
 
 

@@ -52,6 +52,17 @@ class Sends:
         self.said = {MAIN: said}
         self.changed()
 
+    def shown(self) -> list[dict[str, object]]:
+        return [{"gateway": str(key)} for key in self.gateways]
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        names = ("xds_auth_rq_total", "xds_auth_rq_success_total", "xds_auth_rq_failure_total", "xds_rejects_total")
+        return {name: number for number, name in enumerate(names)}
+
+    def streams(self) -> int:
+        return 7
+
     async def start(self) -> None:
         self.events.append("start")
 
@@ -307,6 +318,41 @@ def test_whatever_goes_wrong_and_whenever_it_restarts_the_end_is_the_same(seed: 
         names = ["/".join(key) for key in server._places[ROUTES].objects]
         await until(lambda: all(cluster.parents(one) == [TRUE] for one in names))
         await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == count)
+
+    in_cluster(body)
+
+
+def test_a_controller_that_begins_takes_nothing_away_before_data_planes_could_return() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.sends is not None and cluster.sends.routes)
+        assert cluster.sends is not None
+        assert cluster.places is not None
+        cluster.places.place(Placement(({"type": "IPAddress", "value": "10.9.8.7"},)))
+        cluster.sends.say(Acknowledged(1))
+        await until(lambda: cluster.conditions().get("Programmed") == ("True", "Programmed"))
+        before = cluster.status()
+        await cluster.stop()
+        controller = cluster.start("two")
+        # Another one, to which no data plane has come and which has deployed nothing, writes what is new all the same.
+        cluster.server.remove(SERVICES, "shop/cart")
+        await until(lambda: cluster.parents()[0]["ResolvedRefs"] == ("False", "BackendNotFound"))
+        assert cluster.status() == before
+        controller._returned()
+        await until(lambda: cluster.conditions()["Programmed"] == ("False", "Pending"))
+        assert cluster.status()["addresses"] == before["addresses"]
+
+    in_cluster(body)
+
+
+def test_the_delivery_is_counted_and_shown() -> None:
+    async def body(cluster: Cluster) -> None:
+        controller = cluster.start()
+        await until(lambda: cluster.sends is not None and cluster.sends.routes)
+        text = controller.metrics.text().decode()
+        assert "# TYPE headgate_xds_rejects_total counter\nheadgate_xds_rejects_total 3\n" in text
+        assert "# TYPE headgate_xds_streams gauge\nheadgate_xds_streams 7\n" in text
+        assert controller._shown()["delivery"] == [{"gateway": "edge/main"}]
 
     in_cluster(body)
 
