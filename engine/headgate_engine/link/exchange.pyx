@@ -373,7 +373,7 @@ cdef class Exchange(RequestCore):
         if self.observer is not None:
             self.observer.failed(self, detail)
         self.ctx.error = detail
-        if self.ctx.status == 0:
+        if self.ctx.status == 0 or self.filter is not None and not (<StreamFilter>self.filter).begun:
             return self.respond(self.worker.reply(REPLY_INTERNAL))
         self.drop_attempt()
         return self.finish(END_BROKEN)

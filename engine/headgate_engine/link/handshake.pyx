@@ -51,7 +51,7 @@ cdef class SecureServer(SecureTransport):
         return self.failed("timeout", "the handshake took too long")
 
     cdef bint prepare(self, const char* p, Py_ssize_t n) except -1:
-        cdef int found
+        cdef int found, kind
         if self.settled or self.awaited is not None:
             return False             # reading is paused
         if self.first is not None:
@@ -66,7 +66,12 @@ cdef class SecureServer(SecureTransport):
                 self.failed("protocol", "a very long ClientHello")
             return False
         if found == HELLO_REFUSED:
-            self.failed("plain" if p[0] != 22 else "protocol", self.hello.fault)
+            # Kinds of TLS records (RFC 8446 section 5.1): a client that offers nothing leaves with an alert.
+            kind = <unsigned char>p[0]
+            if kind == 21:
+                self.failed("alert", "an alert came instead of a ClientHello")
+            else:
+                self.failed("protocol" if 20 <= kind <= 24 else "plain", self.hello.fault)
             return False
         self.requested_name = self.hello.server_name
         try:

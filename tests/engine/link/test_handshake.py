@@ -39,6 +39,7 @@ async def test_a_hello_in_pieces(rig: Rig) -> None:
 
 FAILURES = {
     "plain": (b"GET / HTTP/1.1\r\n\r\n", "plain", b""),
+    "an alert": (b"\x15\x03\x01\0\2\2\x28", "alert", b""),
     "spoilt": (b"\x16\x03\x01\0\x05\2\0\0\1\0", "protocol", b""),
     "a name that nobody has": (hello("b.test"), "name", b"\x15\x03\x01\0\2\2\x70"),
     "no end of it": ((b"\x16\x03\x01\0\1\1" + b"\x16\x03\x01\0\1\0" * 9000), "protocol", b""),
