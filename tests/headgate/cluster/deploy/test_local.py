@@ -113,8 +113,15 @@ def gateways_of(address: str) -> list[int]:
             command = (one / "cmdline").read_bytes().split(b"\0")
             if f"BIND_ADDRESS={address}".encode() in (one / "environ").read_bytes().split(b"\0") and b"headgate.cli.main" in command:
                 found.append(int(one.name))
-    # Workers are forked from the supervisor, and have its command line or none.
-    return [pid for pid in found if parent(pid) not in found]
+    # Templates and workers below the supervisor have its command line until they have titles of their own.
+    return [pid for pid in found if not any(one in found for one in ancestors(pid))]
+
+
+def ancestors(pid: int) -> list[int]:
+    found = []
+    while (pid := parent(pid)) > 1:
+        found.append(pid)
+    return found
 
 
 def parent(pid: int) -> int:
