@@ -90,6 +90,9 @@ def _run(options: Mapping[str, Any], environ: Mapping[str, str]) -> int:
     kubeconfig = options["kubeconfig"] or environ.get("KUBECONFIG")
     access = load_access(kubeconfig, environ, Path(environ.get("HOME") or "/"))
     in_pod = access.token_file is not None
+    if options["local_gateways"]:
+        # Gateways end with the replica that runs them: another one could not take them over.
+        environ = {"HEADGATE_DISABLE_LEADER_ELECTION": "true", **environ}
     settings = settings_of(environ, access.namespace if in_pod else "")
     log_to_stderr(settings.log_format)
     levels = ComponentLevels(settings.log_level)

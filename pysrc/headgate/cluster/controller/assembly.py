@@ -10,7 +10,7 @@ from headgate.cluster.calls import ApiCalls
 from headgate.cluster.controller.parts import MakeParts, Parts
 from headgate.cluster.controller.settings import ControllerSettings, SettingReader
 from headgate.cluster.deliver.service import DeliveryService
-from headgate.cluster.deliver.settings import PORT, DeliverySettings, Mode
+from headgate.cluster.deliver.settings import AUDIENCE, PORT, DeliverySettings, Mode
 from headgate.cluster.deliver.states import GatewayStates
 from headgate.cluster.deploy.deployer import Deployer
 from headgate.cluster.deploy.local import LocalDeployer
@@ -45,6 +45,7 @@ def delivery_settings(environ: Mapping[str, str], namespace: str, *, local: bool
         port=reader.port("XDS_PORT", PORT),
         mode=cast(Mode, reader.choice("XDS_MODE", MODES, "tls")),
         authenticate=reader.choice("XDS_AUTH", ("true", "false"), "true") == "true",
+        audience=reader.text("XDS_AUDIENCE", AUDIENCE),
         plain_secrets=reader.flag("XDS_PLAIN_SECRETS"),
         namespace=namespace,
         names=("localhost", _LOCAL_HOST, *names, *extra),

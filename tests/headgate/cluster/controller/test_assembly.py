@@ -43,12 +43,13 @@ class Noting(GatewayReconciler):
 
 
 def test_names_and_ports_of_the_delivery_follow_from_the_environment() -> None:
-    environ = {"HEADGATE_XDS_NAMES": "a.test, b.test", "HEADGATE_XDS_PORT": "29978", "HEADGATE_XDS_MODE": "either"}
+    environ = {"HEADGATE_XDS_NAMES": "a.test, b.test", "HEADGATE_XDS_PORT": "29978", "HEADGATE_XDS_MODE": "either", "HEADGATE_XDS_AUDIENCE": "own"}
     found = delivery_settings(environ, "ns", local=False)
     assert found.names == (
         "localhost", "127.0.0.1", "headgate", "headgate.ns", "headgate.ns.svc", "headgate.ns.svc.cluster.local", "a.test", "b.test",
     )  # fmt: skip
     assert (found.port, found.mode, found.authenticate, found.plain_secrets, found.namespace) == (29978, "either", True, False, "ns")
+    assert found.audience == "own"
     local = delivery_settings({"HEADGATE_XDS_AUTH": "false"}, "ns", local=True)
     assert (local.host, local.names, local.authenticate, local.mode) == ("127.0.0.1", ("localhost", "127.0.0.1"), False, "tls")
 
