@@ -34,6 +34,7 @@ logger = logging.getLogger("headgate.delivery")
 TOKEN_FILE: Final = "/var/run/secrets/xds-tokens/xds-token"  # noqa: S105 (a path)
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.01, 15.0
 CONNECT_S: Final = 10.0
+FIRST_ANSWER_S: Final = 15.0
 # The state is written at most this often.
 SAVE_S: Final = 1.0
 MAX_TOKEN: Final = 16 * 1024
@@ -155,7 +156,18 @@ class DeliveryClient:
             logger.warning("no stream to the controller", extra={"address": environment.host, "reason": why})
 
     async def _followed(self, stream: GrpcStream, parts: DeliveredParts, take: Take, meter: DeliveryMeter) -> None:
-        async for message in stream:
+        messages = aiter(stream)
+        # There is always an answer to the first request, be it empty: a stream without one leads nowhere.
+        waits: float | None = FIRST_ANSWER_S
+        while True:
+            try:
+                async with asyncio.timeout(waits):
+                    message = await anext(messages)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                raise ValueError("the controller sent nothing") from None
+            waits = None
             self._pause = LEAST_PAUSE_S
             if self._told or not self._versions:
                 logger.info("connected to the controller", extra={"address": self._environment.host})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
-from headgate.cluster.deliver.data_plane import DeliveryEnvironment, answer, decoded
+from headgate.cluster.deliver import data_plane
+from headgate.cluster.deliver.data_plane import DeliveryClient, DeliveryEnvironment, answer, decoded
 from headgate.cluster.deliver.states import difference
 from headgate.cluster.deliver.wire import TYPE_URL, resource_of
 from headgate.cluster.translate.fragments import Fragment
@@ -63,3 +66,22 @@ def test_an_answer_accepts_or_says_what_is_refused() -> None:
     entries = json.loads(refused.error_detail.message)
     assert entries[0] == {"key": "k0", "error": "no"}
     assert len(entries) == 100
+
+
+class SilentStream:
+    """A stream whose other end says nothing."""
+
+    def __aiter__(self) -> SilentStream:
+        return self
+
+    async def __anext__(self) -> bytes:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+
+def test_a_stream_without_a_first_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_plane, "FIRST_ANSWER_S", 0.01)
+    client = DeliveryClient(DeliveryEnvironment.read(ENVIRONMENT))
+    nothing: Any = None
+    with pytest.raises(ValueError, match="the controller sent nothing"):
+        asyncio.run(client._followed(SilentStream(), nothing, nothing, nothing))  # type: ignore[arg-type]
