@@ -23,7 +23,7 @@ REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 CLUSTERED = re.compile(r"(/api/v1|/apis/[^/]+/[^/]+)/([^/]+)(?:/([^/]+))?(/status)?")
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CORE = {
-    "/api/v1": ("namespaces", "services", "secrets", "configmaps", "serviceaccounts", "events"), "/apis/discovery.k8s.io/v1": ("endpointslices",),
+    "/api/v1": ("namespaces", "services", "secrets", "configmaps", "serviceaccounts", "events", "pods"), "/apis/discovery.k8s.io/v1": ("endpointslices",),
     "/apis/coordination.k8s.io/v1": ("leases",), "/apis/apiextensions.k8s.io/v1": ("customresourcedefinitions",),
     "/apis/apps/v1": ("deployments", "daemonsets"), "/apis/policy/v1": ("poddisruptionbudgets",),
     "/apis/autoscaling/v2": ("horizontalpodautoscalers",),

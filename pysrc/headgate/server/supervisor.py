@@ -273,7 +273,8 @@ class Supervisor(ProcessFigures):
                 try:
                     return await self._reload()
                 except WorkerLost as error:
-                    logger.warning("a worker was lost in a reload, which is tried again", extra={"error": str(error)})
+                    told = {"error": str(error)}
+                    logger.warning("a worker was lost during a reload, which is tried again", extra=told)
                 await asyncio.sleep(pause)
             await self._reload(last=True)
 

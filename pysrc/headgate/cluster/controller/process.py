@@ -30,14 +30,14 @@ from headgate.cluster.translate.gateway import Acknowledged
 from headgate.cluster.translate.memory import TranslationMemory
 from headgate.cluster.watch.informer import WatchCalls
 from headgate.cluster.watch.informers import Informers
-from headgate.cluster.watch.kinds import KINDS
+from headgate.cluster.watch.kinds import KINDS, OF_INFERENCE
 from headgate.cluster.watch.store import Store
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("gateway-controller")
 translator = logging.getLogger("gw/translator")
 
-_BY_KIND = {one.kind: one for one in KINDS}
+_BY_KIND = {one.kind: one for one in (*KINDS, *OF_INFERENCE)}
 
 
 class ControllerClient(ApiCalls, WatchCalls, Protocol):
@@ -58,8 +58,9 @@ class Controller:
         self._settings = settings
         self._client = client
         self._changes = Debounce()
-        self._store = Store(KINDS, self._changes.touch, self._judged, settings.selectors)
-        self._informers = Informers(client, KINDS, self._store)
+        kinds = (*KINDS, *OF_INFERENCE) if settings.inference else KINDS
+        self._store = Store(kinds, self._changes.touch, self._judged, settings.selectors)
+        self._informers = Informers(client, kinds, self._store)
         self._parts = parts(client, self._changes.touch)
         self._writer = StatusWriter(client, self._store, _path, self._wrote)
         lease = (settings.namespace, settings.lease)

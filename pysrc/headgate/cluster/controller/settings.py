@@ -25,7 +25,8 @@ _REFERENCE: Final = frozenset(("group", "kind", "name", "namespace"))
 class ControllerSettings:
     """`bind`: address of the health and metrics servers. `namespace`: of the controller. `identity`: of this replica.
     `election`: whether only one of several replicas writes. `class_name`: the GatewayClass that is made, "" for none;
-    `class_parameters`: by class the `parametersRef` that it gets. `selectors`: of namespaces that are looked at."""
+    `class_parameters`: by class the `parametersRef` that it gets. `selectors`: of namespaces that are looked at.
+    `inference`: whether InferencePools, and the pods in them, are read."""
 
     namespace: str = NAMESPACE
     identity: str = field(default_factory=socket.gethostname)
@@ -34,6 +35,7 @@ class ControllerSettings:
     class_name: str = CLASS
     class_parameters: Mapping[str, Json] = field(default_factory=dict)
     selectors: tuple[Json, ...] = ()
+    inference: bool = False
     log_level: str = "info"
     log_format: str = "json"
     bind: str = "0.0.0.0"  # noqa: S104 (probes and scrapes come from other machines)
@@ -55,6 +57,7 @@ def settings_of(environ: Mapping[str, str], namespace: str = "") -> ControllerSe
         class_name=environ.get(f"{PREFIX}GATEWAY_CLASS_NAME", CLASS),
         class_parameters=reader.references("GATEWAY_CLASS_PARAMETERS_REFS"),
         selectors=reader.selectors("DISCOVERY_NAMESPACE_SELECTORS"),
+        inference=reader.flag("ENABLE_INFERENCE"),
         log_level=reader.choice("LOG_LEVEL", tuple(LEVELS), default.log_level),
         log_format=reader.choice("LOG_FORMAT", ("json", "text"), default.log_format),
         bind=reader.text("BIND_ADDRESS", default.bind),

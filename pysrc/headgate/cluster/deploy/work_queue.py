@@ -89,8 +89,7 @@ class WorkQueue:
             self._busy.add(key)
             try:
                 await self._work(key)
-            except Exception as error:  # noqa: BLE001
-                # The boundary of the work on one key: others go on, and it is tried again.
+            except Exception as error:  # noqa: BLE001 (the boundary of the work on one key: others go on, it is tried again)
                 self._failed(key, error)
             else:
                 self.forget_failures(key)

@@ -15,8 +15,10 @@ from headgate.cluster.snapshot import (
     GATEWAY_CLASS,
     GRPC_ROUTE,
     HTTP_ROUTE,
+    INFERENCE_POOL,
     NAMESPACE,
     OWN,
+    POD,
     REFERENCE_GRANT,
     SECRET,
     SERVICE,
@@ -25,7 +27,6 @@ from headgate.cluster.snapshot import (
     ObjectKey,
 )
 
-INFERENCE: Final = "inference.networking.k8s.io"
 # Longer texts are hardly ever the same in two objects.
 _SHARED: Final = 64
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp")
@@ -91,11 +92,17 @@ KINDS: Final = (
     _gateway_api("TCPRoute", "tcproutes", "v1", "v1alpha2"),
     _gateway_api("TLSRoute", "tlsroutes", "v1", "v1alpha3"),
     _gateway_api("BackendTLSPolicy", "backendtlspolicies"),
-    WatchedKind(GroupKind(INFERENCE, "InferencePool"), "inferencepools", optional=True, judged=True),
     WatchedKind(GATEWAY_BACKEND, "gatewaybackends", ("v1alpha1",), optional=True, judged=True),
     _own("GatewayPolicy", "gatewaypolicies"),
     _own("GatewayModel", "gatewaymodels"),
     _own("GatewayParameters", "gatewayparameters", judged=False),
+)
+
+
+# Read only where pools of model servers are asked for: a cluster has many pods.
+OF_INFERENCE: Final = (
+    WatchedKind(INFERENCE_POOL, "inferencepools", optional=True, judged=True),
+    WatchedKind(POD, "pods", fields=("status",)),
 )
 
 
@@ -149,6 +156,11 @@ def _service(name: str, value: Any) -> Any:
     return _some(value, "ports", "type", "externalName", "clusterIP", "clusterIPs", "selector")
 
 
+def _pod(_name: str, value: Any) -> Any:
+    ready = [_some(one, "type", "status") for one in value.get("conditions") or () if one["type"] == "Ready"]
+    return {**_some(value, "podIP"), "conditions": ready}
+
+
 def _endpoint_slice(name: str, value: Any) -> Any:
     if name != "endpoints":
         return value
@@ -161,4 +173,4 @@ def _endpoint_slice(name: str, value: Any) -> Any:
     return found
 
 
-_TRIMMED: Final = {SERVICE: _service, ENDPOINT_SLICE: _endpoint_slice}
+_TRIMMED: Final = {SERVICE: _service, ENDPOINT_SLICE: _endpoint_slice, POD: _pod}

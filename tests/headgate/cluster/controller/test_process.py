@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fake_api import FakeApiServer
-from manifests import Json, endpoints, gateway, gateway_class, http_route, service
+from manifests import Json, endpoints, gateway, gateway_class, http_route, made, service
 from waiting import until
 
 from headgate.cluster.client import KubernetesClient
@@ -29,6 +29,7 @@ from headgate.net.tasks import spawn
 GROUP = "gateway.networking.k8s.io"
 CLASSES, GATEWAYS, ROUTES = (f"/apis/{GROUP}/v1/{plural}" for plural in ("gatewayclasses", "gateways", "httproutes"))
 SERVICES, SLICES, LEASES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/apis/coordination.k8s.io/v1/leases"
+POOLS, PODS = "/apis/inference.networking.k8s.io/v1/inferencepools", "/api/v1/pods"
 MAIN = ObjectKey("edge", "main")
 
 
@@ -109,11 +110,11 @@ class Cluster:
         self.clients: list[KubernetesClient] = []
         self.tasks: list[asyncio.Task[Any]] = []
 
-    def start(self, name: str = "one", parts: bool = True) -> Controller:
+    def start(self, name: str = "one", parts: bool = True, inference: bool = False) -> Controller:
         """Start a replica; the last that has parts is the one whose parts the test sees."""
         client = KubernetesClient(ClusterAccess(server=self.server.url), _briefly)
         self.clients.append(client)
-        settings = ControllerSettings(identity=name, health_port=0, metrics_port=0, admin_port=0)
+        settings = ControllerSettings(identity=name, health_port=0, metrics_port=0, admin_port=0, inference=inference)
 
         def made(_calls: object, changed: Callable[[], None]) -> Parts:
             self.sends, self.places = Sends(changed), Places(changed)
@@ -180,6 +181,30 @@ def test_statuses_follow_what_is_there() -> None:
         cluster.server.remove(ROUTES, "shop/cart")
         await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == 0)
         assert cluster.server.get(CLASSES, "headgate")["status"]["supportedFeatures"]
+
+    in_cluster(body)
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_pools_and_pods_are_read_where_they_are_asked_for(inference: bool) -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.server.define("inference.networking.k8s.io", "v1", "inferencepools")
+        picker = {"name": "cart", "port": {"number": 8080}}
+        spec = {"selector": {"matchLabels": {"app": "model"}}, "targetPorts": [{"number": 8000}], "endpointPickerRef": picker}
+        cluster.server.put(POOLS, made("InferencePool", "shop/models", spec, "inference.networking.k8s.io/v1"))
+        status = {"podIP": "10.0.0.9", "conditions": [{"type": "Ready", "status": "True"}]}
+        cluster.server.put(PODS, {**made("Pod", "shop/a", {}, "v1", labels={"app": "model"}), "status": status})
+        reference = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "models"}
+        cluster.server.put(ROUTES, http_route("shop/models", {"backendRefs": [reference]}))
+        cluster.start(inference=inference)
+        told = ("True", "ResolvedRefs") if inference else ("False", "BackendNotFound")
+        await until(lambda: [one.get("ResolvedRefs") for one in cluster.parents("shop/models")] == [told])
+        assert cluster.sends is not None
+        addresses = [one.value["workloadIps"] for one in cluster.sends.gateways[MAIN] if one.place == "workloads"]
+        assert (["10.0.0.9"] in addresses) == inference
+        asked = {one.partition("?")[0] for one in cluster.server.requests}
+        assert ({f"GET {POOLS}", f"GET {PODS}"} <= asked) == inference
+        assert inference or not {f"GET {POOLS}", f"GET {PODS}"} & asked
 
     in_cluster(body)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headgate.cluster.snapshot import ENDPOINT_SLICE, GATEWAY_CLASS, HTTP_ROUTE, SECRET, SERVICE, ObjectKey
-from headgate.cluster.watch.kinds import KINDS, WatchedKind, kept
+from headgate.cluster.snapshot import ENDPOINT_SLICE, GATEWAY_CLASS, HTTP_ROUTE, POD, SECRET, SERVICE, ObjectKey
+from headgate.cluster.watch.kinds import KINDS, OF_INFERENCE, WatchedKind, kept
 
-BY_KIND = {one.kind: one for one in KINDS}
+BY_KIND = {one.kind: one for one in (*KINDS, *OF_INFERENCE)}
 METADATA: dict[str, Any] = {
     "name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "generation": 2, "creationTimestamp": "t", "labels": {"l": "1"},
     "annotations": {"headgate.dev/mcp-path": "/x", "kubectl.kubernetes.io/last-applied-configuration": "{}", "plain": "y"},
@@ -48,6 +48,13 @@ def test_of_services_and_slices_only_the_fields_that_count() -> None:
     found = of(BY_KIND[ENDPOINT_SLICE], endpoints=[endpoint], ports=[2], addressType="IPv4")
     assert found.document["endpoints"] == [{"addresses": ["1"], "targetRef": {"kind": "Pod", "name": "p"}}]
     assert of(BY_KIND[ENDPOINT_SLICE], endpoints=None).document["endpoints"] == []
+
+
+def test_of_pods_only_where_they_are_and_whether_they_are_ready() -> None:
+    conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": "t"}, {"type": "PodScheduled", "status": "True"}]
+    found = of(BY_KIND[POD], spec={"containers": []}, status={"podIP": "10.0.0.1", "phase": "Running", "conditions": conditions})
+    assert "spec" not in found.document
+    assert found.document["status"] == {"podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def test_equal_short_texts_are_one_object() -> None:

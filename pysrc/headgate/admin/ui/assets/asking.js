@@ -1,16 +1,14 @@
 // JSON requests to the gateway's own endpoints.
 
 /** Send a request; return {status, found}, found being the JSON of the response. Throws if no response arrives. */
-export async function ask(path, body, headers = {}) {
-  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json", ...headers } };
-  const answer = await fetch(path, { cache: "no-store", ...options });
-  return { status: answer.status, found: await answer.json() };
+export function ask(path, body, headers) {
+  return send(body === undefined ? "GET" : "POST", path, body, headers);
 }
 
 /** Send a request with a method of its own, and with a body unless that is undefined; as ask() otherwise. */
 export async function send(method, path, body, headers = {}) {
   const type = body === undefined ? {} : { "content-type": "application/json" };
-  const answer = await fetch(path, { cache: "no-store", method, body: body === undefined ? undefined : JSON.stringify(body), headers: { ...type, ...headers } });
+  const answer = await fetch(path, { cache: "no-store", method, body: JSON.stringify(body), headers: { ...type, ...headers } });
   return { status: answer.status, found: await answer.json() };
 }
 

@@ -14,11 +14,11 @@ export default function resources(root) {
   let chosen = null;
   let gone = false;
 
-  const only = h("select", { on: { change: draw } }, h("option", { value: "" }, "all kinds"), KINDS.map((one) => h("option", { value: one }, one)));
-  const kind = h("select", { on: { change: drawForm } }, KINDS.map((one) => h("option", { value: one }, one)));
+  const only = h("select", { on: { change: draw } }, h("option", { value: "" }, "all kinds"), KINDS.map((one) => h("option", {}, one)));
+  const kind = h("select", { on: { change: drawForm } }, KINDS.map((one) => h("option", {}, one)));
   kind.value = "traffic.route";
   const name = h("input", { type: "text", spellcheck: "false", autocomplete: "off", placeholder: "as the value says" });
-  const text = h("textarea", { class: "code editor", "aria-label": "Value of the resource", spellcheck: "false", autocomplete: "off", autocapitalize: "off", rows: 14 });
+  const text = h("textarea", { class: "code editor", "aria-label": "Value", spellcheck: "false", autocomplete: "off", autocapitalize: "off", rows: 14 });
   const status = h("p", { role: "status", class: "small muted" });
   const save = h("button", { type: "button", class: "primary", on: { click: write } }, "Save");
   const remove = h("button", { type: "button", on: { click: erase } }, "Remove");
@@ -40,19 +40,18 @@ export default function resources(root) {
   }
 
   function drawForm() {
-    const owned = chosen !== null && chosen.revision === undefined;
-    kind.disabled = name.disabled = chosen !== null;
-    text.readOnly = owned;
-    save.disabled = owned;
-    remove.disabled = chosen === null || owned;
+    const owned = chosen && chosen.revision === undefined;
+    kind.disabled = name.disabled = chosen;
+    text.readOnly = save.disabled = owned;
+    remove.disabled = !chosen || owned;
   }
 
   function choose(row) {
     chosen = row;
-    if (row !== null) kind.value = row.kind;
+    if (row) kind.value = row.kind;
     name.value = row?.id ?? "";
-    text.value = row === null ? "{\n  \n}" : JSON.stringify(row.value, null, 2);
-    say(row === null ? "" : row.revision === undefined ? "The file defines it: change it there." : `Revision ${row.revision}. Secrets are shown as <redacted> and stay what they are.`);
+    text.value = row ? JSON.stringify(row.value, null, 2) : "{\n  \n}";
+    say(!row ? "" : row.revision === undefined ? "The file defines it: change it there." : `Revision ${row.revision}. Secrets are shown as <redacted> and stay.`);
     drawForm();
   }
 
@@ -68,9 +67,7 @@ export default function resources(root) {
     draw();
   }
 
-  function place(of, id) {
-    return id ? `${PATH}/${of}/${encodeURIComponent(id)}` : `${PATH}/${of}`;
-  }
+  const place = (of, id) => `${PATH}/${of}${id && `/${encodeURIComponent(id)}`}`;
 
   async function write() {
     let value;
@@ -81,8 +78,8 @@ export default function resources(root) {
       return;
     }
     const id = chosen?.id ?? name.value.trim();
-    const condition = chosen === null ? { "if-none-match": "*" } : { "if-match": `"${chosen.revision}"` };
-    await apply(() => (id ? send("PUT", place(kind.value, id), { value }, condition) : send("PUT", place(kind.value), { resources: [{ value }] })), (found) => {
+    const condition = chosen ? { "if-match": `"${chosen.revision}"` } : { "if-none-match": "*" };
+    await apply(() => send("PUT", place(kind.value, id), id ? { value } : { resources: [{ value }] }, id && condition), (found) => {
       choose(found.resources[0]);
       say(`Saved; revision ${found.resources[0].revision} runs.`);
     });
@@ -104,8 +101,7 @@ export default function resources(root) {
       if (gone) return;
       if (code === 200) {
         await load();
-        done(found);
-        return;
+        return done(found);
       }
       say(`Nothing was changed:\n${found}`, true);
     } catch (error) {
@@ -115,7 +111,7 @@ export default function resources(root) {
   }
 
   root.append(
-    head("Stored resources", "Kept in the database, beside the file and merged with it; a change is in force when it is saved"),
+    head("Stored resources", "Kept in the database and merged with the file; a change is in force when it is saved"),
     card("Resources", h("div", { class: "row middle" }, only, fresh), list.element),
     card("Resource", null, h("div", { class: "row" }, field("Kind", kind), field("Id", name)), text, status, h("div", { class: "row" }, save, remove)),
   );
