@@ -80,7 +80,10 @@ class ExpressionEvaluations:
 
 
 async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> bytes:
-    """Send `data` to a process. Return its output, of a longer one MAX_RESULT bytes and a few more."""
+    """Send `data` to a process. Return its output, of a longer one MAX_RESULT bytes and a few more.
+
+    A process whose output is longer is killed.
+    """
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(data)
@@ -95,6 +98,8 @@ async def _exchange(process: asyncio.subprocess.Process, data: bytes) -> bytes:
         found += piece
     if len(found) > MAX_RESULT:
         process.kill()
+        while await process.stdout.read(_READ_SIZE):  # `process.wait` returns once the pipe is at its end
+            pass
     return bytes(found)
 
 

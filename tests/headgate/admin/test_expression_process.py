@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import os
 from pathlib import Path
@@ -77,6 +78,14 @@ def test_time_is_limited_and_the_process_is_gone(monkeypatch: pytest.MonkeyPatch
 
 def test_a_result_is_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     spoil(monkeypatch, tmp_path, "return 200, {'result': 'x' * (5 << 20), 'error': None}")
+    assert "the result is longer" in tried(body("1"))[1]["error"]
+
+
+def test_a_process_whose_result_nobody_reads_is_seen_to_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """asyncio stops reading a pipe when it has twice the limit, and reports no end before the pipe is read to its end."""
+    spoil(monkeypatch, tmp_path, "return 200, {'result': 'x' * (5 << 20), 'error': None}")
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", functools.partial(asyncio.create_subprocess_exec, limit=16))
+    monkeypatch.setattr("headgate.admin.expression_process.MAX_RESULT", 10)
     assert "the result is longer" in tried(body("1"))[1]["error"]
 
 
