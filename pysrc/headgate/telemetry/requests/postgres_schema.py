@@ -35,6 +35,13 @@ INSERT INTO headgate.resource_version VALUES (0);
 )
 VERSION: Final = len(_MIGRATIONS)
 _VERSION_TABLE: Final = "CREATE TABLE headgate.version (version int NOT NULL)"
+# These read the catalogue's rows. Functions like to_regclass() may answer from what the session knew before it waited
+# for the lock: that another gateway has no tables yet.
+_HAS_SCHEMA: Final = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'headgate')"
+_HAS_VERSION: Final = (
+    "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+    "WHERE n.nspname = 'headgate' AND c.relname = 'version')"
+)
 
 
 def migrate(value: Callable[..., Any], refused: type[Exception]) -> None:
@@ -46,10 +53,10 @@ def migrate(value: Callable[..., Any], refused: type[Exception]) -> None:
     value("BEGIN")
     value(f"SELECT pg_advisory_xact_lock({LOCK_TABLES})")
     version = 0
-    if value("SELECT to_regclass('headgate.version') IS NOT NULL"):
+    if value(_HAS_VERSION):
         version = value("SELECT max(version) FROM headgate.version")
     else:
-        if not value("SELECT to_regnamespace('headgate') IS NOT NULL"):
+        if not value(_HAS_SCHEMA):
             value("CREATE SCHEMA headgate")
         value(_VERSION_TABLE)
     if version > VERSION:

@@ -15,8 +15,8 @@ from postgres_rig import IN_URL, PASSWORD, Server, postgres
 from headgate.document.secret import Secret
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests import postgres as engine
-from headgate.telemetry.requests.postgres import PostgresLog, passwords, reading
-from headgate.telemetry.requests.postgres_schema import VERSION
+from headgate.telemetry.requests.postgres import PostgresLog, PostgresSession, passwords, reading
+from headgate.telemetry.requests.postgres_schema import VERSION, migrate
 from headgate.telemetry.requests.records import COLUMNS, Row
 from headgate.telemetry.requests.search import Tail
 from headgate.telemetry.requests.stores import LogFailure, RefusedRecord, Unusable
@@ -98,6 +98,34 @@ def test_gateways_that_start_at_once_make_the_tables_once(store: RequestLogStore
     assert failures == []
     assert totals(store)[0] == 300
     assert ask(store, "SELECT count(*), max(version) FROM headgate.version") == (VERSION, VERSION)
+
+
+def test_tables_that_another_session_makes_meanwhile_are_found(store: RequestLogStore, server: Server) -> None:
+    """A session remembers that there is no schema, and hears of changes late."""
+    late, first = PostgresSession(store), PostgresSession(store)
+    assert late.value("SELECT to_regclass('headgate.resources') IS NOT NULL") is False
+    failures: list[Exception] = []
+
+    def bring_late() -> None:
+        try:
+            migrate(late.value, Unusable)
+        except Exception as error:
+            failures.append(error)
+
+    other = threading.Thread(target=bring_late)
+
+    def value(text: str, *values: Any) -> Any:
+        if text == "COMMIT":
+            other.start()
+            while server.query("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == [["0"]]:
+                time.sleep(0.01)
+        return first.value(text, *values)
+
+    migrate(value, Unusable)
+    other.join()
+    late.close()
+    first.close()
+    assert failures == []
 
 
 def test_who_follows_the_log_sees_every_record_of_all_writers(store: RequestLogStore) -> None:
