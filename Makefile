@@ -196,6 +196,10 @@ man: $(STAMP)    ## write the man pages of headgate and gwctl to build/man
 schema: $(STAMP) ## write docs/schema/config.schema.json
 	$(BIN)/python -m headgate.config.schema > docs/schema/config.schema.json
 
+reference: $(STAMP) ## write docs/configuration.md, every field of the file
+	$(BIN)/python ci/config_reference.py > build/configuration.md
+	mv build/configuration.md docs/configuration.md
+
 tables: $(STAMP) ## write the tables of the expression parser
 	PYTHONHASHSEED=0 $(BIN)/python -m headgate.expr.tables > build/tables.json
 	mv build/tables.json pysrc/headgate/expr/tables.json

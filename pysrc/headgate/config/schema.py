@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from headgate.config.field_text import field_text
 from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import (
     Anything,
@@ -119,20 +120,21 @@ class Exporter:
             found["uniqueItems"] = True
         return found
 
-    def field(self, entry: ObjectField) -> Json:
+    def field(self, owner: Object, name: str, entry: ObjectField) -> Json:
         found = self.shape(entry.shape)
         if entry.nullable:
             found = {"anyOf": [found, {"type": "null"}]}
-        if entry.later:
-            found = {**found, "description": LATER}
+        words = [field_text(owner, name), LATER if entry.later else ""]
+        if any(words):
+            found = {**found, "description": " ".join(filter(None, words))}
         if entry.deprecated:
             found = {**found, "deprecated": True}
         return found
 
     def object(self, shape: Object) -> Json:
-        properties = {name: self.field(entry) for name, entry in shape.fields.items()}
+        properties = {name: self.field(shape, name, entry) for name, entry in shape.fields.items()}
         for alias, name in shape.aliases.items():
-            properties[alias] = properties[name]
+            properties[alias] = {**properties[name], "description": field_text(shape, alias)}
         found: Json = {"type": "object", "properties": properties, "additionalProperties": False}
         needed = [name for name, entry in shape.fields.items() if entry.required]
         if needed:

@@ -17,7 +17,7 @@ def test_the_committed_page_is_current() -> None:
 
 
 def test_whatever_the_schema_calls_unbuilt_is_on_the_page() -> None:
-    named = set(re.findall(r'"([A-Za-z0-9]+)": \{[^{}]*(?:\{[^{}]*\}[^{}]*)*"description": "' + re.escape(LATER), printed()))
+    named = set(re.findall(r'"([A-Za-z0-9]+)": \{[^{}]*(?:\{[^{}]*\}[^{}]*)*"description": "[^"]*' + re.escape(LATER), printed()))
     assert len(named) > 10
     listed = {re.split(r"[.\[\]]+", line.split(" ")[0])[-1] for line in pending()}
     assert named - listed <= {"minTlsVersion", "maxTlsVersion"}  # other spellings
