@@ -57,6 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from headgate.cli import controller
 
         return controller.run(words[1:])
+    if words[:1] == ["import"]:
+        from headgate.cli import import_command
+
+        return import_command.run(words[1:])
     end = words.index("--") if "--" in words else len(words)
     options = options_of(words[:end])
     if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):
