@@ -12,7 +12,7 @@ import yaml
 
 from headgate.config.foreign.litellm import litellm
 from headgate.config.foreign.mcp_servers import mcp_servers
-from headgate.config.foreign.notes import Notes
+from headgate.config.foreign.notes import ImportNotes
 from headgate.config.load import TextSource, load
 
 PAGE = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
@@ -21,8 +21,8 @@ RESULTS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(("number", "translate"), [(0, litellm), (1, mcp_servers)])
-def test_the_result_of_each_import(number: int, translate: Callable[[Any, Notes], Any]) -> None:
-    assert translate(yaml.safe_load(SOURCES[number]), Notes()) == yaml.safe_load(RESULTS[number])
+def test_the_result_of_each_import(number: int, translate: Callable[[Any, ImportNotes], Any]) -> None:
+    assert translate(yaml.safe_load(SOURCES[number]), ImportNotes()) == yaml.safe_load(RESULTS[number])
 
 
 @pytest.mark.parametrize("text", RESULTS)

@@ -14,11 +14,11 @@ import yaml
 
 from headgate.config.foreign.litellm import litellm
 from headgate.config.foreign.mcp_servers import mcp_servers
-from headgate.config.foreign.notes import Notes, Tree
+from headgate.config.foreign.notes import ImportNotes, Tree
 from headgate.document.write import write
 from headgate.errors import ConfigErrors
 
-KINDS: Final[dict[str, tuple[Callable[[Tree, Notes, int], Tree], int, str]]] = {
+KINDS: Final[dict[str, tuple[Callable[[Tree, ImportNotes, int], Tree], int, str]]] = {
     "litellm": (litellm, 4000, "config.yaml of the LiteLLM proxy: models, fallbacks, master key, prices, MCP servers"),
     "mcp-servers": (mcp_servers, 3000, "mcpServers of an MCP client (JSON), as one endpoint with all of the servers"),
 }
@@ -47,7 +47,7 @@ def run(words: Sequence[str]) -> int:
     """Translate a configuration and return the exit status: 1 where nothing could be written."""
     options = parser().parse_args(words)
     translate, port, _ = KINDS[options.kind]
-    notes = Notes()
+    notes = ImportNotes()
     try:
         text = write(translate(_read(options.path), notes, options.port or port))
         _check(text)

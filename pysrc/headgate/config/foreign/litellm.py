@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from headgate.config.foreign.litellm_models import ModelDeployment, deployment, value
 from headgate.config.foreign.mcp_servers import mcp_targets
-from headgate.config.foreign.notes import Notes, Tree
+from headgate.config.foreign.notes import ImportNotes, Tree
 
 PORT: Final = 4000
 # Names of LiteLLM's prices for a token, and those of the file for a million.
@@ -35,7 +35,7 @@ _LIBRARY: Final = frozenset(
 _GENERAL: Final = frozenset({"master_key", "database_url"})
 
 
-def litellm(source: Tree, notes: Notes, port: int = PORT) -> Tree:
+def litellm(source: Tree, notes: ImportNotes, port: int = PORT) -> Tree:
     """Return a configuration with the models, fallbacks, keys, prices and MCP servers of a LiteLLM proxy.
 
     Raises ValueError if the source has no models and no MCP servers.
@@ -44,7 +44,7 @@ def litellm(source: Tree, notes: Notes, port: int = PORT) -> Tree:
 
 
 class _Importer:
-    def __init__(self, source: Tree, notes: Notes) -> None:
+    def __init__(self, source: Tree, notes: ImportNotes) -> None:
         self._source = source
         self._notes = notes
         self._router: Tree = source.get("router_settings") or {}

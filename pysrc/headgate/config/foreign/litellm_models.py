@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headgate.config.foreign.notes import Notes, Tree, literal, variable
+from headgate.config.foreign.notes import ImportNotes, Tree, literal, variable
 
 _ENVIRONMENT: Final = "os.environ/"
 # LiteLLM's prefixes of models, and the providers of the file.
@@ -78,7 +78,7 @@ def value(text: Any) -> Any:
     return literal(text)
 
 
-def deployment(entry: Any, path: str, notes: Notes) -> ModelDeployment | None:
+def deployment(entry: Any, path: str, notes: ImportNotes) -> ModelDeployment | None:
     """Return the deployment of an entry, None with a note if nothing can be made of it."""
     parameters = entry.get("litellm_params") if isinstance(entry, dict) else None
     if not isinstance(parameters, dict) or not isinstance(parameters.get("model"), str) or not entry.get("model_name"):
@@ -124,7 +124,7 @@ def deployment(entry: Any, path: str, notes: Notes) -> ModelDeployment | None:
     )
 
 
-def _provider(parameters: Tree, at: str, notes: Notes) -> tuple[str, str] | None:
+def _provider(parameters: Tree, at: str, notes: ImportNotes) -> tuple[str, str] | None:
     """Return the kind of provider, and the name of the model there."""
     whole = str(parameters["model"])
     if whole.startswith(_ENVIRONMENT):
@@ -154,7 +154,7 @@ def _provider_tree(kind: str) -> Any:
     return {"custom": {"formats": [{"type": "completions"}, {"type": "embeddings"}]}} if kind == "custom" else kind
 
 
-def _parameters(kind: str, parameters: Tree, at: str, notes: Notes) -> Tree:
+def _parameters(kind: str, parameters: Tree, at: str, notes: ImportNotes) -> Tree:
     """Return how the provider is reached."""
     found: Tree = {}
     base = parameters.get("api_base") or parameters.get("base_url")
@@ -174,7 +174,7 @@ def _parameters(kind: str, parameters: Tree, at: str, notes: Notes) -> Tree:
     return found
 
 
-def _azure(base: Any, parameters: Tree, at: str, notes: Notes) -> Tree:
+def _azure(base: Any, parameters: Tree, at: str, notes: ImportNotes) -> Tree:
     host = urlsplit(base).hostname if isinstance(base, str) and not base.startswith(_ENVIRONMENT) else None
     found: Tree = {}
     for suffix, kind in ((".openai.azure.com", "openAI"), (".services.ai.azure.com", "foundry")):

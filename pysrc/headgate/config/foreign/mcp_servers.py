@@ -10,7 +10,7 @@ import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headgate.config.foreign.notes import Notes, Tree, literal, target_name, variable
+from headgate.config.foreign.notes import ImportNotes, Tree, literal, target_name, variable
 
 # Where the servers are, by client.
 SECTIONS: Final = ("mcpServers", "servers", "context_servers")
@@ -20,7 +20,7 @@ _OF_THE_CLIENT: Final = {"alwaysAllow", "autoApprove", "trust", "timeout", "oaut
 _BEARER: Final = "Bearer "
 
 
-def mcp_servers(source: Tree, notes: Notes, port: int = 3000) -> Tree:
+def mcp_servers(source: Tree, notes: ImportNotes, port: int = 3000) -> Tree:
     """Return a configuration with an MCP endpoint at `port` for the servers of a client's configuration.
 
     Raises ValueError if the source has no servers.
@@ -37,7 +37,7 @@ def mcp_servers(source: Tree, notes: Notes, port: int = 3000) -> Tree:
     return {"gateways": {"default": {"port": port}}, "mcp": {"gateways": ["default"], "targets": targets}}
 
 
-def mcp_targets(servers: Tree, path: str, notes: Notes) -> list[Tree]:
+def mcp_targets(servers: Tree, path: str, notes: ImportNotes) -> list[Tree]:
     """Return the MCP targets of a map of servers by name."""
     targets: list[Tree] = []
     taken: set[str] = set()
@@ -57,7 +57,7 @@ def mcp_targets(servers: Tree, path: str, notes: Notes) -> list[Tree]:
     return targets
 
 
-def _target(server: Tree, at: str, notes: Notes) -> Tree | None:
+def _target(server: Tree, at: str, notes: ImportNotes) -> Tree | None:
     for name in server.keys() & _OF_THE_CLIENT:
         notes.add(f"{at}.{name}", "is a matter of the client")
     if isinstance(server.get("command"), str):
@@ -75,7 +75,7 @@ def _target(server: Tree, at: str, notes: Notes) -> Tree | None:
     return {**found, "policies": policies} if policies else found
 
 
-def _process(server: Tree, at: str, notes: Notes) -> Tree:
+def _process(server: Tree, at: str, notes: ImportNotes) -> Tree:
     notes.rest(at, server, _COMMON | _OF_THE_CLIENT | {"command", "args", "env", "cwd"})
     command = _text(server["command"], f"{at}.command", notes)
     arguments = [_text(str(one), f"{at}.args[{number}]", notes) for number, one in enumerate(server.get("args") or ())]
@@ -91,7 +91,7 @@ def _process(server: Tree, at: str, notes: Notes) -> Tree:
     return found
 
 
-def _headers(given: Tree, at: str, notes: Notes) -> Tree:
+def _headers(given: Tree, at: str, notes: ImportNotes) -> Tree:
     """Return the policies that send a client's header fields."""
     policies: Tree = {}
     fields: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _headers(given: Tree, at: str, notes: Notes) -> Tree:
     return policies
 
 
-def _text(text: Any, at: str, notes: Notes) -> str:
+def _text(text: Any, at: str, notes: ImportNotes) -> str:
     """Return a text with its placeholders as variables of the environment."""
     found, end = "", 0
     for match in _PLACEHOLDER.finditer(text):

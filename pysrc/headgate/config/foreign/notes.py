@@ -11,7 +11,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NO_TARGET: Final = re.compile(r"[^a-z0-9.-]+")
 
 
-class Notes:
+class ImportNotes:
     """The notes of one translation, in order: each is a path of the source and a sentence."""
 
     def __init__(self) -> None:

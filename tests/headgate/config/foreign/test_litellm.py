@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from headgate.config.foreign.litellm import litellm
-from headgate.config.foreign.notes import Notes
+from headgate.config.foreign.notes import ImportNotes
 from headgate.config.load import TextSource, load
 from headgate.document.write import write
 
@@ -22,7 +22,7 @@ model_list:
 
 def translated(text: str) -> tuple[Any, list[str]]:
     """The configuration, which loads, and the notes."""
-    notes = Notes()
+    notes = ImportNotes()
     tree = litellm(yaml.safe_load(text), notes)
     load(TextSource(write(tree)), environ={"KEY": "secret"})
     return tree, notes.lines
@@ -118,7 +118,7 @@ def test_parameters_that_a_provider_does_not_know_are_dropped_where_litellm_drop
 
 def test_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="there are no models"):
-        litellm({"general_settings": {}}, Notes())
+        litellm({"general_settings": {}}, ImportNotes())
 
 
 def test_servers_alone_have_the_gateway() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from headgate.config.foreign.litellm_models import COMPATIBLE, PROVIDERS, deployment, value
-from headgate.config.foreign.notes import Notes
+from headgate.config.foreign.notes import ImportNotes
 from headgate.config.load import TextSource, load
 from headgate.document.write import write
 
 
 def made(group: str = "a", **parameters: Any) -> tuple[Any, list[str]]:
-    notes = Notes()
+    notes = ImportNotes()
     return deployment({"model_name": group, "litellm_params": parameters}, "model_list[0]", notes), notes.lines
 
 
@@ -83,7 +83,7 @@ def test_parameters_of_requests_are_defaults_and_the_rest_is_told() -> None:
 
 @pytest.mark.parametrize("entry", [None, {}, {"model_name": "a"}, {"model_name": "a", "litellm_params": {}}, {"litellm_params": {"model": "gpt-5"}}])
 def test_half_an_entry_is_told(entry: Any) -> None:
-    notes = Notes()
+    notes = ImportNotes()
     assert deployment(entry, "model_list[0]", notes) is None
     assert len(notes.lines) == 1
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from headgate.config.foreign.mcp_servers import SECTIONS, mcp_servers
-from headgate.config.foreign.notes import Notes
+from headgate.config.foreign.notes import ImportNotes
 from headgate.config.load import TextSource, load
 from headgate.document.write import write
 
 
 def targets(servers: Any, section: str = "mcpServers", **more: Any) -> tuple[list[Any], list[str]]:
-    notes = Notes()
+    notes = ImportNotes()
     tree = mcp_servers({section: servers, **more}, notes)
     load(TextSource(write(tree)), environ={"TOKEN": "t", "A": "1", "API_KEY": "k"})
     assert tree["gateways"] == {"default": {"port": 3000}}
@@ -72,4 +72,4 @@ def test_what_is_left_out_is_told() -> None:
 @pytest.mark.parametrize("source", [{}, {"mcpServers": []}, {"mcpServers": {}}, {"mcpServers": {"a": {}}}])
 def test_no_servers_are_an_error(source: Any) -> None:
     with pytest.raises(ValueError, match="server"):
-        mcp_servers(source, Notes())
+        mcp_servers(source, ImportNotes())

@@ -1,14 +1,14 @@
-"""Notes and names of translations."""
+"""ImportNotes and names of translations."""
 
 from __future__ import annotations
 
 import pytest
 
-from headgate.config.foreign.notes import Notes, literal, target_name, variable
+from headgate.config.foreign.notes import ImportNotes, literal, target_name, variable
 
 
 def test_notes_are_in_order_and_tell_the_rest() -> None:
-    notes = Notes()
+    notes = ImportNotes()
     notes.add("a.b", "is odd")
     notes.rest("a", {"b": 1, "c": 2}, {"b"})
     notes.rest("", {"d": 1}, frozenset())
