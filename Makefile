@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -195,6 +195,9 @@ man: $(STAMP)    ## write the man pages of headgate and gwctl to build/man
 
 schema: $(STAMP) ## write docs/schema/config.schema.json
 	$(BIN)/python -m headgate.config.schema > docs/schema/config.schema.json
+
+site:            ## build the documents as a site that needs no network, into build/site
+	NO_MKDOCS_2_WARNING=1 PYTHON=$(PYTHON) ci/site/build.sh
 
 reference: $(STAMP) ## write docs/configuration.md, every field of the file
 	$(BIN)/python ci/config_reference.py > build/configuration.md
