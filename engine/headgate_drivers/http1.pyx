@@ -1,6 +1,6 @@
 """The codec of HTTP/1.1 without a connection."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from headgate_engine.context.headers cimport H_UPGRADE, HEAD_CHUNKED, MessageHead, new_head
 from headgate_engine.http1.codec cimport Http1Codec
@@ -69,6 +69,7 @@ cdef class PythonCodec(Http1Codec):
         cdef MessageHead head = new_head()
         cdef int mode = BODY_NONE
         cdef int64_t length = -1
+        cdef bytes reason
         if isinstance(event, (events.RequestHead, events.ResponseHead)):
             if event.chunked:
                 mode = BODY_CHUNKED
@@ -81,6 +82,8 @@ cdef class PythonCodec(Http1Codec):
             self.send_request(out, head, mode, length, head.find_id(H_UPGRADE, 0) >= 0)
         elif isinstance(event, events.ResponseHead):
             head.status = event.status
+            reason = event.reason.encode("latin-1")
+            head.reason_off, head.reason_len = head._put(reason, len(reason)), <uint32_t>len(reason)
             if 100 <= event.status < 200 and event.status != 101:
                 self.send_informational(out, event.status)
             else:

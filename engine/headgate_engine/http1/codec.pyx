@@ -6,7 +6,7 @@ compiled code calls it, with its own buffers and heads; trailers are compared wi
 """
 
 from libc.stdint cimport int64_t, uint8_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from headgate_engine.context.headers cimport (
     H_DATE, H_UPGRADE, HEAD_CONNECT, HEAD_IS_HEAD, HEAD_KEEPS_CASE, HEAD_TE_TRAILERS, HEAD_UPGRADE, HeaderSpan, MessageHead,
@@ -148,12 +148,7 @@ cdef class Http1Codec(Http1Receiver):
         if upgrade:
             self.request_flags |= HEAD_UPGRADE
         self.our_keep_alive = True
-        out.append(head.data + head.method_off, head.method_len)
-        out.append_byte(32)
-        out.append(head.data + head.target_off, head.target_len)
-        out.append(b" HTTP/1.1\r\nhost: ", 17)
-        out.append(head.data + head.authority_off, head.authority_len)
-        out.append(b"\r\n", 2)
+        put_request_line(out, head)
         self._fields(out, head, not head.flags & HEAD_KEEPS_CASE)
         if upgrade:
             self._upgrade_fields(out, head)
@@ -214,9 +209,12 @@ cdef class Http1Codec(Http1Receiver):
 
     cdef int _status_line(self, ByteBuffer out, MessageHead head) except -1:
         cdef bytes line
-        if head.reason_len == 0 and head.status < 600:
+        if head.status < 600:
             line = <bytes>STATUS_LINES[head.status]
-            return out.append(line, len(line))
+            # The reason phrase of most peers is that of the table, between 13 bytes and a line end.
+            if head.reason_len == 0 or len(line) == 15 + <Py_ssize_t>head.reason_len and memcmp(
+                    <const char*>line + 13, head.data + head.reason_off, head.reason_len) == 0:
+                return out.append(line, len(line))
         out.append(b"HTTP/1.1 ", 9)
         out.append_uint(head.status)
         out.append_byte(32)
@@ -282,6 +280,24 @@ cdef int write_refusal(ByteBuffer out, int status, bytes body) except -1:
     out.append_uint(len(body))
     out.append(b"\r\nconnection: close\r\n\r\n", 23)
     return out.append(body, len(body))
+
+
+cdef int put_request_line(ByteBuffer out, MessageHead head) except -1:
+    """Write the request line and the host, for which room is made once."""
+    cdef char* to
+    out.reserve(<Py_ssize_t>head.method_len + head.target_len + head.authority_len + 20)
+    to = out.data + out.length
+    copy_short(to, head.data + head.method_off, head.method_len)
+    to += head.method_len
+    to[0] = 32
+    copy_short(to + 1, head.data + head.target_off, head.target_len)
+    to += 1 + head.target_len
+    memcpy(to, b" HTTP/1.1\r\nhost: ", 17)
+    copy_short(to + 17, head.data + head.authority_off, head.authority_len)
+    to += 17 + head.authority_len
+    memcpy(to, b"\r\n", 2)
+    out.length = to + 2 - out.data
+    return 0
 
 
 cdef int check_added(MessageHead head) except -1:

@@ -387,6 +387,9 @@ cdef int connection_options(MessageHead head, const HeaderSpan* span, int* optio
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t n, start
     cdef int asked = 0
+    if stop == 10 and memcmp(p, b"keep-alive", 10) == 0:       # what most peers send, if anything
+        options[0] += 1
+        return ASKED_KEEP
     while at <= stop:
         n = next_element(p, stop, &at, &start)
         if n == 0:

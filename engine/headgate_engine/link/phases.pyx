@@ -27,20 +27,22 @@ logger = logging.getLogger("headgate.forward")
 cdef int advance(RequestCore request) except -1:
     """Goes on from phase to phase until one has to wait or the request is answered."""
     cdef int verdict = CONTINUE
+    cdef int phase
     while request.state == S_RUNNING:
-        if request.phase == PHASE_LISTENER:
+        phase = request.phase          # a local one: the comparisons become a switch
+        if phase == PHASE_LISTENER:
             verdict = pick_listener(request)
-        elif request.phase == PHASE_GATEWAY_STEPS:
+        elif phase == PHASE_GATEWAY_STEPS:
             verdict = phase_steps(request, request.listener.request_steps)
-        elif request.phase == PHASE_ROUTE:
+        elif phase == PHASE_ROUTE:
             verdict = pick_route(request)
-        elif request.phase == PHASE_ROUTE_STEPS:
+        elif phase == PHASE_ROUTE_STEPS:
             verdict = phase_steps(request, request.route.request_steps)
             if verdict == CONTINUE and request.route.retry is not None and may_repeat(request.route.retry, request.ctx):
                 request.plan_retries(request.route.retry)
-        elif request.phase == PHASE_BACKEND:
+        elif phase == PHASE_BACKEND:
             verdict = pick_backend(request)
-        elif request.phase == PHASE_BACKEND_STEPS:
+        elif phase == PHASE_BACKEND_STEPS:
             verdict = phase_steps(request, request.backend.request_steps)
         else:
             return dispatch(request)

@@ -104,11 +104,13 @@ cdef class ReadSet:
 
     def _ready(self):
         cdef epoll_event[BATCH] events
-        cdef int i
+        cdef int at = 0
         cdef int count = epoll_wait(self.fd, events, BATCH, 0)
-        for i in range(count):
+        while at < count:
             try:
-                self._read(events[i].data.u64)
+                while at < count:      # in here: the handler is set up once, not for each event
+                    at += 1
+                    self._read(events[at - 1].data.u64)
             except Exception:  # task boundary: a fault of one connection must not keep the others from being read
                 logger.exception("reading failed")
 

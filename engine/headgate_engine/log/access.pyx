@@ -4,6 +4,7 @@ Text: `<RFC 3339 time>` TAB `<level>` TAB `request` and `key=value` pairs. JSON:
 numbers with their unit in the key. log/text.pyx escapes values, log/request_fields.pyx says which fields there are.
 """
 
+cimport cython
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -81,6 +82,7 @@ cdef inline int put_key(ByteBuffer out, const Key* key) except -1:
     return 0
 
 
+@cython.nonecheck(False)        # write_line() is not called without a request
 cdef int level_of(RequestContext ctx) noexcept:
     if ctx.status >= 500:
         return LINE_ERROR

@@ -82,10 +82,18 @@ cdef class ProcessingMeter:
         return self.request.held.other or self.response.held.other
 
 
+cdef inline bint is_get(MessageHead head) noexcept:
+    """Whether the method is the first of METHODS, by its bytes: memcmp(3) costs a call."""
+    cdef const char* method = head.data + head.method_off
+    return head.method_len == 3 and method[0] == b"G" and method[1] == b"E" and method[2] == b"T"
+
+
 cdef int method_index(MessageHead head) noexcept:
     cdef int i
     cdef uint32_t length = head.method_len
-    for i in range(9):
+    if is_get(head):
+        return 0
+    for i in range(1, 9):
         if length == METHOD_LENGTHS[i] and memcmp(head.data + head.method_off, METHOD_TEXTS[i], length) == 0:
             return i
     return 9
@@ -100,11 +108,12 @@ cdef int stream_kind(RequestContext ctx) noexcept:
         return 0
     if head.flags & HEAD_CONNECT:
         return 2
-    if ctx.response is None or ctx.llm is not None or not media_type_is(ctx.response, b"text/event-stream", 17):
+    if ctx.response is None or ctx.llm is not None:
         return 0
-    if head.method_len == 3 and memcmp(head.data + head.method_off, b"GET", 3) == 0 or ctx.protocol == "mcp" and listens(ctx):
-        return 3
-    return 0
+    # Which requests can have such an answer is cheaper to tell than what its media type is.
+    if not is_get(head) and (ctx.protocol is None or ctx.protocol != "mcp" or not listens(ctx)):
+        return 0
+    return 3 if media_type_is(ctx.response, b"text/event-stream", 17) else 0
 
 
 cdef bint listens(RequestContext ctx) noexcept:

@@ -124,6 +124,32 @@ def test_an_answer_to_an_old_client_keeps_its_connection_only_if_asked() -> None
     assert b"connection: keep-alive" in kept.send(ResponseHead(200, content_length=0))
 
 
+PHRASES = [
+    (200, "OK", b"HTTP/1.1 200 OK\r\n"),              # that of the table
+    (200, "", b"HTTP/1.1 200 OK\r\n"),
+    (200, "ok", b"HTTP/1.1 200 ok\r\n"),              # as long, and another
+    (200, "Fine by me", b"HTTP/1.1 200 Fine by me\r\n"),
+    (404, "OK", b"HTTP/1.1 404 OK\r\n"),
+    (299, "", b"HTTP/1.1 299 \r\n"),                  # a status without an entry
+    (799, "Own", b"HTTP/1.1 799 Own\r\n"),            # behind the table
+]
+
+
+@pytest.mark.parametrize(("status", "reason", "line"), PHRASES)
+def test_the_reason_of_a_peer_is_passed_on(status: int, reason: str, line: bytes) -> None:
+    assert served().send(ResponseHead(status, reason=reason, content_length=0)).startswith(line)
+
+
+ASKED = [b"keep-alive", b"Keep-Alive", b"keep-alive ", b"keep-alive, x-a", b"keep-alivf", b"keep-alive,close"]
+
+
+@pytest.mark.parametrize("value", ASKED)
+def test_an_old_client_asks_for_its_connection_in_any_spelling(value: bytes) -> None:
+    written = served(b"GET / HTTP/1.0\r\nConnection: " + value + b"\r\n\r\n").send(ResponseHead(200, content_length=0))
+    kept = value not in (b"keep-alivf", b"keep-alive,close")
+    assert (b"connection: keep-alive" in written) == kept
+
+
 def test_a_line_break_cannot_be_smuggled_into_what_we_send() -> None:
     with pytest.raises(ValueError):
         served().send(ResponseHead(200, (("x", "a\r\nset-cookie: b"),)))
