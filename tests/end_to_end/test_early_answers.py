@@ -1,4 +1,5 @@
-"""Answers that are complete before their request is, over HTTP/2: they reach clients that first send all (RFC 9113, section 8.1)."""
+"""Answers that are complete before their request is: over HTTP/2 they reach clients that first send all (RFC 9113, section 8.1), and
+what has come of the body is in the log."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import threading
 from collections.abc import Iterator
 
 import grpc
+import h2.connection
+import h2.events
 import httpx
 import pytest
 
@@ -107,3 +110,52 @@ def test_grpc_client_streams(gateway, upstream) -> None:
         with pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary("/test.Refused/Unary")(b"x" * 3_000_000, timeout=60)
         assert caught.value.code() == grpc.StatusCode.PERMISSION_DENIED
+
+
+# -- what has come of the body when the answer was there first ----------------------------------------------------------------------
+# Behind the head, in the same packet; the bytes of content in it; how often the answer comes.
+BODIES = {
+    "length": (b"content-length: 5\r\n\r\nhello", 5, 1),
+    "part": (b"content-length: 9\r\n\r\nhello", 5, 1),
+    "long": (b"content-length: 900000\r\n\r\nhello", 5, 1),
+    "chunks": (b"transfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nx: y\r\n\r\n", 5, 1),
+    "malformed": (b"transfer-encoding: chunked\r\n\r\n3\r\nhel\r\nZZ\r\n", 3, 1),
+    "waits": (b"content-length: 5\r\nexpect: 100-continue\r\n\r\n", 0, 1),
+    "none": (b"content-length: 0\r\n\r\n", 0, 1),
+    "pipelined": (b"content-length: 5\r\n\r\nhello" + b"POST /made/pipelined HTTP/1.1\r\nhost: a.test\r\ncontent-length: 5\r\n\r\nhello" * 300, 5, 301),
+}
+
+
+@pytest.mark.http1(reason="what stands behind a head of HTTP/1.1")
+@pytest.mark.parametrize("case", BODIES)
+def test_bytes_of_a_body_that_nobody_reads(gateway, case: str) -> None:
+    behind, size, count = BODIES[case]
+    running = gateway(CONFIG.replace("EARLY", "9"))
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as client, client.makefile("rb") as answers:
+        client.sendall(b"POST /made/" + case.encode() + b" HTTP/1.1\r\nhost: a.test\r\n" + behind)
+        for _ in range(count):
+            assert answers.readline() == b"HTTP/1.1 201 Created\r\n"
+            while answers.readline() != b"\r\n":
+                pass
+            assert answers.read(4) == b"made"
+    running.wait_log_count(f"bytes.received={size} bytes.sent=4 http.method=POST http.host=a.test http.path=/made/{case} ", count)
+    assert running.metric("gw_requests_in_flight") == 0
+
+
+def test_bytes_of_a_body_that_nobody_reads_over_http2(gateway) -> None:
+    running = gateway(CONFIG.replace("EARLY", "9"))
+    for path, ended, sizes in (("/made/whole", True, (5, 4)), ("/made/begun", False, (5, 4)), ("/made/padded", True, (3,))):
+        peer = h2.connection.H2Connection()
+        peer.initiate_connection()
+        peer.send_headers(1, [(":method", "POST"), (":scheme", "http"), (":authority", "a.test"), (":path", path)])
+        for size in sizes:
+            peer.send_data(1, b"x" * size, pad_length=7 if path == "/made/padded" else None)
+        if ended:
+            peer.end_stream(1)
+        with socket.create_connection(("127.0.0.1", running.port), timeout=60) as client:
+            client.sendall(peer.data_to_send())
+            seen: list[object] = []
+            while not any(isinstance(event, h2.events.StreamEnded) for event in seen):
+                seen += peer.receive_data(client.recv(65536))
+            assert [event.data for event in seen if isinstance(event, h2.events.DataReceived)] == [b"made"]
+        running.wait_log(f"bytes.received={sum(sizes)} bytes.sent=4 http.method=POST http.host=a.test http.path={path} ")

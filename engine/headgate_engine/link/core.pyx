@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.context.request cimport Reply
 from headgate_engine.link.backend cimport RoutedRequest
@@ -65,7 +66,14 @@ cdef class RequestCore(RoutedRequest):
         return self.worker.timers.disarm(deadlines)
 
     cdef int64_t start_clock(self) except -1:
-        raise NotImplementedError("RequestCore.start_clock")
+        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
+        cdef int64_t now = monotonic_ns()
+        if self.ctx.upstream_started_ns == 0:
+            self.ctx.upstream_started_ns = now
+        if timeout:
+            self.limits().attempt = now + timeout
+            self.arm()
+        return now
 
     cdef int await_first_event(self) except -1:
         raise NotImplementedError("RequestCore.await_first_event")

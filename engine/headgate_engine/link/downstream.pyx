@@ -291,12 +291,12 @@ cdef class DownstreamConnection(ClientFace):
         cdef RequestSink sink = self.sink
         cdef bint started = self.codec.response_started()
         self.sink = None
+        if sink is not None:
+            sink.on_request_refused(0 if started or self.lost else status, detail)     # its answer may leave yet
         self.tail_len = 0
         self.worker.to_client.clear()
-        if sink is not None:
-            sink.on_request_refused(0 if started or self.lost else status, detail)
         if started or self.lost:
-            return self.abort()
+            return 0 if self.lingering else self.abort()
         write_refusal(self.worker.to_client, status, detail.encode("utf-8", "replace"))
         # One that has begun has a line of its own.
         record_refusal(self.worker, self.plan, self.named, self.peer if sink is None else None, status, detail)

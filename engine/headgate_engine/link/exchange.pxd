@@ -7,6 +7,7 @@ from headgate_engine.link.core cimport RequestCore
 
 cdef class Exchange(RequestCore):
     cdef UpstreamAttempt attempt     # None: the backend answers by itself, or none has begun
+    cdef bint late                   # it has its answer, and ends when the part of its body that has come is counted
 
     cdef bint _retry(self) except -1
     cdef int _finish(self, int ending) except -1

@@ -11,7 +11,7 @@ from headgate_engine.link.contract cimport CONNECT_FAILED, CONNECT_FORBIDDEN, CO
 from headgate_engine.link.core cimport Deadlines, END_ABANDONED, END_BROKEN, END_CLEAN, PHASE_BACKEND, RequestCore
 from headgate_engine.link.endpoints cimport EndpointState, EndpointSet
 from headgate_engine.link.filter cimport StreamFilter
-from headgate_engine.link.intake cimport body_ended, collect, collector_of
+from headgate_engine.link.intake cimport answered_early, body_ended, collect, collector_of
 from headgate_engine.link.observer cimport RequestObserver
 from headgate_engine.link.own_answer cimport end_own, send_own, send_own_whole, start_own
 from headgate_engine.link.phases cimport advance, dispatched, guarded_steps
@@ -86,16 +86,6 @@ cdef class Exchange(RequestCore):
         self.start_clock()
         return 0
 
-    cdef int64_t start_clock(self) except -1:
-        cdef int64_t timeout = self.backend.request_timeout_ns or self.route.backend_timeout_ns
-        cdef int64_t now = monotonic_ns()
-        if self.ctx.upstream_started_ns == 0:
-            self.ctx.upstream_started_ns = now
-        if timeout:
-            self.limits().attempt = now + timeout
-            self.arm()
-        return now
-
     # -- steps ---------------------------------------------------------------------------------------------------------
     def wait_for(self, str name, awaitable, verdict_of):
         """Suspends the request until `awaitable` is done; resume() then gets `verdict_of(ctx, found)`."""
@@ -139,7 +129,10 @@ cdef class Exchange(RequestCore):
                 drop_underscores(trailers)
             if not self.bind.lower_case:
                 trailers.flags |= HEAD_KEEPS_CASE
-        return self.take_request_end(trailers) if filter is None else filter.request_end(trailers)
+        if filter is not None:
+            return filter.request_end(trailers)
+        self.take_request_end(trailers)
+        return self.finish(END_CLEAN) if self.late else 0
 
     cdef int take_request_end(self, MessageHead trailers) except -1:
         cdef UpstreamAttempt attempt = self.attempt
@@ -152,6 +145,8 @@ cdef class Exchange(RequestCore):
 
     cdef int on_request_flush(self) except -1:
         cdef UpstreamAttempt attempt = self.attempt
+        if self.late:
+            return self.finish(END_CLEAN)
         return 0 if attempt is None or attempt.stream is None else attempt.flush()
 
     cdef int body_came(self) except -1:
@@ -423,6 +418,8 @@ cdef class Exchange(RequestCore):
         return 0
 
     cdef int on_request_refused(self, int status, str detail) except -1:
+        if self.late:
+            return self.finish(END_CLEAN)
         # The log says what the client is told, instead of that it left.
         if self.ctx.error is None:
             self.ctx.error = detail
@@ -450,6 +447,9 @@ cdef class Exchange(RequestCore):
         cdef RequestObserver observer = self.observer
         if ending == END_CLEAN and self.filter is not None and not self.filter.drained():
             self.filter.ending = True        # it calls again
+            return 0
+        if ending == END_CLEAN and not self.late and answered_early(self):
+            self.late = True                 # with the end of the body, or of this read (on_request_flush)
             return 0
         if not self.move(E_FINISH):
             return 0

@@ -13,3 +13,5 @@ cdef int body_ended(RequestCore request) except -1
 cdef bint await_body(RequestCore request) except -1
 # The backend reads all of it: body_complete() is called now or later, unless it is too long.
 cdef int await_whole_body(RequestCore request) except -1
+# The answer was there before the body was looked at, and a part of that may lie behind the head, in the same read.
+cdef bint answered_early(RequestCore request) noexcept

@@ -1,6 +1,6 @@
 """Request bodies on their way to the backend; see intake.pxd."""
 
-from headgate_engine.context.headers cimport HEAD_EXPECT_CONTINUE
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_EXPECT_CONTINUE, MessageHead
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_WHOLE, Reply, RequestContext
 from headgate_engine.link.collector cimport BodyCollector, fill_body, take_body
 from headgate_engine.link.core cimport RequestCore
@@ -34,6 +34,15 @@ cdef int body_ended(RequestCore request) except -1:
         return complete(request)
     # Reading stopped for the body that waits. Nothing more of it can come: a client that leaves is to be seen.
     return 0 if request.collector is None else request.client.resume_request()
+
+
+cdef bint answered_early(RequestCore request) noexcept:
+    cdef MessageHead head
+    if request.client is None:
+        return False
+    head = request.ctx.head
+    return not request.request_done and request.tunnel is None and (
+        head.content_length > 0 or head.flags & HEAD_CHUNKED != 0) and request.client.flush_follows()
 
 
 cdef bint await_body(RequestCore request) except -1:
