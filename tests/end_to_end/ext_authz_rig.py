@@ -18,9 +18,9 @@ React = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class GrpcAuthorizer:
-    """`react` gets a CheckRequest as JSON and returns a CheckResponse as JSON. `seen`: what it was asked."""
+    """`react` gets a CheckRequest as JSON and returns a CheckResponse as JSON. `seen`: what it was asked. `credentials`: it speaks TLS."""
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
         self.react: React = lambda question: {}
         self.seen: list[dict[str, Any]] = []
         self.fields: list[dict[str, Any]] = []
@@ -28,7 +28,9 @@ class GrpcAuthorizer:
         handler = grpc.unary_unary_rpc_method_handler(self._check)
         service = grpc.method_handlers_generic_handler("envoy.service.auth.v3.Authorization", {"Check": handler})
         self.server.add_generic_rpc_handlers((service,))
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        place = "127.0.0.1:0"
+        plain = credentials is None
+        self.port = self.server.add_insecure_port(place) if plain else self.server.add_secure_port(place, credentials)
         self.server.start()
 
     def _check(self, text: bytes, context: Any) -> bytes:

@@ -13,9 +13,11 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 
 
 class Counting:
-    """`react` gets a RateLimitRequest as JSON and returns a RateLimitResponse as JSON. `seen`: what it was asked."""
+    """`react` gets a RateLimitRequest as JSON and returns a RateLimitResponse as JSON. `seen`: what it was asked. `credentials`: it
+    speaks TLS.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
         self.react: Callable[[dict[str, Any]], dict[str, Any]] = lambda question: {"overall_code": "OK"}
         self.seen: list[dict[str, Any]] = []
         self._changed = threading.Condition()
@@ -24,7 +26,9 @@ class Counting:
         name = "envoy.service.ratelimit.v3.RateLimitService"
         service = grpc.method_handlers_generic_handler(name, {"ShouldRateLimit": handler})
         self.server.add_generic_rpc_handlers((service,))
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        place = "127.0.0.1:0"
+        plain = credentials is None
+        self.port = self.server.add_insecure_port(place) if plain else self.server.add_secure_port(place, credentials)
         self.server.start()
 
     def _count(self, text: bytes, context: Any) -> bytes:

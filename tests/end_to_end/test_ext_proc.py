@@ -304,6 +304,40 @@ def test_the_processor_may_not_choose_unless_allowed(
     assert processor.parts == ["request_headers", "response_headers"]
 
 
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("mode", ["SEND", "SKIP"])
+def test_the_processor_chooses_trailers(
+    gateway: Any, processor: ProcessorPeer, backend: BodyBackend, mode: str, late: bool
+) -> None:
+    """They may be there before it has chosen, or come behind that."""
+    chosen = threading.Event()
+
+    def react(part: str, message: dict[str, Any]) -> Iterator[Any]:
+        if part == "request_headers":
+            yield {part: {}, "modeOverride": {"requestTrailerMode": mode, "responseTrailerMode": "SKIP"}}
+            chosen.set()
+        elif part == "request_trailers":
+            yield {part: {"headerMutation": put(("x-kept", "2"))}}
+        else:
+            yield {part: {}}
+
+    processor.react = react
+    planned = {"requestTrailerMode": "skip", "responseTrailerMode": "send"} if mode == "SEND" else {}
+    running = gateway(config(backend, processor, {**HEADERS, **planned, "allowModeOverride": True}))
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as client:
+        head = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n3\r\nabc\r\n"
+        end = b"0\r\nx-kept: 1\r\n\r\n"
+        client.sendall(head if late else head + end)
+        assert chosen.wait(60)
+        if late:
+            client.sendall(end)
+        while client.recv(65536):
+            pass
+    sent = mode == "SEND"
+    assert (backend.seen[0].body, backend.seen[0].trailers) == (b"abc", {"x-kept": "2" if sent else "1"})
+    assert processor.parts == ["request_headers", *(["request_trailers"] if sent else []), "response_headers"]
+
+
 def test_a_mode_that_is_not_supported_is_refused(gateway: Any, processor: ProcessorPeer, backend: BodyBackend) -> None:
     processor.react = lambda part, message: iter([{part: {}, "modeOverride": {"requestBodyMode": "STREAMED"}}])
     running = gateway(config(backend, processor, {**HEADERS, "allowModeOverride": True}))

@@ -70,7 +70,7 @@ class ProcessingSession:
             self._send(request_head(self.ctx.request, self.ctx.secure, side.ended, self._more(side)))
         if side.content and side.parts.body != "none" and not self._over:
             self.read_body(side)
-        elif side.content and side.parts.trailers:
+        elif side.content and (side.parts.trailers or (side.awaits_head and self.processor.options.override)):
             self.stream.set_mode(False, PASSES, 0, True)
         if not side.awaits_head and not self._over:
             self.head_done(side)
@@ -102,7 +102,7 @@ class ProcessingSession:
             self._response_head_done(side)
         elif not side.content or side.parts.body == "none":
             if side.trailers is not None:
-                self.send_trailers(side)
+                self._take_trailers(side)
             self.go_on()
         elif side.streams:
             self.stream.set_request_length(UNKNOWN_LENGTH)
@@ -178,7 +178,7 @@ class ProcessingSession:
         elif side.awaits_head:
             return
         elif side.parts.body == "none":
-            self.send_trailers(side)
+            self._take_trailers(side)
         else:
             self._send_gathered(side)
         self._rearm()
@@ -222,6 +222,13 @@ class ProcessingSession:
         last = not side.cut and side.trailers is None
         self._send(body_part(side.body, side.response, last, self._more(side)))
         self._rearm()
+
+    def _take_trailers(self, side: Direction) -> None:
+        """Send the trailers of a body that passes, or send them on: they waited for the choice of the processor."""
+        if side.parts.trailers:
+            self.send_trailers(side)
+        else:
+            self.stream.end(side.response, side.trailers)
 
     def send_trailers(self, side: Direction) -> None:
         """Send the trailers, which go on once they are answered."""
