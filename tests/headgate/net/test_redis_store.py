@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,3 +84,11 @@ def test_a_server_that_hangs(redis: RedisServer) -> None:
 def test_no_server() -> None:
     with pytest.raises(StoreFailure, match="ConnectionError"):
         asyncio.run(once(store(free_port())))
+
+
+@needs_redis
+def test_a_connection_reads_nothing_from_the_disk(redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: asked.append(name) or "1")
+    assert asyncio.run(once(store(redis.port))) == [5, 2]
+    assert asked == []
