@@ -84,6 +84,7 @@ async def serve(resources: int, streams: int, library: str) -> None:
     port = (await _h2_server(held)).sockets[0].getsockname()[1] if library == "h2" else 0
     if not port:
         await service.start()
+        service.lead(True)
         port = service.port
     told: Any = multiprocessing.get_context("spawn").Queue()
     process = multiprocessing.get_context("spawn").Process(target=clients, args=(port, streams, told))

@@ -96,6 +96,7 @@ class Controller:
         self.states = GatewayStates(changed)
         self.service = DeliveryService(self.states, self.api, self.settings)
         self.run(self.service.start())
+        self.do(lambda: self.service.lead(True))
         self.settings = self.settings._replace(port=self.service.port)
 
     def stop(self) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from headgate.cluster.snapshot import Json, ObjectKey
+from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.deployed import Placed, Placement
 from headgate.cluster.translate.gateway import Acknowledged
 
@@ -17,6 +18,8 @@ from headgate.cluster.translate.gateway import Acknowledged
 # 7.5 s, `deliver/data_plane.py`).
 RETURN_S: Final = 22.5
 _NOTHING: Final = Acknowledged()
+# Conditions that only the deployer brings about.
+_OF_DEPLOYER: Final = frozenset((("Programmed", "DeploymentFailed"), ("Accepted", "InvalidParameters")))
 Stored = Callable[[ObjectKey], Json]
 
 
@@ -35,12 +38,29 @@ def with_known_answers(
 def with_known_addresses(
     placed: Mapping[ObjectKey, Placed], gateways: Iterable[ObjectKey], stored: Stored
 ) -> dict[ObjectKey, Placed]:
-    """Return what has been deployed, and the addresses in the status of a Gateway that has not been looked at."""
+    """Return what has been deployed, and of a Gateway that has not been looked at what its status says: addresses, and
+    why it could not be deployed."""
     found = dict(placed)
     for key in gateways:
-        if key not in found and (addresses := stored(key).get("addresses")):
-            found[key] = Placement(tuple(addresses))
+        if key in found:
+            continue
+        status = stored(key)
+        addresses = tuple(status.get("addresses") or ())
+        failed = _failed(status)
+        if failed is not None:
+            refusal = Unmet(failed["reason"], failed.get("message", ""))
+            found[key] = Placement(addresses, refusal, failed["type"], failed.get("observedGeneration") or 0)
+        elif addresses:
+            found[key] = Placement(addresses)
     return found
+
+
+def _failed(status: Json) -> Json | None:
+    """Return the condition of a status that tells of a data plane which could not be deployed."""
+    for one in status.get("conditions") or ():
+        if one.get("status") == "False" and (one.get("type"), one.get("reason")) in _OF_DEPLOYER:
+            return dict(one)
+    return None
 
 
 def _programmed(status: Json) -> int | None:

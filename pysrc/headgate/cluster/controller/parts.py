@@ -27,13 +27,15 @@ class States(Protocol):
 
 
 class Delivers(Protocol):
-    """Serves the states to data planes; every replica does."""
+    """Serves the states to data planes. The port of every replica is open, and the leader's takes data planes in."""
 
     @property
     def counters(self) -> Mapping[str, int]:
         """What has been counted, by the name of a family."""
 
     def streams(self) -> int: ...
+
+    def lead(self, leading: bool) -> None: ...
 
     async def start(self) -> None: ...
 

@@ -72,10 +72,13 @@ class Controller:
         # Translations run beside the loop, which serves streams: the first of many routes takes a second.
         self._thread = ThreadPoolExecutor(1, "translation")
         self._world: World | None = None
+        self._leads = False
+        # Data planes may not have come back yet to the replica that leads.
         self._returning = True
+        self._return: asyncio.TimerHandle | None = None
         self._leading: list[asyncio.Task[Any]] = []
         self.metrics.add("controller_objects", "gauge", "Objects that are known, by kind.", self._counts)
-        self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leads)
+        self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leader)
         if self._parts.service is not None:
             delivery_families(self.metrics, self._parts.service)
 
@@ -94,7 +97,6 @@ class Controller:
             gc.enable()
             if self._parts.service is not None:
                 await self._parts.service.start()
-            asyncio.get_running_loop().call_later(RETURN_S, self._returned)
             if self._settings.election:
                 tasks.append(spawn("leader election", self._election.run()))
             else:
@@ -119,7 +121,7 @@ class Controller:
 
     async def _turn(self) -> None:
         """Translate what is known, hand configurations on, and then statuses."""
-        parts = self._parts
+        parts, led = self._parts, self._leads
         snapshot = self._store.snapshot()
         said, there = self._known(snapshot)
         began = self.metrics.began("translator")
@@ -140,8 +142,11 @@ class Controller:
             known: Mapping[ObjectKey, Any] = snapshot.kinds.get(GATEWAY, {})
             parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways})
         self._writer.want(changed)
-        if parts.deployer is not None and self._leading:
-            parts.deployer.want(snapshot)
+        if led and self._leads:
+            # Not earlier: what this replica thought of statuses before it led was made of older ones.
+            self._writer.lead()
+            if parts.deployer is not None:
+                parts.deployer.want(snapshot)
 
     def _known(
         self, snapshot: Snapshot
@@ -182,13 +187,22 @@ class Controller:
         self.metrics.counted(Reconciliation(f"status/{kind.kind}"), result)
 
     def _led(self) -> None:
-        self._writer.lead()
+        self._leads = True
+        self._return = asyncio.get_running_loop().call_later(RETURN_S, self._returned)
+        self._changes.touch()
+        if self._parts.service is not None:
+            self._parts.service.lead(True)
         self._leading = [spawn("gateway classes", apply_classes(self._client, self._settings))]
         if self._parts.deployer is not None:
             self._leading.append(spawn("deployer", self._parts.deployer.run()))
             self._parts.deployer.want(self._store.snapshot())
 
     async def _lost(self) -> None:
+        if self._leads and self._parts.service is not None:
+            self._parts.service.lead(False)
+        self._leads, self._returning = False, True
+        if self._return is not None:
+            self._return.cancel()
         leading, self._leading = self._leading, []
         for one in leading:
             one.cancel()
@@ -199,8 +213,8 @@ class Controller:
     def _counts(self) -> dict[tuple[tuple[str, str], ...], float]:
         return {(("kind", kind.kind),): count for kind, count in self._store.counts().items()}
 
-    def _leads(self) -> dict[tuple[tuple[str, str], ...], float]:
-        return {(): 1 if self._leading else 0}
+    def _leader(self) -> dict[tuple[tuple[str, str], ...], float]:
+        return {(): int(self._leads)}
 
     def _shown(self) -> dict[str, Any]:
         """Return what is known, by name: contents may be secret."""

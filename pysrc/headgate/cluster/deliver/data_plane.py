@@ -1,7 +1,8 @@
 """The data plane's end of the delivery: takes the configuration from the controller, and keeps it.
 
-It connects again after 10 ms, doubling to 15 s, each varied by a half; the first response of a stream resets that. What
-it has is told with the versions of all resources, so that only differences come.
+It connects again after 10 ms, doubling to 15 s, each varied by a half; the first response of a stream resets that. Where
+a replica of the controller does not lead, pauses grow to 1 s only: the Service may lead to the leader next time. What it
+has is told with the versions of all resources, so that only differences come.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import logging
 import os
 import random
 import re
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
@@ -21,7 +23,7 @@ from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, Delt
 from google.protobuf.message import DecodeError
 
 from headgate.cluster.deliver.kept import StateFile
-from headgate.cluster.deliver.settings import PORT
+from headgate.cluster.deliver.settings import ELSEWHERE, PORT
 from headgate.cluster.deliver.wire import DELTA_METHOD, MAX_MESSAGE, SERVICE, TYPE_URL, part_of
 from headgate.config.delivered import BIND_ADDRESS, STREAM_ADDRESS, DeliveredPart, DeliveredParts, bind_host
 from headgate.net.grpc import GrpcChannel, GrpcError
@@ -33,7 +35,10 @@ from headgate.server.failures import ReloadFailed
 logger = logging.getLogger("headgate.delivery")
 TOKEN_FILE: Final = "/var/run/secrets/xds-tokens/xds-token"  # noqa: S105 (a path)
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.01, 15.0
+ELSEWHERE_PAUSE_S: Final = 1.0
 CONNECT_S: Final = 10.0
+# tcp(7), where the system has them: a controller that has not answered for 20 s is gone.
+KEPT_ALIVE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 FIRST_ANSWER_S: Final = 15.0
 # The state is written at most this often.
 SAVE_S: Final = 1.0
@@ -122,38 +127,44 @@ class DeliveryClient:
         saving = spawn("delivery state", self._save(parts)) if self._file is not None else None
         try:
             while True:
-                await self._connected(parts, take, meter)
-                pause = self._pause * (0.5 + self._chance())
-                self._pause = min(self._pause * 2, MOST_PAUSE_S)
-                await asyncio.sleep(pause)
+                elsewhere = await self._connected(parts, take, meter)
+                await asyncio.sleep(self._next_pause(elsewhere))
         finally:
             if saving is not None:
                 saving.cancel()
 
-    async def _connected(self, parts: DeliveredParts, take: Take, meter: DeliveryMeter) -> None:
-        """Serve one stream until it ends."""
+    def _next_pause(self, elsewhere: bool) -> float:
+        """Return the seconds until the next try. `elsewhere`: the last one came to a replica that does not lead."""
+        most = ELSEWHERE_PAUSE_S if elsewhere else MOST_PAUSE_S
+        pause = min(self._pause, most)
+        self._pause = min(self._pause * 2, most)
+        return pause * (0.5 + self._chance())
+
+    async def _connected(self, parts: DeliveredParts, take: Take, meter: DeliveryMeter) -> bool:
+        """Serve one stream until it ends; return whether it came to a replica that does not lead."""
         environment = self._environment
         channel: GrpcChannel | None = None
-        why = "the controller ended the stream"
+        why, elsewhere = "the controller ended the stream", False
         try:
             metadata = await asyncio.to_thread(self._metadata)
             channel = GrpcChannel(f"{environment.host}:{environment.port}", self._dial, secure=environment.secure)
             stream = await channel.open(PATH, metadata=metadata, limit=MAX_MESSAGE)
             try:
                 await stream.send(self._request())
-                meter.connected(True)
                 await self._followed(stream, parts, take, meter)
             finally:
                 meter.connected(False)
                 stream.close()
         except (GrpcError, ReloadFailed, OSError, ValueError) as error:
             why = str(error)
+            elsewhere = isinstance(error, GrpcError) and error.message == ELSEWHERE
         finally:
             if channel is not None:
                 channel.close()
         if why != self._told:
             self._told = why
             logger.warning("no stream to the controller", extra={"address": environment.host, "reason": why})
+        return elsewhere
 
     async def _followed(self, stream: GrpcStream, parts: DeliveredParts, take: Take, meter: DeliveryMeter) -> None:
         messages = aiter(stream)
@@ -167,7 +178,9 @@ class DeliveryClient:
                 return
             except TimeoutError:
                 raise ValueError("the controller sent nothing") from None
-            waits = None
+            if waits is not None:
+                waits = None
+                meter.connected(True)
             self._pause = LEAST_PAUSE_S
             if self._told or not self._versions:
                 logger.info("connected to the controller", extra={"address": self._environment.host})
@@ -226,7 +239,13 @@ class DeliveryClient:
             context = await asyncio.to_thread(client_context, environment.root_ca)
         async with asyncio.timeout(CONNECT_S):
             loop = asyncio.get_running_loop()
-            await loop.create_connection(factory, environment.host, environment.port, ssl=context)
+            transport, _ = await loop.create_connection(factory, environment.host, environment.port, ssl=context)
+        # A machine that is gone says nothing: without this the stream would wait for it forever.
+        connection = transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in KEPT_ALIVE.items():
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     async def _save(self, parts: DeliveredParts) -> None:
         assert self._file is not None

@@ -28,7 +28,7 @@ from headgate.cluster.deliver.certificate import ServingCertificate
 from headgate.cluster.deliver.front import DeliveryFront
 from headgate.cluster.deliver.roles import TokenReviews, Unauthenticated, account_name, role_of
 from headgate.cluster.deliver.secrecy import SecretFinder
-from headgate.cluster.deliver.settings import DeliverySettings
+from headgate.cluster.deliver.settings import ELSEWHERE, DeliverySettings
 from headgate.cluster.deliver.states import MAX_REJECTION, GatewayStates, StreamState
 from headgate.cluster.deliver.wire import DELTA_METHOD, MAX_MESSAGE, SERVICE, TYPE_URL, WHOLE_METHOD
 from headgate.cluster.snapshot import ObjectKey
@@ -59,7 +59,8 @@ CallContext = Any
 
 
 class DeliveryService:
-    """Serves the states of Gateways to their data planes. `counters`: what to show as metrics, by name."""
+    """Serves the states of Gateways to their data planes while this replica leads. `counters`: what to show as metrics,
+    by name."""
 
     def __init__(
         self, states: GatewayStates, calls: ApiCalls, settings: DeliverySettings,
@@ -76,6 +77,7 @@ class DeliveryService:
         self._folder = ""
         self._front: DeliveryFront | None = None
         self._renewal: asyncio.Task[None] | None = None
+        self._leading = False
         self.counters = dict.fromkeys(COUNTERS, 0)
 
     @property
@@ -92,8 +94,17 @@ class DeliveryService:
         """Return the number of connected data planes."""
         return self._states.connected
 
+    def lead(self, leading: bool) -> None:
+        """Take data planes in, or send all of them away: the leader alone writes statuses, so it has to hear what they
+        say. What they have stays in force meanwhile, and the next leader sends the difference to it.
+        """
+        self._leading = leading
+        if not leading:
+            self._states.wake_all()
+
     async def start(self) -> None:
-        """Serve. Raises OSError for the port, and ApiError or ValueError for the certificate."""
+        """Open the port; lead() decides who is served. Raises OSError for the port, and ApiError or ValueError for the
+        certificate."""
         settings = self._settings
         if settings.mode != "tls" and settings.plain_secrets:
             logger.warning("secrets may be sent without TLS, as the settings allow")
@@ -141,6 +152,8 @@ class DeliveryService:
 
     # -- one stream ----------------------------------------------------------------------------------------------------
     async def _delta(self, requests: AsyncIterator[bytes], context: CallContext, secure: bool) -> None:
+        if not self._leading:
+            await context.abort(Code.UNAVAILABLE, ELSEWHERE)
         if not self._states.synced:
             await context.abort(Code.UNAVAILABLE, "not synced yet")
         if not self._admits():
@@ -164,6 +177,8 @@ class DeliveryService:
             logger.info("data plane left", extra={"peer": stream.peer})
 
     async def _send(self, context: CallContext, stream: StreamState, secure: bool) -> None:
+        if not self._leading:
+            await context.abort(Code.UNAVAILABLE, ELSEWHERE)
         if not self._states.is_current(stream.gateway):
             await context.abort(Code.NOT_FOUND, "the Gateway is gone")
         if not secure and not self._settings.plain_secrets and not stream.waits_for_answer:

@@ -7,6 +7,8 @@ from typing import Final, Literal, NamedTuple
 PORT: Final = 9978
 AUDIENCE: Final = "headgate.dev/controller"
 Mode = Literal["plaintext", "tls", "either"]
+# What a replica says that does not lead: data planes ask again soon, and come to another one.
+ELSEWHERE: Final = "another replica of the controller leads"
 
 
 class DeliverySettings(NamedTuple):

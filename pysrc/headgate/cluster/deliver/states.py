@@ -187,6 +187,11 @@ class GatewayStates:
         self._wakers[stream] = wake
         stream.gateway.streams.add(stream)
 
+    def wake_all(self) -> None:
+        """Wake all data planes: something has changed for all of them."""
+        for wake in self._wakers.values():
+            wake()
+
     def leave(self, stream: StreamState) -> None:
         """Note that a data plane has left. What it has taken may count until forget()."""
         self._wakers.pop(stream, None)

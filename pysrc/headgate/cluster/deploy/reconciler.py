@@ -80,6 +80,7 @@ class GatewayReconciler(ABC):
     async def run(self) -> None:
         """Work until it is cancelled. It may be run again, and then looks at every Gateway: others led meanwhile."""
         self._applier.forget_all()
+        self._results.clear()
         for key in self._triggers:
             self._queue.add(key)
         await self._queue.run()

@@ -38,6 +38,11 @@ def test_addresses_stay_until_the_deployer_has_looked() -> None:
     known = {"addresses": [ADDRESS]}
     assert with_known_addresses({}, [KEY], lambda _key: known) == {KEY: Placement((ADDRESS,))}
     assert with_known_addresses({}, [KEY], lambda _key: {}) == {}
+    failed = {"addresses": [ADDRESS], **status("False", reason="DeploymentFailed", message="no quorum", observedGeneration=3)}
+    told = Placement((ADDRESS,), Unmet("DeploymentFailed", "no quorum"), "Programmed", 3)
+    assert with_known_addresses({}, [KEY], lambda _key: failed) == {KEY: told}
+    pending = {"addresses": [ADDRESS], **status("False", reason="Pending", message="soon")}
+    assert with_known_addresses({}, [KEY], lambda _key: pending) == {KEY: Placement((ADDRESS,))}
     refused = Placement((), Unmet("AddressNotUsable", "no"))
     assert with_known_addresses({KEY: refused}, [KEY], lambda _key: known) == {KEY: refused}
 

@@ -8,16 +8,18 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import pytest
-from fake_api import FakeApiServer
+from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
+from fake_api import FakeApiServer, Place
 from manifests import Json, endpoints, gateway, gateway_class, http_route, made, service
 from waiting import until
 
 from headgate.cluster.client import KubernetesClient
 from headgate.cluster.controller import process
 from headgate.cluster.controller.components import ComponentLevels
-from headgate.cluster.controller.parts import Parts
+from headgate.cluster.controller.parts import MakeParts, Parts, no_parts
 from headgate.cluster.controller.process import Controller
 from headgate.cluster.controller.settings import ControllerSettings
+from headgate.cluster.deliver.states import GatewayStates, StreamState
 from headgate.cluster.kubeconfig import ClusterAccess
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.conditions import Unmet
@@ -63,6 +65,9 @@ class Sends:
 
     def streams(self) -> int:
         return 7
+
+    def lead(self, leading: bool) -> None:
+        self.events.append("lead" if leading else "follow")
 
     async def start(self) -> None:
         self.events.append("start")
@@ -112,15 +117,23 @@ class Cluster:
 
     def start(self, name: str = "one", parts: bool = True, inference: bool = False) -> Controller:
         """Start a replica; the last that has parts is the one whose parts the test sees."""
-        client = KubernetesClient(ClusterAccess(server=self.server.url), _briefly)
-        self.clients.append(client)
-        settings = ControllerSettings(identity=name, health_port=0, metrics_port=0, admin_port=0, inference=inference)
 
         def made(_calls: object, changed: Callable[[], None]) -> Parts:
             self.sends, self.places = Sends(changed), Places(changed)
             return Parts(self.sends, self.sends, self.places)
 
-        controller = Controller(client, settings, ComponentLevels(), *([made] if parts else []))
+        return self._controller(name, made if parts else no_parts, inference)
+
+    def started(self, parts: MakeParts, name: str) -> str:
+        """Start a replica with parts, and return its name."""
+        self._controller(name, parts)
+        return name
+
+    def _controller(self, name: str, parts: MakeParts, inference: bool = False) -> Controller:
+        client = KubernetesClient(ClusterAccess(server=self.server.url), _briefly)
+        self.clients.append(client)
+        settings = ControllerSettings(identity=name, health_port=0, metrics_port=0, admin_port=0, inference=inference)
+        controller = Controller(client, settings, ComponentLevels(), parts)
         self.tasks.append(spawn(f"controller {name}", controller.run()))
         return controller
 
@@ -273,7 +286,7 @@ def test_nothing_is_written_without_a_change() -> None:
     in_cluster(body)
 
 
-def test_one_replica_writes_and_all_send() -> None:
+def test_one_replica_writes_and_all_know_what_to_send() -> None:
     async def body(cluster: Cluster) -> None:
         cluster.start("first", parts=False)
         await until(lambda: cluster.parents() == [TRUE])
@@ -290,9 +303,93 @@ def test_one_replica_writes_and_all_send() -> None:
         await until(lambda: cluster.parents("shop/new") == [TRUE])
         await cluster.stop()
         assert sends is not None
-        assert sends.events == ["start", "stop"]
+        assert sends.events == ["start", "lead", "follow", "stop"]
         assert places.runs == 0
         assert cluster.server.get(LEASES, "headgate-system/headgate-headgate")["spec"]["holderIdentity"] == ""
+
+    in_cluster(body)
+
+
+class Planes:
+    """In the place of the delivery of all replicas: one data plane, at the states of the replica that leads."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, str] = {}
+        self.stream: StreamState | None = None
+        self.visited: list[str] = []
+
+    def parts(self, name: str) -> MakeParts:
+        def made(_calls: object, changed: Callable[[], None]) -> Parts:
+            states = GatewayStates(changed)
+            sends = Sends(changed)
+            sends.lead = lambda leading: self.moved(name, states, leading)  # type: ignore[method-assign]
+            places = Places(changed)
+            places.found = {MAIN: Placement(({"type": "IPAddress", "value": "10.9.8.7"},))}
+            return Parts(states, sends, places)
+
+        return made
+
+    def moved(self, name: str, states: GatewayStates, leading: bool) -> None:
+        if not leading:
+            assert self.visited.pop() == name  # never two at a time
+            if self.stream is not None:
+                states.leave(self.stream)
+            return
+        assert not self.visited
+        self.visited.append(name)
+        spawn("data plane", self.served(name, states))
+
+    async def served(self, name: str, states: GatewayStates) -> None:
+        while self.visited == [name]:
+            state = states.serving(MAIN)
+            if state is not None and self.stream not in state.streams:
+                self.stream = StreamState(state, self.versions, "peer")
+                states.join(self.stream, lambda: None)
+            if self.stream is not None and (encoded := self.stream.next()) is not None:
+                response = DeltaDiscoveryResponse.FromString(encoded)
+                self.versions |= {one.name: one.version for one in response.resources}
+                for gone in response.removed_resources:
+                    del self.versions[gone]
+                states.answered(self.stream, response.nonce, "")
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whoever_leads_knows_what_data_planes_have_taken(seed: int) -> None:
+    chance = random.Random(seed)
+
+    async def body(cluster: Cluster) -> None:
+        planes, server = Planes(), cluster.server
+        seen: list[str] = []
+        store = server._store
+
+        def stored(place: Place, key: tuple[str, str], document: Json, before: Json | None) -> Json:
+            if key == ("edge", "main") and place is server._places[GATEWAYS]:
+                status = document.get("status") or {}
+                seen.extend(f"{one['status']}/{one['reason']}" for one in status.get("conditions", ()) if one["type"] == "Programmed")
+            return store(place, key, document, before)
+
+        server._store = stored  # type: ignore[method-assign]
+        names = [cluster.started(planes.parts(f"r{number}"), f"r{number}") for number in range(2)]
+        await until(lambda: cluster.conditions().get("Programmed") == ("True", "Programmed"))
+        seen.clear()
+        for turn in range(6):
+            leader = planes.visited[0]
+            which = names.index(leader) if chance.random() < 0.8 else 1 - names.index(leader)
+            cluster.tasks[which].cancel()
+            await asyncio.gather(cluster.tasks[which], return_exceptions=True)
+            if chance.random() < 0.5:
+                server.drop_watches()
+            server.put(ROUTES, http_route(f"shop/r{turn}", hostnames=(f"h{turn}.test",)))
+            await until(lambda turn=turn: cluster.parents(f"shop/r{turn}") == [TRUE])
+            await until(lambda turn=turn: f"route/shop/r{turn}.00.web" in planes.versions)
+            task, name = cluster.tasks.pop(which), names.pop(which)
+            assert task.done()
+            names.insert(which, cluster.started(planes.parts(f"{name}+"), f"{name}+"))
+            cluster.tasks.insert(which, cluster.tasks.pop())
+        # Programmed before, and all the time since.
+        assert set(seen) <= {"True/Programmed"}
+        assert cluster.conditions()["Programmed"] == ("True", "Programmed")
 
     in_cluster(body)
 

@@ -68,6 +68,14 @@ def test_an_answer_accepts_or_says_what_is_refused() -> None:
     assert len(entries) == 100
 
 
+def test_pauses_grow_but_little_where_another_replica_leads() -> None:
+    client = DeliveryClient(DeliveryEnvironment.read(ENVIRONMENT), lambda: 0.5)
+    assert [client._next_pause(False) for _ in range(12)][-2:] == [10.24, 15.0]
+    assert [client._next_pause(True) for _ in range(2)] == [1.0, 1.0]
+    fresh = DeliveryClient(DeliveryEnvironment.read(ENVIRONMENT), lambda: 0.5)
+    assert [fresh._next_pause(True) for _ in range(9)][-3:] == [0.64, 1.0, 1.0]
+
+
 class SilentStream:
     """A stream whose other end says nothing."""
 

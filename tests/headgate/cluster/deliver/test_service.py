@@ -14,6 +14,7 @@ from tests.end_to_end.delivery_rig import KEY, LOCAL, TOKEN, Controller, route
 from tests.end_to_end.running import PATIENCE
 
 from headgate.cluster.deliver import service
+from headgate.cluster.deliver.settings import ELSEWHERE
 from headgate.cluster.deliver.wire import SERVICE, TYPE_URL
 from headgate.cluster.snapshot import ObjectKey
 from headgate.net.tasks import running
@@ -68,6 +69,29 @@ class Stream:
         self.over = True
         self.call.cancel()
         self.channel.close()
+
+
+def test_only_the_leader_serves(controller: Controller) -> None:
+    controller.update(route("a", "1"))
+    stream = Stream(controller)
+    stream.begin()
+    first = stream.receive()
+    stream.send(DeltaDiscoveryRequest(type_url=TYPE_URL, response_nonce=first.nonce))
+    controller.wait(lambda it: it.generation == 1)
+    controller.do(lambda: controller.service.lead(False))
+    assert stream.failure() == (grpc.StatusCode.UNAVAILABLE, ELSEWHERE)
+    refused = Stream(controller)
+    refused.begin()
+    assert refused.failure() == (grpc.StatusCode.UNAVAILABLE, ELSEWHERE)
+    reviews = controller.api.reviews
+    controller.update(route("a", "1"), route("b", "1"))
+    controller.do(lambda: controller.service.lead(True))
+    again = Stream(controller)
+    again.begin(versions={one.name: one.version for one in first.resources})
+    assert [one.name for one in again.receive().resources] == ["route/shop/b.00.http"]
+    # Who is sent away costs the API server nothing.
+    assert controller.api.reviews == reviews
+    again.close()
 
 
 def test_differences_go_to_another_client_too(controller: Controller) -> None:
