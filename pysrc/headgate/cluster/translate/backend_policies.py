@@ -12,7 +12,9 @@ from typing import Any, Final
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.called_services import ServiceReader
 from headgate.cluster.translate.edits import rules, transformation
+from headgate.cluster.translate.exchanges import ExchangeReader
 from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.guards import GuardReader
 from headgate.cluster.translate.secrets import entry, pem, secret
 
 # What a gateway has unless it is told another.
@@ -34,6 +36,8 @@ class BackendPolicyReader:
         self._snapshot = snapshot
         self._namespace = namespace
         self.services = ServiceReader(snapshot, namespace, callers)
+        self._exchanges = ExchangeReader(snapshot, namespace, self.services)
+        self._guards = GuardReader(self.services, self.read)
 
     def read(self, section: Json) -> dict[str, Any]:
         """Return the policies of the file; ValueError names the part that cannot be said."""
@@ -43,8 +47,8 @@ class BackendPolicyReader:
             "http": lambda value: {"http": _http(value)},
             "tunnel": lambda value: {"backendTunnel": {"proxy": self.services.place(value)}},
             "auth": lambda value: {"backendAuth": self._auth(value)},
-            "ai": lambda value: {"ai": _ai(value)},
-            "mcp": _mcp,
+            "ai": lambda value: {"ai": self._ai(value)},
+            "mcp": self._mcp,
             "transformation": lambda value: {"transformations": transformation(value)},
             "health": lambda value: {"health": _health(value)},
             "extAuth": lambda value: {"extAuthz": self.services.authorization(value)},
@@ -95,6 +99,12 @@ class BackendPolicyReader:
                     found["aws"] = self._aws(one)
                 case "gcp":
                     found["gcp"] = self._gcp(one)
+                case "azure":
+                    found["azure"] = self._azure(one)
+                case "oauthTokenExchange":
+                    found["oauthTokenExchange"] = self._exchanges.exchange(one)
+                case "crossAppAccess":
+                    found["crossAppAccess"] = self._exchanges.cross_app(one)
                 case "jwtSign":
                     rest = {key: said for key, said in one.items() if key != "signingKeyRef"}
                     found["jwtSign"] = rest | {"signingKey": self._entry(one["signingKeyRef"], "signingKey")}
@@ -124,10 +134,52 @@ class BackendPolicyReader:
                 found["assumeRole"]["sessionName"] = {"expression": role["sessionNameExpression"]}
         return found
 
+    def _azure(self, value: Json) -> Json:
+        if reference := value.get("secretRef"):
+            names = {"tenant_id": "tenantID", "client_id": "clientID", "client_secret": "clientSecret"}
+            return {
+                "explicitConfig": {
+                    "clientSecret": {ours: self._entry(reference | {"key": key}, "") for ours, key in names.items()}
+                }
+            }
+        if "managedIdentity" in value:
+            identity = dict(value["managedIdentity"])
+            return {"explicitConfig": {"managedIdentity": {"userAssignedIdentity": identity} if identity else {}}}
+        return {"explicitConfig": {"workloadIdentity": {}}} if "workloadIdentity" in value else {"implicit": {}}
+
     def _gcp(self, value: Json) -> Json:
         found: Json = {name: value[name] for name in ("type", "audience") if name in value}
         if reference := value.get("secretRef"):
             found["credential"] = self._entry(reference | {"key": "credentials.json"}, "")
+        return found
+
+
+    def _ai(self, value: Json) -> Json:
+        found: Json = {}
+        for name, one in value.items():
+            match name:
+                case "defaults" | "overrides":
+                    found[name] = {each["field"]: each["value"] for each in one}
+                case "transformations" | "finalTransformations":
+                    found[name] = {each["field"]: each["expression"] for each in one}
+                case "modelAliases" | "routes" | "promptCaching" | "unsupportedParameters":
+                    found[name] = one
+                case "prompt" | "promptEnrichment":
+                    found["prompts"] = one
+                case "promptGuard":
+                    found[name] = self._guards.prompts(one)
+                case _:
+                    raise ValueError(f"{name} is not supported yet")
+        return found
+
+    def _mcp(self, value: Json) -> Json:
+        found: Json = {}
+        if "authorization" in value:
+            found["mcpAuthorization"] = {"rules": rules(value["authorization"])}
+        if "guardrails" in value:
+            found["mcpGuardrails"] = self._guards.servers(value["guardrails"])
+        if "authentication" in value:
+            raise ValueError("authentication is not supported yet")
         return found
 
 
@@ -156,26 +208,3 @@ def _health(value: Json) -> Json:
             name: float(Fraction(one, 100)) if name in shares else one for name, one in value["eviction"].items()
         }
     return found
-
-
-def _ai(value: Json) -> Json:
-    found: Json = {}
-    for name, one in value.items():
-        match name:
-            case "defaults" | "overrides":
-                found[name] = {each["field"]: each["value"] for each in one}
-            case "transformations" | "finalTransformations":
-                found[name] = {each["field"]: each["expression"] for each in one}
-            case "modelAliases" | "routes" | "promptCaching" | "unsupportedParameters":
-                found[name] = one
-            case "prompt" | "promptEnrichment":
-                found["prompts"] = one
-            case _:
-                raise ValueError(f"{name} is not supported yet")
-    return found
-
-
-def _mcp(value: Json) -> Json:
-    if unknown := sorted(set(value) - {"authorization"}):
-        raise ValueError(f"{unknown[0]} is not supported yet")
-    return {"mcpAuthorization": {"rules": rules(value["authorization"])}}

@@ -16,6 +16,7 @@ KEY = "".join(one.decode() for one in (PAIR.private_key_pem.bytes(),))
 SNAPSHOT = Snapshot.of([
     secret("shop/tls"), entries("ConfigMap", "shop/ca", **{"ca.crt": CHAIN.decode()}), entries("Secret", "shop/sign", signingKey=KEY),
     entries("Secret", "shop/key", Authorization="Bearer x\n", other="y"), entries("Secret", "shop/aws", accessKey="a", secretKey="b", sessionToken="c"),
+    entries("Secret", "shop/azure", tenantID="t", clientID="c", clientSecret="s\n"),
     entries("Secret", "shop/gcp", **{"credentials.json": "{}"}), entries("Secret", "shop/short", accessKey="a"),
 ])  # fmt: skip
 HEADER = {"header": {"name": "x-key"}}
@@ -46,6 +47,17 @@ CASES = [
         {"auth": {"aws": {"assumeRole": {"roleArn": "arn:aws:iam::123456789012:role/x", "sessionNameExpression": "'s'"}}}},
         {"backendAuth": {"aws": {"assumeRole": {"roleArn": "arn:aws:iam::123456789012:role/x", "sessionName": {"expression": "'s'"}}}}},
     ),
+    (
+        {"auth": {"azure": {"secretRef": {"name": "azure"}}}},
+        {"backendAuth": {"azure": {"explicitConfig": {"clientSecret": {"tenant_id": "t", "client_id": "c", "client_secret": "s"}}}}},
+    ),
+    (
+        {"auth": {"azure": {"managedIdentity": {"objectId": "o"}}}},
+        {"backendAuth": {"azure": {"explicitConfig": {"managedIdentity": {"userAssignedIdentity": {"objectId": "o"}}}}}},
+    ),
+    ({"auth": {"azure": {"managedIdentity": {}}}}, {"backendAuth": {"azure": {"explicitConfig": {"managedIdentity": {}}}}}),
+    ({"auth": {"azure": {"workloadIdentity": {}}}}, {"backendAuth": {"azure": {"explicitConfig": {"workloadIdentity": {}}}}}),
+    ({"auth": {"azure": {}}}, {"backendAuth": {"azure": {"implicit": {}}}}),
     (
         {"auth": {"jwtSign": {"signingKeyRef": {"name": "sign"}, "alg": "ES256", "ttl": "60s"}}},
         {"backendAuth": {"jwtSign": {"signingKey": KEY.rstrip(), "alg": "ES256", "ttl": "60s"}}},
@@ -100,10 +112,9 @@ def test_rules_of_mcp() -> None:
         ({"tls": {"mtlsCertificateRef": [{"name": "key"}]}}, "tls: Secret shop/key has no tls.crt"),
         ({"auth": {"secretRef": {"name": "gone"}}}, "auth: Secret shop/gone not found"),
         ({"auth": {"aws": {"secretRef": {"name": "short"}}}}, "auth: Secret shop/short has no secretKey"),
-        ({"auth": {"oauthTokenExchange": {}}}, "auth: oauthTokenExchange is not supported yet"),
+        ({"auth": {"azure": {"secretRef": {"name": "short"}}}}, "auth: Secret shop/short has no tenantID"),
         ({"tunnel": {"backendRef": {"name": "gone", "port": 1}}}, "tunnel: Service shop/gone not found"),
-        ({"ai": {"promptGuard": {}}}, "ai: promptGuard is not supported yet"),
-        ({"mcp": {"guardrails": {}}}, "mcp: guardrails is not supported yet"),
+        ({"mcp": {"authentication": {}}}, "mcp: authentication is not supported yet"),
         ({"extAuth": {"backendRef": {"name": "gone", "port": 1}, "grpc": {}}}, "extAuth: Service shop/gone not found"),
     ],
 )
