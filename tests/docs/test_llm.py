@@ -19,7 +19,7 @@ def test_examples_load() -> None:
     for text in blocks:
         [choice] = load(TextSource(text), environ={}).gateway.binds[0].listeners[0].routes[0].backends
         kinds.append(type(choice.backend))
-    assert kinds == [LlmRouter, AiBackend, LlmRouter, LlmRouter, AiBackend, LlmRouter, LlmRouter, LlmRouter, AiBackend]
+    assert kinds == [LlmRouter, AiBackend, LlmRouter, LlmRouter, LlmRouter, AiBackend, LlmRouter, LlmRouter, LlmRouter, AiBackend]
 
 
 def test_the_failover_example_loads() -> None:

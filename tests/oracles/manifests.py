@@ -105,3 +105,16 @@ def grant(name: str, origin: Json, target: Json) -> Json:
 
 
 FROM_SHOP = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "shop"}
+
+
+def model(name: str = "shop/gpt", *parents: Json, **spec: Any) -> Json:
+    """Return a GatewayModel, of OpenAI unless it says another provider or is virtual."""
+    provider = {} if {"provider", "virtualModel"} & spec.keys() else {"provider": "OpenAI"}
+    references = list(parents or ({"name": "main", "namespace": "edge"},))
+    return made("GatewayModel", name, {"parentRefs": references, **provider, **spec}, "headgate.dev/v1alpha1")
+
+
+def of_models(*kinds: str, **more: Any) -> Json:
+    """Return `allowedRoutes` of a listener that takes models, and routes of the kinds given."""
+    listed = [{"group": "headgate.dev", "kind": "GatewayModel"}, *({"kind": one} for one in kinds)]
+    return {"allowedRoutes": {"namespaces": {"from": "All"}, "kinds": listed, **more}}

@@ -50,6 +50,7 @@ TLS_ROUTE: Final = GroupKind(GATEWAY_API, "TLSRoute")
 REFERENCE_GRANT: Final = GroupKind(GATEWAY_API, "ReferenceGrant")
 INFERENCE_POOL: Final = GroupKind(INFERENCE, "InferencePool")
 GATEWAY_BACKEND: Final = GroupKind(OWN, "GatewayBackend")
+GATEWAY_MODEL: Final = GroupKind(OWN, "GatewayModel")
 
 
 def kind_of(document: Mapping[str, Any]) -> GroupKind:

@@ -30,7 +30,7 @@ from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint, ProxyTunnel
 from headgate.ir.mcp import McpBackend, StdioTarget
 from headgate.ir.mcp_guardrails import DEFAULT_TIMEOUT_MS, GuardrailProcessor
-from headgate.ir.model import AiBackend
+from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate.ir.policy.mirror import CopyTarget
 from headgate.ir.remote_service import RemoteService
@@ -39,6 +39,7 @@ from headgate.ir.tls import BackendTls
 if TYPE_CHECKING:
     from headgate.config.policy.mcp_guardrails import Draft
 
+_OF_MODELS: Final = (AiBackend, LlmRouter, MissingBackend)
 NO_AGENT: Final = "a2a is for host, service and aws backends"
 
 
@@ -75,9 +76,10 @@ class Backends:
             record, options = named.record, named.options
             if record.get("mcp") is None:
                 self._refuse_for_others(record, options)
-            if options.ai is not None and record.get("ai") is None:
+            models = record.get("ai") or record.get("llm")
+            if options.ai is not None and models is None:
                 self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
-            if options.a2a and (record.get("mcp") or record.get("ai")) is not None:
+            if options.a2a and (record.get("mcp") or models) is not None:
                 self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
 
     def named(self, name: str) -> Named | None:
@@ -215,7 +217,7 @@ class Backends:
             if not isinstance(backend, McpBackend | MissingBackend):
                 self._refuse_for_others(record, own)
             options = self._as_agent(record, backend, options, bool(own.a2a or aimed.a2a))
-            if (own.ai or aimed.ai) is not None and not isinstance(backend, AiBackend | MissingBackend):
+            if (own.ai or aimed.ai) is not None and not isinstance(backend, _OF_MODELS):
                 self.context.fault(Problem.CONFLICT, record, "policies", "ai is for AI backends")
             self._refuse_picked(record, backend, options)
             if isinstance(backend, McpBackend):
@@ -231,7 +233,7 @@ class Backends:
         for key, value, kind, what in (
             ("mcpAuthorization", wanted.mcp_rules, McpBackend, "MCP"),
             ("mcpGuardrails", wanted.guardrails, McpBackend, "MCP"),
-            ("ai", wanted.ai, AiBackend, "AI"),
+            ("ai", wanted.ai, AiBackend | LlmRouter, "AI"),
             ("a2a", wanted.a2a, HostBackend | ServiceBackend | AgentRuntimeBackend, "host, service and aws"),
         ):
             fitting = kind | MissingBackend | GroupBackend
@@ -265,7 +267,7 @@ class Backends:
             options = replace(options, auth=agent_runtime.AMBIENT)
         if isinstance(backend, ServiceBackend) and backend.a2a:
             return replace(options, a2a=True)
-        if isinstance(backend, McpBackend | AiBackend):
+        if isinstance(backend, McpBackend | AiBackend | LlmRouter):
             if told:
                 self.context.fault(Problem.CONFLICT, record, "policies", NO_AGENT)
             return replace(options, a2a=None)
@@ -342,6 +344,10 @@ class Backends:
             from headgate.config import ai_backends  # as other kinds of backends, with the first one
 
             return ai_backends.parse(self, ai, name or owner, options, of_section)
+        if record.get("llm") is not None:
+            from headgate.config.llm_models import Models
+
+            return Models(self.context, self, record["llm"], name or owner).router(options)
         aws = record.get("aws")
         if aws is not None:
             from headgate.config import agent_runtime
@@ -468,6 +474,6 @@ def _suited(inherited: Inherited, record: Record) -> Inherited:
 def _policies_outside(backend: Backend, options: BackendOptions) -> BackendPolicies:
     """Return the policies that apply in front of a backend. LLM providers apply all of theirs themselves, MCP targets
     most."""
-    if isinstance(backend, AiBackend):
+    if isinstance(backend, AiBackend | LlmRouter):
         return NO_BACKEND_POLICIES
     return of_whole(options) if isinstance(backend, McpBackend) else options.policies()

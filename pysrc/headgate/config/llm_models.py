@@ -31,6 +31,7 @@ from headgate_engine.llm.pattern import ModelPattern
 ROUTER_NAME: Final = "llm:router"
 AZURE_KEYS: Final = ("azureResourceName", "azureResourceType", "azureApiVersion", "azureProjectName")
 VERTEX_KEYS: Final = ("vertexProject", "vertexRegion")
+BEDROCK_KEYS: Final = ("awsRegion", "guardrailIdentifier", "guardrailVersion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,10 @@ def specificity(pattern: str) -> int:
 
 
 class Models:
-    """Makes the router of one `llm` section."""
+    """Makes the router of an `llm` section, or of a named backend. `name`: of the backend; "" for the section."""
 
-    def __init__(self, context: Context, backends: Backends, section: Record) -> None:
+    def __init__(self, context: Context, backends: Backends, section: Record, name: str = "") -> None:
+        self.name = name
         self.context = context
         self.backends = backends
         self.section = section
@@ -61,7 +63,7 @@ class Models:
         self._shared_guard: PromptGuard | None = None
         self._of_name: dict[str, int] = {}
 
-    def router(self, max_body_bytes: int, inherited: BackendOptions) -> LlmRouter:
+    def router(self, inherited: BackendOptions) -> LlmRouter:
         """Return the router with its models in the order in which they are tried.
 
         `inherited` are the backend policies of the levels above; a model's own win.
@@ -95,12 +97,11 @@ class Models:
         everyone = sorted((*public, *internal), key=lambda model: (-specificity(model.pattern), model.index))
         virtual = virtual_models.parse(self.context, self.section.records("virtualModels"), tuple(everyone))
         return LlmRouter(
-            key=ROUTER_NAME,
-            name=ROUTER_NAME,
+            key=f"llm/{self.name}" if self.name else ROUTER_NAME,
+            name=self.name or ROUTER_NAME,
             models=tuple(public),
             internal_models=tuple(internal),
             virtual_models=virtual,
-            max_body_bytes=max_body_bytes,
             resources=self._resources(),
             routes=() if self.above is None else self.above.routes,
         )
@@ -187,8 +188,9 @@ class Models:
         if not isinstance(choice, Record):
             if choice == "azure":
                 return llm_providers.azure(self.context, params, AZURE_KEYS)
-            if choice != "bedrock" and params.get("awsRegion") is not None:
-                self.context.fault(Problem.CONFLICT, params, "awsRegion", "is for bedrock only")
+            for key in BEDROCK_KEYS if choice != "bedrock" else ():
+                if params.get(key) is not None:
+                    self.context.fault(Problem.CONFLICT, params, key, "is for bedrock only")
             if choice == "vertex":
                 return llm_providers.vertex(self.context, params, VERTEX_KEYS)
             for keys, kind in ((AZURE_KEYS, "azure"), (VERTEX_KEYS, "vertex")):
@@ -223,7 +225,7 @@ class Models:
         if guard is not edits.guard:
             edits = replace(edits, guard=guard)
         return LlmModel(
-            key=f"llm:model:{handle}" if handle else self._key(record["name"]),
+            key=self._key(record["name"], handle),
             pattern=record["name"],
             index=index,
             provider=provider,
@@ -238,12 +240,15 @@ class Models:
             account=found.account,
         )
 
-    def _key(self, name: str) -> str:
-        """Return the key of a model without an id. It counts models of the same name, so that it stays what it is when
+    def _key(self, name: str, handle: str | None) -> str:
+        """Return the key of a model. Without an id it counts models of the same name, so that it stays what it is when
         another model is inserted above."""
+        scope = f"{self.name}/" if self.name else ""
+        if handle:
+            return f"llm:model:{scope}{handle}"
         number = self._of_name.get(name, 0)
         self._of_name[name] = number + 1
-        return f"llm:model:{name}:{number}"
+        return f"llm:model:{scope}{name}:{number}"
 
     def _rules(self, record: Record) -> Authorization:
         return authorization.parse(self.context, record, llm_edits.PHASE)

@@ -23,7 +23,7 @@ from headgate.errors import Problem
 from headgate.ir.backend import GroupBackend, MissingBackend, RouteBackend, uses_models
 from headgate.ir.match import ANY_PATH, ANY_REQUEST, Match, PathKind, PathMatch, ValueMatch
 from headgate.ir.mcp import McpBackend
-from headgate.ir.model import AiBackend
+from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.policies import NO_ROUTE_POLICIES, RoutePolicies
 from headgate.ir.route import Route
 
@@ -254,11 +254,11 @@ class Routes:
             return
         kinds = {type(entry.backend) for route in found for entry in route.backends}
         for key, value, kind, what in (
-            ("mcpAuthorization", options.route.mcp_rules, McpBackend, "MCP"),
-            ("mcpGuardrails", options.route.guardrails, McpBackend, "MCP"),
-            ("ai", options.route.ai, AiBackend, "AI"),
+            ("mcpAuthorization", options.route.mcp_rules, (McpBackend,), "MCP"),
+            ("mcpGuardrails", options.route.guardrails, (McpBackend,), "MCP"),
+            ("ai", options.route.ai, (AiBackend, LlmRouter), "AI"),
         ):
-            if value is not None and kinds.isdisjoint((kind, MissingBackend)):
+            if value is not None and kinds.isdisjoint((*kind, MissingBackend)):
                 for record in spec.records[:1]:
                     message = f"{key} of the route is for {what} backends, and it leads to none"
                     self.context.fault(Problem.CONFLICT, record, "", message)

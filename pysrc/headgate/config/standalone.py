@@ -20,7 +20,6 @@ from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend, UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
-from headgate.ir.frontend import Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
@@ -96,7 +95,7 @@ class Standalone:
         self._binds()
         self._routes()
         self._tcp_routes()
-        self._llm(client_side)
+        self._llm()
         self._mcp()
         self._ui()
         binds = self._finish(self.context.bind_host or ANY_ADDRESS[settings.ipv6])
@@ -206,7 +205,7 @@ class Standalone:
             return found, False
         return self.ports.open_own(record.get("port") or port, name, record), True
 
-    def _llm(self, client_side: Frontend) -> None:
+    def _llm(self) -> None:
         record = self.root.get("llm")
         if record is None:
             return
@@ -218,7 +217,7 @@ class Standalone:
         if spec.inline.options.guardrails is not None:
             self.context.fault(Problem.CONFLICT, record, "policies", "mcpGuardrails is for MCP backends")
         spec.factory = lambda options: (
-            RouteBackend(backend=models.router(client_side.max_buffer_bytes, options)),
+            RouteBackend(backend=models.router(options)),
         )
         self._attach(spec, listeners)
 

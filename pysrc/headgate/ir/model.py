@@ -206,8 +206,7 @@ class LlmRouter:
     """Routes LLM requests by model name.
 
     `models` are the public models, ordered by specificity and then by file order; the first one whose pattern matches
-    is used. `internal_models` can be reached only through a virtual model. `max_body_bytes` bounds the body that is
-    buffered to find the model name. `routes` are (path suffix, format) pairs.
+    is used. `internal_models` can be reached only through a virtual model. `routes` are (path suffix, format) pairs.
     """
 
     key: str
@@ -215,7 +214,6 @@ class LlmRouter:
     models: tuple[LlmModel, ...]
     internal_models: tuple[LlmModel, ...] = ()
     virtual_models: tuple[VirtualModel, ...] = ()
-    max_body_bytes: int = 2_097_152
     resources: LlmResources = LlmResources()
     routes: tuple[tuple[str, str], ...] = ()
 

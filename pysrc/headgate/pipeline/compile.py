@@ -422,7 +422,7 @@ class PlanCompiler:
                     plan.authority = backend.hostname.encode("idna")
             case LlmRouter():
                 plan = BackendPlan(backend.name, "llm", self._llm().router(backend))
-                plan.max_body = backend.max_body_bytes
+                plan.max_body = self._gateway.frontend.max_buffer_bytes
             case AiBackend():
                 plan = BackendPlan(backend.name, "llm", self._llm().backend(backend, retry))
                 plan.max_body = self._gateway.frontend.max_buffer_bytes

@@ -102,9 +102,33 @@ def test_internal_models_are_kept_away_from_clients(loaded: Callable[..., Gatewa
     assert [one.pattern for one in found.internal_models] == ["a"]
 
 
-def test_the_body_limit_is_that_of_the_frontend(loaded: Callable[..., Gateway]) -> None:
-    text = "llm: {models: []}\nfrontendPolicies: {http: {maxBufferSize: 77}}"
-    assert router(loaded(text)).max_body_bytes == 77
+NAMED = """
+binds:
+- port: 8080
+  listeners:
+  - routes:
+    - backends: [{backend: models/a}]
+      policies: {ai: {defaults: {temperature: 1}}}
+    - matches: [{path: {pathPrefix: /b}}]
+      backends: [{backend: models/b}]
+backends:
+- name: models/a
+  llm: {models: [{name: m, provider: openai}, {name: m, id: second, provider: openai}]}
+- name: models/b
+  llm: {models: [{name: m, provider: openai}], virtualModels: [{name: v, routing: {weighted: {targets: [{model: m}]}}}]}
+"""
+
+
+def test_a_named_backend_may_be_models(loaded: Callable[..., Gateway]) -> None:
+    """Keys of models differ, so that no two share what is known of their health."""
+    routes = loaded(NAMED).binds[0].listeners[0].routes
+    first, second = (one.backends[0].backend for one in routes)
+    assert isinstance(first, LlmRouter)
+    assert isinstance(second, LlmRouter)
+    assert (first.key, second.key) == ("llm//models/a", "llm//models/b")
+    assert [one.key for one in first.models] == ["llm:model:/models/a/m:0", "llm:model:/models/a/second"]
+    assert first.models[0].edits.defaults == '{"temperature": 1}'
+    assert [one.name for one in second.virtual_models] == ["v"]
 
 
 def test_prompt_caching_is_inherited_and_can_be_taken_away(loaded: Callable[..., Gateway]) -> None:

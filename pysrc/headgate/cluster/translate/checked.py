@@ -23,7 +23,9 @@ _SERVER: Final[Json] = {"mcp": {"targets": [{"name": "x", "mcp": _NOWHERE}]}}
 _SUITED: Final[dict[str, Json]] = {
     "ai": {"ai": {"name": "x", "provider": {"openAI": {}}}}, "mcpAuthorization": _SERVER, "mcpGuardrails": _SERVER,
 }  # fmt: skip
-_PLACE: Final = re.compile(r"^(binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\])\.?")
+_PLACE: Final = re.compile(
+    r"^(binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\](\.llm\.models\[0\])?)\.?"
+)
 
 
 def faults_of_policy(kind: str, value: object) -> tuple[str, ...]:
@@ -47,6 +49,11 @@ def faults_of_backend(form: Json) -> tuple[str, ...]:
     if "name" in form:
         return _faults(json.dumps(_file({"backends": [{"backend": form["name"]}]}) | {"backends": [form]}))
     return _faults(json.dumps(_file({"backends": [form]})))
+
+
+def faults_of_models(section: Json) -> tuple[str, ...]:
+    """Return what is wrong with the models of a backend."""
+    return _faults(json.dumps(_file({"backends": [{"backend": "x"}]}) | {"backends": [{"name": "x", "llm": section}]}))
 
 
 def faults_of_route(route: Json, backends: list[Json]) -> tuple[str, ...]:

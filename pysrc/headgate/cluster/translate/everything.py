@@ -18,6 +18,7 @@ from headgate.cluster.snapshot import (
     GATEWAY_API,
     GATEWAY_BACKEND,
     GATEWAY_CLASS,
+    GATEWAY_MODEL,
     GRPC_ROUTE,
     HTTP_ROUTE,
     LISTENER_SET,
@@ -42,8 +43,7 @@ from headgate.cluster.translate.gateway import CONTROLLER, Acknowledged, Gateway
 from headgate.cluster.translate.gateway_backends import called_by, named, status
 from headgate.cluster.translate.gateway_tls import with_certificate
 from headgate.cluster.translate.inference_pools import pool_fragments, pool_statuses
-from headgate.cluster.translate.parents import gateway_of_set
-from headgate.cluster.translate.parents import named as parent_named
+from headgate.cluster.translate.parents import gateway_of_set, named_by
 from headgate.cluster.translate.places import Reach, reach
 from headgate.cluster.translate.policies import policies
 from headgate.cluster.translate.services import discovered
@@ -135,7 +135,7 @@ def _own_gateway(
     statuses: list[ObjectStatus] = []
     parents: dict[tuple[str, ObjectKey], list[Json]] = {}
     for route, entries in made.parents.items():
-        found = snapshot.find(GroupKind(GATEWAY_API, route[0]), *route[1])
+        found = snapshot.find(_kind(route[0]), *route[1])
         assert found is not None
         references = found["spec"].get("parentRefs") or ()
         if len(entries) == len(references) and all(one.get("kind") != HTTP_ROUTE.kind for one in references):
@@ -180,24 +180,23 @@ def _complete(
     return tuple(with_certificate((*made.fragments, *policies, *called), made.certificate))
 
 
-def _parents_of(route: Json) -> Iterator[tuple[GroupKind, ObjectKey]]:
-    """Yield what a route names as its parents."""
-    return (parent_named(route, one) for one in route["spec"].get("parentRefs") or ())
-
-
 def _gateway_of(listener_set: Json) -> Iterator[ObjectKey]:
     """Yield the Gateway that a ListenerSet names."""
     if (gateway := gateway_of_set(listener_set)) is not None:
         yield gateway
 
 
-_ROUTES: Final = tuple(ObjectIndex(kind, _parents_of) for kind in (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE))
+_ROUTES: Final = tuple(ObjectIndex(kind, named_by) for kind in (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE))
 _SETS: Final = ObjectIndex(LISTENER_SET, _gateway_of)
 
 
 def _route_status(route: tuple[str, ObjectKey], entries: list[Json]) -> ObjectStatus:
     content = {"parents": sorted(entries, key=lambda one: by_reference(one["parentRef"]))}
-    return ObjectStatus(GroupKind(GATEWAY_API, route[0]), route[1], content)
+    return ObjectStatus(_kind(route[0]), route[1], content)
+
+
+def _kind(name: str) -> GroupKind:
+    return GATEWAY_MODEL if name == GATEWAY_MODEL.kind else GroupKind(GATEWAY_API, name)
 
 
 def _class_status(gateway_class: Json) -> ObjectStatus:

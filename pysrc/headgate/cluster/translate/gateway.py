@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_CLASS,
+    GATEWAY_MODEL,
     GRPC_ROUTE,
     HTTP_ROUTE,
     TCP_ROUTE,
@@ -19,6 +20,7 @@ from headgate.cluster.snapshot import (
     key_of,
     kind_of,
 )
+from headgate.cluster.translate.attached_models import attach_models
 from headgate.cluster.translate.claims import Claims
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.deployed import Placed, observed, undeployed
@@ -85,6 +87,7 @@ def translate(
     found = _Routed(snapshot, key, known)
     for route in routes:
         found.add(route)
+    found.add_models()
     certificate = own_certificate(snapshot, gateway)
     statuses = [refused(gateway, one) for one in sets if one not in takes]
     statuses += _statuses(gateway, takes, known, acknowledged, certificate, deployed)
@@ -115,6 +118,8 @@ class _Routed:
         self.backends: set[ObjectKey] = set()
         self.pools: set[ObjectKey] = set()
         self.parents: dict[tuple[str, ObjectKey], list[Json]] = {}
+        # HTTPRoutes that are served, which models may be attached to.
+        self._served: dict[ObjectKey, Json] = {}
 
     @property
     def fragments(self) -> Iterable[Fragment]:
@@ -146,16 +151,40 @@ class _Routed:
             entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
         if counted:
             self.pools |= pools_named(snapshot, route)
+            self._serve(route)
         for one in self._known:
             one.attached += one.title in counted
         self._found |= found
         if entries:
             self.parents.setdefault((kind_of(route).kind, key_of(route)), []).extend(entries)
 
+    def _serve(self, route: Json) -> None:
+        if kind_of(route) == HTTP_ROUTE:
+            self._served[key_of(route)] = route
+
+    def add_models(self) -> None:
+        """Add the models of listeners and of the routes that were added."""
+        made = attach_models(self._snapshot, self._gateway, self._known, self._served)
+        self._found.update((one.key, one) for one in made.fragments)
+        self.used |= made.used
+        self.backends |= made.backends
+        for key, entries in made.parents.items():
+            about = self._snapshot.find(GATEWAY_MODEL, *key)
+            assert about is not None
+            self.parents[GATEWAY_MODEL.kind, key] = [
+                {
+                    "parentRef": dict(one.reference),
+                    "controllerName": CONTROLLER,
+                    "conditions": [each.printed(generation(about)) for each in one.conditions],
+                }
+                for one in entries
+            ]
+
     def _hand_on(self, below: Iterable[Delegated]) -> None:
         """Note the routes that a route hands requests on to. They may be below several, and several times."""
         for one in below:
             self.pools |= pools_named(self._snapshot, one.route)
+            self._serve(one.route)
             if one.reference is None:
                 continue
             result = RouteResult(

@@ -12,6 +12,7 @@ from typing import Any, Final
 from headgate.cluster.snapshot import (
     GATEWAY,
     GATEWAY_API,
+    GATEWAY_MODEL,
     LISTENER_SET,
     GroupKind,
     ObjectKey,
@@ -34,6 +35,7 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
     "TCP": ("TCPRoute",),
 }
 _PASSED_ON: Final = ("TLSRoute",)
+_OF_REQUESTS: Final = ("HTTP", "HTTPS")
 # Listeners of one port are told apart by what a client shows first: the name in the TLS handshake or in the request.
 _SHARING: Final = {"HTTPS": "TLS", "TLS": "TLS"}
 
@@ -149,6 +151,9 @@ def _kinds(listener: ListenerState) -> None:
         listener.supported = tuple(able)
         return
     wanted = [GroupKind(one.get("group", GATEWAY_API), one["kind"]) for one in asked]
+    if listener.protocol in _OF_REQUESTS:
+        # Whoever does not ask for models has none: they bring paths of their own.
+        able.append(GATEWAY_MODEL)
     listener.supported = tuple(dict.fromkeys(one for one in wanted if one in able))
     for one in wanted:
         if one not in able:

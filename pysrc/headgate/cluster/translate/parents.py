@@ -5,6 +5,7 @@ https://gateway-api.sigs.k8s.io/reference/spec/#parentreference
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from headgate.cluster.snapshot import (
@@ -44,6 +45,11 @@ def gateway_named(snapshot: Snapshot, route: Json, reference: Json) -> ObjectKey
         found = snapshot.find(kind, *key)
         return None if found is None else gateway_of_set(found)
     return key if kind == GATEWAY else None
+
+
+def named_by(found: Json) -> Iterator[tuple[GroupKind, ObjectKey]]:
+    """Yield what a route, or a model, names as its parents."""
+    return (named(found, one) for one in found["spec"].get("parentRefs") or ())
 
 
 def gateway_of_set(found: Json) -> ObjectKey | None:

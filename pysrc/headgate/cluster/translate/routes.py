@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
+from headgate.cluster.translate.attached_models import is_models, models_of_rule
 from headgate.cluster.translate.backend_filters import fitted
 from headgate.cluster.translate.backends import nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
@@ -136,6 +137,14 @@ def _backends(
     for reference in rule.get("backendRefs") or ():
         if dialect.delegates and delegates(reference):
             yield _handed_on(snapshot, route, reference, dialect, filters)
+            continue
+        if dialect.delegates and is_models(reference):
+            found = models_of_rule(route, rule)
+            if isinstance(found, Unmet):
+                filters.unresolved.append(found)
+                found = nowhere(route, reference)
+            policies = filters.read(reference.get("filters") or ())
+            yield {"weight": reference.get("weight", 1)} | found | ({"policies": policies} if policies else {})
             continue
         reached = target(snapshot, route, reference)
         weight = {"weight": reference.get("weight", 1)}

@@ -13,6 +13,7 @@ from headgate.cluster.snapshot import (
     GATEWAY_API,
     GATEWAY_BACKEND,
     GATEWAY_CLASS,
+    GATEWAY_MODEL,
     GRPC_ROUTE,
     HTTP_ROUTE,
     INFERENCE_POOL,
@@ -94,7 +95,7 @@ KINDS: Final = (
     _gateway_api("BackendTLSPolicy", "backendtlspolicies"),
     WatchedKind(GATEWAY_BACKEND, "gatewaybackends", ("v1alpha1",), optional=True, judged=True),
     _own("GatewayPolicy", "gatewaypolicies"),
-    _own("GatewayModel", "gatewaymodels"),
+    WatchedKind(GATEWAY_MODEL, "gatewaymodels", ("v1alpha1",), optional=True, judged=True),
     _own("GatewayParameters", "gatewayparameters", judged=False),
 )
 

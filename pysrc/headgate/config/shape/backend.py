@@ -34,7 +34,9 @@ from headgate.config.shape.vocabulary import (
     ListOf,
     MapOf,
     Object,
+    Ref,
     Scalar,
+    Shape,
     Union,
     WordChoice,
     extend,
@@ -227,6 +229,14 @@ ROUTE_BACKEND: Final = Object(
     },
     one_of=BACKEND_KINDS,
 )
+
+
+def _models() -> Shape:
+    from headgate.config.shape.llm import LLM_BACKEND  # its shapes are made of those here
+
+    return LLM_BACKEND
+
+
 NAMED_BACKEND: Final = Object(
     "NamedBackend",
     {
@@ -237,8 +247,9 @@ NAMED_BACKEND: Final = Object(
         "ai": optional(AI_BACKEND),
         "aws": optional(AWS_BACKEND),
         "internal": optional(WORD_OR_INT),
+        "llm": optional(Ref(_models)),
     },
-    one_of=("host", "mcp", "ai", "aws", "internal"),
+    one_of=("host", "mcp", "ai", "aws", "internal", "llm"),
 )
 TCP_BACKEND: Final = Object(
     "TcpRouteBackend",

@@ -82,6 +82,8 @@ PARAMS: Final = Object(
         "pathPrefix": deprecated(maybe(UPSTREAM_PATH)),
         "tokenize": optional(BOOL),
         "awsRegion": maybe(STRING),
+        "guardrailIdentifier": maybe(STRING),
+        "guardrailVersion": maybe(STRING),
         "vertexRegion": maybe(STRING),
         "vertexProject": maybe(STRING),
         "azureResourceName": maybe(STRING),
@@ -182,16 +184,21 @@ LLM_RESOURCES: Final = Object(
         "authorization": maybe(RULES),
     },
 )
+_MODELS: Final = {
+    "providers": optional(ListOf(PROVIDER_ENTRY)),
+    "models": required(ListOf(MODEL)),
+    "virtualModels": optional(ListOf(VIRTUAL_MODEL)),
+    "resources": maybe(LLM_RESOURCES),
+}
+# The models of a backend: what is said of its requests is said at its routes.
+LLM_BACKEND: Final = Object("LlmBackend", _MODELS)
 LLM: Final = Object(
     "Llm",
     {
         "gateways": optional(GATEWAY_REFS),
         "port": deprecated(maybe(PORT)),
         "tls": deprecated(maybe(SERVER_TLS)),
-        "providers": optional(ListOf(PROVIDER_ENTRY)),
-        "models": required(ListOf(MODEL)),
-        "virtualModels": optional(ListOf(VIRTUAL_MODEL)),
-        "resources": maybe(LLM_RESOURCES),
+        **_MODELS,
         "policies": maybe(LLM_POLICIES),
     },
 )

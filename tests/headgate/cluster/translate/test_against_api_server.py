@@ -22,6 +22,8 @@ from manifests import (
     listener,
     listener_set,
     made,
+    model,
+    of_models,
     of_set,
     passthrough,
     service,
@@ -50,6 +52,7 @@ PATHS = {
     "ListenerSet": f"{GATEWAY_API}/v1/namespaces/{{}}/listenersets",
     "ReferenceGrant": f"{GATEWAY_API}/v1beta1/namespaces/{{}}/referencegrants",
     "GatewayBackend": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaybackends",
+    "GatewayModel": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaymodels",
     "GatewayPolicy": "/apis/headgate.dev/v1alpha1/namespaces/{}/gatewaypolicies",
     "BackendTLSPolicy": f"{GATEWAY_API}/v1/namespaces/{{}}/backendtlspolicies",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
@@ -67,8 +70,9 @@ DOCUMENTS = [
     gateway(
         listener("web"), listener("again", 80, "HTTPS", **TLS), listener("tls", 443, "HTTPS", **TLS), listener("bare", 8443, "HTTPS", tls={"certificateRefs": [{"name": "gone"}]}),
         listener("own", 81, allowedRoutes={"kinds": [{"kind": "TCPRoute"}]}), listener("udp", 82, "UDP"), listener("raw", 83, "TCP"), passthrough("pass", 8444, hostname="*.pass.test"),
-        sets="All",
+        listener("ai", 8090, **of_models()), sets="All",
     ),
+    model(), model("shop/lone", {"name": "main", "namespace": "edge", "sectionName": "web"}),
     listener_set("shop/more", listener("new", 8080), listener("web", 80)), listener_set("shop/lost", listener("web", 80)),
     http_route("shop/set", {"backendRefs": [to()]}, parent=of_set()),
     tls_route("shop/passed", {"backendRefs": [to()]}, hostnames=("a.pass.test",)), tls_route("shop/other", {"backendRefs": [to()]}, hostnames=("a.test",)),
@@ -141,11 +145,11 @@ def said(holder: Json) -> dict[str, tuple[str, str]]:
 def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     key = ObjectKey("edge", "main")
     found = written(server, everything(read(server), {key: Acknowledged(1)}))
-    assert set(found) == {"GatewayBackend shop/model", "GatewayBackend shop/lost", "GatewayPolicy shop/login", "GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone", "HTTPRoute shop/set", "TLSRoute shop/passed", "TLSRoute shop/other", "TCPRoute shop/bytes", "ListenerSet shop/more", "ListenerSet shop/lost", "BackendTLSPolicy shop/tls", "BackendTLSPolicy shop/tls-late"}
+    assert set(found) == {"GatewayBackend shop/model", "GatewayBackend shop/lost", "GatewayModel shop/gpt", "GatewayModel shop/lone", "GatewayPolicy shop/login", "GatewayClass headgate", "Gateway edge/main", "GRPCRoute shop/calls", "GRPCRoute shop/late", "HTTPRoute shop/cart", "HTTPRoute shop/far", "HTTPRoute shop/gone", "HTTPRoute shop/set", "TLSRoute shop/passed", "TLSRoute shop/other", "TCPRoute shop/bytes", "ListenerSet shop/more", "ListenerSet shop/lost", "BackendTLSPolicy shop/tls", "BackendTLSPolicy shop/tls-late"}
     assert said(found["Gateway edge/main"]) == {"Accepted": ("True", "ListenersNotValid"), "Programmed": ("True", "Programmed")}
     listeners = {one["name"]: one for one in found["Gateway edge/main"]["listeners"]}
     assert {name: one["attachedRoutes"] for name, one in listeners.items()} == {
-        "web": 3, "again": 0, "tls": 3, "bare": 3, "own": 0, "udp": 0, "raw": 1, "pass": 1,
+        "web": 3, "again": 0, "tls": 3, "bare": 3, "own": 0, "udp": 0, "raw": 1, "pass": 1, "ai": 1,
     }  # fmt: skip
     assert said(listeners["again"])["Conflicted"] == ("True", "ProtocolConflict")
     assert said(listeners["bare"])["ResolvedRefs"] == ("False", "InvalidCertificateRef")
@@ -164,6 +168,8 @@ def test_statuses_are_what_the_api_takes(server: RunningCluster) -> None:
     assert said(found["GRPCRoute shop/calls"]["parents"][0])["Accepted"] == ("True", "Accepted")
     assert said(found["GRPCRoute shop/late"]["parents"][0])["Accepted"] == ("False", "HostnameConflict")
     assert [one["kind"] for one in listeners["web"]["supportedKinds"]] == ["HTTPRoute", "GRPCRoute"]
+    parents = {name: found[f"GatewayModel shop/{name}"]["parents"][0] for name in ("gpt", "lone")}
+    assert [said(one)["Accepted"] for one in parents.values()] == [("True", "Accepted"), ("False", "NotAllowedByListeners")]
     assert said(found["GatewayBackend shop/model"]) == {"Accepted": ("True", "Accepted")}
     assert said(found["GatewayBackend shop/lost"]) == {"Accepted": ("False", "TranslationError")}
     assert said(found["GatewayPolicy shop/login"]["ancestors"][0]) == {"Accepted": ("True", "Valid"), "Attached": ("True", "Attached")}
