@@ -6,6 +6,7 @@ from collections import deque
 from typing import ClassVar
 
 import click
+from rich.cells import cell_len
 from rich.syntax import Syntax
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -78,7 +79,8 @@ class TraceApp(App[None]):
         """Start reading."""
         self.table.add_column("#", width=4)
         self.table.add_column("Type", width=14)
-        self.table.add_column("Summary")
+        # A width of our own: the table measures a column when it is idle, and goes on showing what it drew before.
+        self._summary = self.table.columns[self.table.add_column("Summary", width=len("Summary"))]
         self.table.focus()
         self._say(WAITING)
         self._show()
@@ -115,6 +117,7 @@ class TraceApp(App[None]):
                 self.state = found
                 continue
             self.rows.append(found)
+            self._summary.width = max(self._summary.width, *map(cell_len, found.summary.split("\n")))
             style = STYLES.get(found.severity, "")
             self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), found.kind, found.summary)))
         if self.rows and follows:

@@ -126,6 +126,26 @@ def test_a_long_trace_is_there_soon() -> None:
     drive(source, steps)
 
 
+def test_rows_drawn_before_the_table_has_settled_are_drawn_whole() -> None:
+    """DataTable measures automatic columns when it is idle, and keeps cells that were drawn before that."""
+    source = Scripted(SAMPLE.read_text().splitlines())
+    drawn: list[str] = []
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state == SENT)
+        app._taking.stop()
+        source.go_on.set()
+        await until(pilot, lambda: len(app._found) == 17)
+        app._take()
+        app.table.refresh()
+        drawn.append(app.export_screenshot())
+        await pilot.pause()
+        drawn.append(app.export_screenshot())
+
+    drive(source, steps)
+    assert ["(2&#160;evaluated)" in picture for picture in drawn] == [True, True]
+
+
 def test_a_broken_stream_ends_with_a_red_row() -> None:
     source = Scripted(SAMPLE.read_text().splitlines()[:5], "the trace stream broke")
     source.go_on.set()
