@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.house.each_rig import each
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "engine" / "headgate_engine"
@@ -61,12 +62,12 @@ def refused(own: str, text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ENGINE)))
+@each(FILES, lambda path: str(path.relative_to(ENGINE)))
 def test_the_engine_knows_no_driver(path: Path) -> None:
     assert "headgate_drivers" not in path.read_text()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ENGINE)))
+@each(FILES, lambda path: str(path.relative_to(ENGINE)))
 def test_a_module_uses_only_lower_layers(path: Path) -> None:
     own = ".".join(path.relative_to(ENGINE).with_suffix("").parts)
     if path.stem == "__init__":

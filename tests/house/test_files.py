@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.house.each_rig import each
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 500
@@ -39,7 +39,7 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@each(SOURCES, name_of)
 def test_a_file_is_short_or_says_why_not(path: Path) -> None:
     lines = len(path.read_text().splitlines())
     assert lines <= MAX_LINES or name_of(path) in LONG_FILES, f"{lines} lines"
@@ -50,7 +50,7 @@ def test_the_list_of_long_files_is_current() -> None:
         assert len((ROOT / name).read_text().splitlines()) > MAX_LINES, f"{name} is short now"
 
 
-@pytest.mark.parametrize("path", [p for p in PYTHON if "pysrc" in p.parts], ids=name_of)
+@each([p for p in PYTHON if "pysrc" in p.parts], name_of)
 def test_functions_are_short_and_take_few_parameters(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text())):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -140,7 +140,7 @@ def test_functions_of_compiled_modules_are_read() -> None:
     assert compiled_functions(text + "cdef int g(int a)\n") == [CompiledFunction("f", 5, 2)]
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if name_of(p).startswith("engine/") and p.suffix != ".pxd"], ids=name_of)
+@each([p for p in SOURCES if name_of(p).startswith("engine/") and p.suffix != ".pxd"], name_of)
 def test_functions_of_the_engine_are_short_and_take_few_parameters(path: Path) -> None:
     for function in compiled_functions(path.read_text()):
         name = f"{name_of(path).removeprefix('engine/').removeprefix('headgate_engine/')} {function.name}"
@@ -158,7 +158,7 @@ def test_names_of_classes_are_unique() -> None:
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "engine").rglob("*.pyx")), ids=name_of)
+@each(sorted((ROOT / "engine").rglob("*.pyx")), name_of)
 def test_a_module_without_a_check_of_bounds_or_none_says_why(path: Path) -> None:
     text = path.read_text()
     for directive, word in (("boundscheck", "bounds"), ("nonecheck", "None")):
@@ -166,7 +166,7 @@ def test_a_module_without_a_check_of_bounds_or_none_says_why(path: Path) -> None
             assert re.search(rf"#.*\b{word}\b|{directive} is off", text.partition(f"{directive}=False")[2]), directive
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+@each(SOURCES, name_of)
 def test_every_room_has_a_name(path: Path) -> None:
     for part in path.relative_to(ROOT).with_suffix("").parts:
         assert part.removeprefix("test_") not in NAMELESS
@@ -175,7 +175,7 @@ def test_every_room_has_a_name(path: Path) -> None:
 ENGINE = ROOT / "engine" / "headgate_engine"
 
 
-@pytest.mark.parametrize("path", sorted(ENGINE.rglob("*.pyx")), ids=name_of)
+@each(sorted(ENGINE.rglob("*.pyx")), name_of)
 def test_a_compiled_module_has_its_c_and_python_faces(path: Path) -> None:
     assert path.with_suffix(".pxd").exists(), "no .pxd"
     assert path.with_suffix(".pyi").exists(), "no .pyi"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tests.house.each_rig import each
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "pysrc" / "headgate"
@@ -46,7 +46,7 @@ def imported(path: Path) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@each(FILES, lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_imports_only_from_lower_layers(path: Path) -> None:
     own = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     if own in ("__init__", "__main__"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from tests.house.each_rig import each
 
 ROOT = Path(__file__).resolve().parents[2]
 # Each folder of unit tests, the folder it mirrors, and the suffixes of modules there.
@@ -44,7 +44,7 @@ def mirrored(path: Path) -> bool:
     return False
 
 
-@pytest.mark.parametrize("path", TESTS, ids=name_of)
+@each(TESTS, name_of)
 def test_a_unit_test_has_the_path_of_its_module(path: Path) -> None:
     assert mirrored(path) or path.name.startswith(ORACLE) or name_of(path) in OF_A_FOLDER
 
