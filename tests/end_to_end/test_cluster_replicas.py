@@ -84,11 +84,23 @@ def test_the_next_leader_goes_on_where_the_last_one_ended(lab: Lab) -> None:
         assert objects_of(lab) == workloads
         owners = lab.client.get(f"/apis/{GROUP}/v1/namespaces/edge/gateways/main").json()["status"]["listeners"]
         assert [one["attachedRoutes"] for one in owners] == [2, 0]
+        changed_back(lab)
     finally:
         if plane is not None:
             plane.process.kill()
             plane.process.wait()
         replicas.close()
+
+
+def changed_back(lab: Lab) -> None:
+    """Somebody changes a workload and deletes an account: both are as they were, and nobody has touched the Gateway."""
+    path = "/apis/apps/v1/namespaces/edge/deployments/main"
+    patch = {"spec": {"template": {"spec": {"serviceAccountName": "thief"}}}}
+    answer = lab.client.patch(path, json=patch, headers={"content-type": "application/merge-patch+json"})
+    assert answer.json()["spec"]["template"]["spec"]["serviceAccountName"] == "thief"
+    lab.until(lambda: lab.client.get(path).json()["spec"]["template"]["spec"]["serviceAccountName"] == "main")
+    lab.delete("ServiceAccount", "edge/main")
+    lab.until(lambda: lab.get("ServiceAccount", "edge/main"))
 
 
 def answered(lab: Lab, host: str) -> int:

@@ -213,7 +213,7 @@ class FakeApiServer:
             start, version = map(int, more.split("@"))
             if version < self._oldest:
                 return self._status(410, "Expired")
-        objects = [one for _, one in sorted(place.objects.items())]
+        objects = [one for _, one in sorted(place.objects.items()) if selected(request, one)]
         limit = self.page or int(request.query.get("limit", "0")) or len(objects) or 1
         metadata: Json = {"resourceVersion": str(version)}
         if start + limit < len(objects):
@@ -239,7 +239,8 @@ class FakeApiServer:
                 for number, what, document in list(place.history):
                     if number > version:
                         version = number
-                        await response.write(json.dumps({"type": what, "object": document}).encode() + b"\n")
+                        told = what if what == "BOOKMARK" or selected(request, document) else "DELETED"
+                        await response.write(json.dumps({"type": told, "object": document}).encode() + b"\n")
                 if self._epoch != epoch:
                     if request.transport is not None:
                         request.transport.abort()
@@ -274,6 +275,12 @@ class FakeApiServer:
     def _status(self, code: int, reason: str, headers: dict[str, str] | None = None) -> web.Response:
         document = {"kind": "Status", "code": code, "reason": reason, "message": f"the fake says {reason}"}
         return web.json_response(document, status=code, headers=headers)
+
+
+def selected(request: web.Request, document: Json) -> bool:
+    """Tell whether an object has the label that a list or a watch asks for; one that loses it is gone for a watch."""
+    name, equals, value = request.query.get("labelSelector", "").partition("=")
+    return not equals or (document["metadata"].get("labels") or {}).get(name) == value
 
 
 def merge(value: Json, patch: Json) -> Json:

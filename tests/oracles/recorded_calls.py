@@ -13,13 +13,14 @@ from headgate.cluster.snapshot import Json
 
 
 class RecordedCalls:
-    """`objects` by path; `calls`: verb and path. `fail`: raised by calls of a verb, as long as it is there."""
+    """`objects` by path; `calls`: verb and path. `fail`: raised by calls of a verb, as long as it is there. `generations`: workloads have them."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
         self.calls: list[tuple[str, str]] = []
         self.fail: dict[str, ApiError] = {}
         self.bodies: list[Json] = []
+        self.generations = False
         self._numbers = itertools.count(1)
 
     def changes(self) -> list[tuple[str, str]]:
@@ -68,6 +69,8 @@ class RecordedCalls:
         stored: dict[str, Any] = copy.deepcopy(document)
         uid = before["metadata"]["uid"] if before else f"uid-{next(self._numbers)}"
         stored["metadata"] |= {"uid": uid, "resourceVersion": str(next(self._numbers))}
+        if self.generations and stored["kind"] in ("Deployment", "DaemonSet"):
+            stored["metadata"]["generation"] = 1
         if stored["kind"] == "Service":
             stored["spec"]["clusterIP"] = "10.0.0.7"
         self.objects[path] = stored

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from headgate.cluster.calls import ApiCalls
-from headgate.cluster.controller.parts import MakeParts, Parts
+from headgate.cluster.controller.parts import MakeParts, Parts, Warned
 from headgate.cluster.controller.settings import ControllerSettings, SettingReader
 from headgate.cluster.deliver.service import DeliveryService
 from headgate.cluster.deliver.settings import AUDIENCE, PORT, DeliverySettings, Mode
@@ -59,6 +59,7 @@ class DeployerOfLeader:
         self._make = make
         self._made: GatewayReconciler | None = None
         self._wanted: Snapshot | None = None
+        self.warned: Warned = lambda _key, _reason, _message: None
 
     def want(self, snapshot: Snapshot) -> None:
         self._wanted = snapshot
@@ -68,6 +69,7 @@ class DeployerOfLeader:
     async def run(self) -> None:
         """Work until it is cancelled. Raises ClusterError for addresses that cannot be used, and OSError."""
         made = self._made = self._made or self._make()
+        made.warned = self.warned
         if self._wanted is not None:
             made.want(self._wanted)
         made.lead(True)

@@ -26,8 +26,15 @@ class States(Protocol):
         """Return each Gateway with its data planes, without anything secret."""
 
 
+# Tells of something that went wrong for a Gateway: a reason in CamelCase, and what happened.
+Warned = Callable[[ObjectKey, str, str], None]
+
+
 class Delivers(Protocol):
-    """Serves the states to data planes. The port of every replica is open, and the leader's takes data planes in."""
+    """Serves the states to data planes. The port of every replica is open, and the leader's takes data planes in.
+    `warned`: told when one of them rejects something."""
+
+    warned: Warned
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -43,7 +50,10 @@ class Delivers(Protocol):
 
 
 class Deploys(Protocol):
-    """Deploys data planes; the leader does. `want` is quick, `run` is cancelled when this replica leads no longer."""
+    """Deploys data planes; the leader does. `want` is quick, `run` is cancelled when this replica leads no longer.
+    `warned`: told when that fails."""
+
+    warned: Warned
 
     def want(self, snapshot: Snapshot) -> None: ...
 

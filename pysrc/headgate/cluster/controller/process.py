@@ -14,6 +14,7 @@ from headgate.cluster.calls import ApiCalls
 from headgate.cluster.controller.classes import apply_classes
 from headgate.cluster.controller.components import ComponentLevels
 from headgate.cluster.controller.debounce import Debounce
+from headgate.cluster.controller.events import GatewayWarnings
 from headgate.cluster.controller.known import RETURN_S, with_known_addresses, with_known_answers
 from headgate.cluster.controller.metrics import ControllerMetrics, Reconciliation
 from headgate.cluster.controller.parts import MakeParts, delivery_families, no_parts
@@ -30,7 +31,7 @@ from headgate.cluster.translate.gateway import Acknowledged
 from headgate.cluster.translate.memory import TranslationMemory
 from headgate.cluster.watch.informer import WatchCalls
 from headgate.cluster.watch.informers import Informers
-from headgate.cluster.watch.kinds import KINDS, OF_INFERENCE
+from headgate.cluster.watch.kinds import KINDS, OF_DEPLOYER, OF_INFERENCE
 from headgate.cluster.watch.store import Store
 from headgate.net.tasks import spawn
 
@@ -58,10 +59,15 @@ class Controller:
         self._settings = settings
         self._client = client
         self._changes = Debounce()
-        kinds = (*KINDS, *OF_INFERENCE) if settings.inference else KINDS
+        self._parts = parts(client, self._changes.touch)
+        deploys = self._parts.deployer is not None
+        kinds = (*KINDS, *(OF_INFERENCE if settings.inference else ()), *(OF_DEPLOYER if deploys else ()))
         self._store = Store(kinds, self._changes.touch, self._judged, settings.selectors)
         self._informers = Informers(client, kinds, self._store)
-        self._parts = parts(client, self._changes.touch)
+        self._warnings = GatewayWarnings(client, settings.identity, self._gateway)
+        for one in (self._parts.service, self._parts.deployer):
+            if one is not None:
+                one.warned = self._warnings.warn
         self._writer = StatusWriter(client, self._store, _path, self._wrote)
         lease = (settings.namespace, settings.lease)
         self._election = LeaderElection(client, lease, settings.identity, self._led, self._lost)
@@ -79,6 +85,10 @@ class Controller:
         self._leading: list[asyncio.Task[Any]] = []
         self.metrics.add("controller_objects", "gauge", "Objects that are known, by kind.", self._counts)
         self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leader)
+        self.metrics.add(
+            "controller_dropped_events_total", "counter", "Warnings about Gateways that became no Events.",
+            lambda: {(): self._warnings.dropped},
+        )  # fmt: skip
         if self._parts.service is not None:
             delivery_families(self.metrics, self._parts.service)
 
@@ -180,6 +190,9 @@ class Controller:
         world = self._memory.translate(snapshot, acknowledged, deployed)
         return world, self._statuses.changed(world.statuses)
 
+    def _gateway(self, key: ObjectKey) -> Json | None:
+        return self._store.snapshot().find(GATEWAY, *key)
+
     def _judged(self, kind: GroupKind, key: ObjectKey) -> None:
         self._writer.look(kind, key)
 
@@ -192,7 +205,10 @@ class Controller:
         self._changes.touch()
         if self._parts.service is not None:
             self._parts.service.lead(True)
-        self._leading = [spawn("gateway classes", apply_classes(self._client, self._settings))]
+        self._leading = [
+            spawn("gateway classes", apply_classes(self._client, self._settings)),
+            spawn("events", self._warnings.run()),
+        ]
         if self._parts.deployer is not None:
             self._leading.append(spawn("deployer", self._parts.deployer.run()))
             self._parts.deployer.want(self._store.snapshot())

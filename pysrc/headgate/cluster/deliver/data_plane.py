@@ -1,7 +1,7 @@
 """The data plane's end of the delivery: takes the configuration from the controller, and keeps it.
 
-It connects again after 10 ms, doubling to 15 s, each varied by a half; the first response of a stream resets that. Where
-a replica of the controller does not lead, pauses grow to 1 s only: the Service may lead to the leader next time. What it
+It connects again after 10 ms, doubling to 15 s, each varied by a half; the first response of a stream resets that. If a
+replica of the controller does not lead, pauses grow to 1 s only: the Service may lead to the leader next time. What it
 has is told with the versions of all resources, so that only differences come.
 """
 

@@ -41,6 +41,7 @@ BURST: Final = 200
 STOP_S: Final = 1.0
 # How long the last data plane of a Gateway counts when it has left: it may only connect again.
 GRACE_S: Final = 10.0
+REJECTED: Final = "ConfigurationRejected"
 COUNTERS: Final = ("xds_auth_rq_total", "xds_auth_rq_success_total", "xds_auth_rq_failure_total", "xds_rejects_total")
 OPTIONS: Final = (
     ("grpc.max_send_message_length", -1),
@@ -78,6 +79,8 @@ class DeliveryService:
         self._front: DeliveryFront | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._leading = False
+        # Told of each rejection: of which Gateway, a reason in CamelCase, and what is rejected.
+        self.warned: Callable[[ObjectKey, str, str], None] = lambda _key, _reason, _message: None
         self.counters = dict.fromkeys(COUNTERS, 0)
 
     @property
@@ -201,6 +204,7 @@ class DeliveryService:
                 self.counters["xds_rejects_total"] += 1
                 extra = {"peer": stream.peer, "state": stream.number, "reason": rejection}
                 logger.warning("data plane rejected resources", extra=extra)
+                self.warned(stream.gateway.key, REJECTED, f"rejected by a data plane: {rejection}")
 
     async def _joined(
         self, requests: AsyncIterator[bytes], context: CallContext, account: ObjectKey | None

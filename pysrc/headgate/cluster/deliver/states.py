@@ -22,7 +22,8 @@ Resources = Mapping[str, SentFragment]
 class GatewayState:
     """The newest state of one Gateway. `number` counts states; `generation` is that of the Gateway's object."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: ObjectKey) -> None:
+        self.key = key
         self.number = 0
         self.generation = -1
         self.resources: Resources = {}
@@ -156,7 +157,7 @@ class GatewayStates:
             state = self._states.pop(key)
             self._wake(state)
         for key, fragments in gateways.items():
-            state = self._states.setdefault(key, GatewayState())
+            state = self._states.setdefault(key, GatewayState(key))
             if state.update(fragments, generations.get(key, -1)):
                 self._wake(state)
         self._tell()

@@ -7,6 +7,8 @@ import binascii
 import hashlib
 import json
 import re
+import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,13 +17,18 @@ from headgate.cluster.calls import ApiCalls, ApiError
 from headgate.cluster.deploy import owned_kinds
 from headgate.cluster.deploy.naming import is_ours, short_name
 from headgate.cluster.deploy.objects import AUTHORITY_SUFFIX, SESSION_KEY_SUFFIX, new_session_key, session_key_secret
-from headgate.cluster.deploy.owned_kinds import OWNED, PRUNED, OwnedKind, path_of
+from headgate.cluster.deploy.owned_kinds import OWNED, PRUNED, OwnedKind, content_digest, path_of
 from headgate.cluster.deploy.pod import SESSION_KEY_FIELD
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.errors import ClusterError
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of
 
 Json = dict[str, Any]
+# How often what somebody else has changed is changed back at once, in how many seconds; then the queue makes pauses.
+MOST_REVERTS: Final = 5
+REVERTS_S: Final = 60.0
+# Seconds in which what was applied comes back from the watch.
+SETTLE_S: Final = 5.0
 _SESSION_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -29,31 +36,52 @@ class NotOurs(ClusterError):
     """An object of the name that a Gateway needs is there and belongs to somebody else."""
 
 
+class Contested(ClusterError):
+    """Somebody else keeps changing an object of a Gateway."""
+
+
 class LeadLost(ClusterError):
     """Another replica leads: it goes on with the work."""
 
 
 @dataclass(slots=True)
+class _Left:
+    """An object as the server had it after it was applied, and `when`. `seen`: a snapshot has shown it so since."""
+
+    mark: Json
+    when: float
+    seen: bool = False
+
+
+@dataclass(slots=True)
 class _Known:
-    """What was applied for a Gateway: by path a digest of it, and the mark of what the server made of it.
+    """What was applied for a Gateway: by path a digest of it, and what the server made of it. `unsettled`: see Applier.
     `absent`: kinds of which it has no object. `foreign`: objects of others that are used as they are.
+    `reverts`: when changes of others were undone.
     `session_key` and `service`: as they were read last."""
 
     digests: dict[str, str] = field(default_factory=dict)
-    marks: dict[str, Json] = field(default_factory=dict)
+    left: dict[str, _Left] = field(default_factory=dict)
     absent: set[OwnedKind] = field(default_factory=set)
     foreign: set[str] = field(default_factory=set)
+    reverts: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_REVERTS))
+    unsettled: bool = False
     session_key: str = ""
     service: Json | None = None
 
 
 class Applier:
-    """`may_write`: asked before every change, so that a replica that has lost the lead stops between two of them."""
+    """`may_write`: asked before every change, so that a replica that has lost the lead stops between two of them.
+    `clock`: seconds."""
 
-    def __init__(self, calls: ApiCalls, settings: DeploySettings, may_write: Callable[[], bool]) -> None:
+    def __init__(
+        self, calls: ApiCalls, settings: DeploySettings, may_write: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self._calls = calls
         self._settings = settings
         self._may_write = may_write
+        self._clock = clock
         self._known: dict[ObjectKey, _Known] = {}
 
     def forget(self, key: ObjectKey) -> None:
@@ -71,20 +99,54 @@ class Applier:
         known = self._known.setdefault(key, _Known())
         read = snapshot.find(owned_kinds.SERVICE.group_kind, key.namespace, short_name(key.name))
         known.service = read or known.service
+        known.unsettled = False
         for one in documents:
             path, digest = path_of(one), _digest(one)
-            if known.digests.get(path) == digest and _as_left(snapshot, one, known.marks[path]):
+            changed = path in known.left and self._changed(snapshot, one, known)
+            if known.digests.get(path) == digest and not changed:
                 continue
-            if path in known.foreign or (path not in known.digests and not await self._claim(path, one, gateway)):
+            if changed:
+                self._revert(known, one)
+            # One that is another object now may be somebody else's.
+            is_new = path not in known.digests or changed
+            if path in known.foreign or (is_new and not await self._claim(path, one, gateway)):
                 known.foreign.add(path)
                 continue
             self._check_lead()
             answer = await self._calls.apply(path, one, self._settings.controller)
-            known.digests[path], known.marks[path] = digest, mark(answer)
+            known.digests[path], known.left[path] = digest, _Left(mark(answer), self._clock())
             known.absent.discard(owned_kinds.kind_of(one))
             if one["kind"] == owned_kinds.SERVICE.kind:
                 known.service = answer
         return known.service
+
+    def unsettled(self, key: ObjectKey) -> bool:
+        """Tell whether the last snapshot may have been older than what was applied: then SETTLE_S later it is looked
+        at again."""
+        known = self._known.get(key)
+        return known is not None and known.unsettled
+
+    def _changed(self, snapshot: Snapshot, document: Json, known: _Known) -> bool:
+        """Tell whether somebody else has changed an object since it was applied, as far as a snapshot shows."""
+        there = snapshot.kinds.get(owned_kinds.kind_of(document).group_kind)
+        if there is None:
+            return False  # this kind is not read
+        left = known.left[path_of(document)]
+        found = there.get(key_of(document))
+        if found is not None and _as_left(found, document, left.mark):
+            left.seen = True
+            return False
+        if left.seen or self._clock() - left.when >= SETTLE_S:
+            return True
+        known.unsettled = True
+        return False
+
+    def _revert(self, known: _Known, document: Json) -> None:
+        """Note that a change is undone. Raises Contested if that has happened too often."""
+        now = self._clock()
+        if len(known.reverts) == MOST_REVERTS and now - known.reverts[0] < REVERTS_S:
+            raise Contested(f"{document['kind']} {key_of(document)} is changed by somebody else again and again")
+        known.reverts.append(now)
 
     async def prune(self, gateway: Json, documents: Iterable[Json]) -> None:
         """Delete workloads, budgets and autoscalers of a Gateway that are not among its objects. Raises ApiError."""
@@ -168,24 +230,12 @@ def _read_key(secret: Json, where: str) -> str:
 
 
 def mark(document: Json) -> Json:
-    """Return what tells an object from what somebody else made of it; what its own controllers write is left out.
-
-    It is the same for an object of which a snapshot has only some fields.
-    """
+    """Return what tells an object from what somebody else made of it, beside its metadata. It is the same for what is
+    kept of an object (watch/kinds)."""
     about = document["metadata"]
-    return {
-        "uid": about.get("uid"),
-        "generation": about.get("generation"),
-        "labels": about.get("labels") or {},
-        "annotations": about.get("annotations") or {},
-        "content": _content(document),
-    }
-
-
-def _content(document: Json) -> Json:
-    """Return what a kind without generations is compared by."""
-    spec = document.get("spec") or {}
-    return {"data": document.get("data"), **{name: spec.get(name) for name in ("ports", "selector", "type")}}
+    number = about.get("generation")
+    content = None if number is not None else about.get("content") or content_digest(document)
+    return {"uid": about.get("uid"), "generation": number, "content": content}
 
 
 def live(snapshot: Snapshot, namespace: str, name: str) -> list[tuple[str, Any]]:
@@ -205,25 +255,20 @@ _PARTS: Final = tuple((one.group_kind, suffix) for one in OWNED for suffix in _S
 def _version(document: Json) -> tuple[Any, ...]:
     """Return the version of an object. A workload's status says nothing of what was applied, and changes often."""
     about = document["metadata"]
-    version = about.get("generation") or (document.get("data"), document.get("spec"))
-    return about.get("uid"), version, about.get("labels"), about.get("annotations")
+    version = about.get("generation") or about.get("content") or (document.get("data"), document.get("spec"))
+    return about.get("uid"), version, about.get("labels"), about.get("annotations"), about.get("ownerReferences")
 
 
-def _as_left(snapshot: Snapshot, document: Json, left: Json) -> bool:
-    """Tell whether an object is as it was after it had been applied; of a kind that is not read it is thought so."""
-    known = snapshot.kinds.get(owned_kinds.kind_of(document).group_kind)
-    if known is None:
-        return True
-    found = known.get(key_of(document))
-    if found is None:
-        return False
-    now = mark(found)
+def _as_left(found: Json, document: Json, left: Json) -> bool:
+    """Tell whether an object is as it was left after it had been applied. What others have added to its metadata, such
+    as the annotations of their own controllers, is theirs."""
+    about, wanted = found["metadata"], document["metadata"]
+    owners = [one["uid"] for one in about.get("ownerReferences") or ()]
     return (
-        now["uid"] == left["uid"]
-        and now["generation"] == left["generation"]
-        and (now["generation"] is not None or now["content"] == left["content"])
-        and left["labels"].items() <= now["labels"].items()
-        and all(left["annotations"].get(name, text) == text for name, text in now["annotations"].items())
+        mark(found) == left
+        and (wanted.get("labels") or {}).items() <= (about.get("labels") or {}).items()
+        and (wanted.get("annotations") or {}).items() <= (about.get("annotations") or {}).items()
+        and all(one["uid"] in owners for one in wanted.get("ownerReferences") or ())
     )
 
 

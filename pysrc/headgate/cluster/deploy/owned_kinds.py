@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import GroupKind
@@ -52,6 +54,15 @@ BY_KIND: Final = {one.kind: one for one in OWNED}
 def kind_of(document: Json) -> OwnedKind:
     """Return the kind of an object. Raises KeyError for one that nobody deploys."""
     return BY_KIND[document["kind"]]
+
+
+_ABOUT: Final = frozenset(("apiVersion", "kind", "metadata", "status"))
+
+
+def content_digest(document: Json) -> str:
+    """Return what an object is compared by that has no generation: a digest of what it says, without its status."""
+    content = {name: value for name, value in document.items() if name not in _ABOUT}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def path_of(document: Json) -> str:

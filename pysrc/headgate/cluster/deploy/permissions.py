@@ -63,7 +63,7 @@ INFERENCE: Final = (
 # In the whole cluster, or in the namespaces that may have gateways.
 DEPLOYER: Final = (
     *_grouped(("create", "delete", "patch", "update")),
-    Permission("", ("events",), ("create", "patch")),
+    Permission("", ("events",), ("create", "get", "patch")),
 )
 # In the controller's own namespace.
 LOCAL: Final = (

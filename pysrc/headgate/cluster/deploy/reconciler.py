@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from headgate.cluster.calls import ApiCalls, ApiError
-from headgate.cluster.deploy.applier import Applier, LeadLost, live
+from headgate.cluster.deploy.applier import SETTLE_S, Applier, LeadLost, live
 from headgate.cluster.deploy.naming import short_name
 from headgate.cluster.deploy.outcome import Deployed, DeployRefused, NoUsablePort
 from headgate.cluster.deploy.owned_kinds import OWNED, SERVICE
@@ -33,6 +33,8 @@ class GatewayReconciler(ABC):
         self._calls = calls
         self._settings = settings
         self._changed = changed
+        # Told of each failure: of which Gateway, a reason in CamelCase, and what happened.
+        self.warned: Callable[[ObjectKey, str, str], None] = lambda _key, _reason, _message: None
         self._leading = True
         self._applier = Applier(calls, settings, lambda: self._leading)
         self._snapshot = Snapshot({})
@@ -111,14 +113,18 @@ class GatewayReconciler(ABC):
         about = generation(gateway)
         try:
             self._store(key, await self.reconcile(snapshot, gateway))
+            if self._applier.unsettled(key):
+                self._queue.add_later(key, SETTLE_S)
         except DeployRefused as refusal:
             await self.refused(key, refusal)
+            self.warned(key, refusal.reason, str(refusal))
             self._store(key, Deployed((), Unmet(refusal.reason, str(refusal)), refusal.condition, about))
         except NoUsablePort:
             self._store(key, Deployed(generation=about))
         except LeadLost:
             return
         except (ApiError, ClusterError, OSError) as error:
+            self.warned(key, _FAILED, str(error))
             before = self._results.get(key, Deployed())
             self._store(key, Deployed(before.addresses, Unmet(_FAILED, str(error)), "Programmed", about))
             raise

@@ -84,7 +84,8 @@ class Informer:
         found: list[Kept] = []
         version = ""
         about = self._watched.api_version(self._index)
-        async for page in self._client.list_pages(self._watched.path(self._index), self._watched.query):
+        path, metadata = self._watched.path(self._index), self._watched.metadata
+        async for page in self._client.list_pages(path, self._watched.query, metadata):
             items = page.get("items") or []
             for start in range(0, len(items), _SLICE):
                 found += [kept(self._watched, about, one) for one in items[start : start + _SLICE]]
@@ -100,7 +101,7 @@ class Informer:
         about = self._watched.api_version(self._index)
         count = 0
         path, query = self._watched.path(self._index), self._watched.query
-        async for event in self._client.watch(path, version, query):
+        async for event in self._client.watch(path, version, query, self._watched.metadata):
             found = event["object"]
             match event["type"]:
                 case "ADDED" | "MODIFIED":

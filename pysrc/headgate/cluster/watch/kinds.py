@@ -6,6 +6,17 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from headgate.cluster.deploy.naming import MANAGED_BY, MANAGER
+from headgate.cluster.deploy.owned_kinds import (
+    AUTOSCALER,
+    DAEMON_SET,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    OWNED,
+    SERVICE_ACCOUNT,
+    OwnedKind,
+    content_digest,
+)
 from headgate.cluster.snapshot import (
     CONFIG_MAP,
     ENDPOINT_SLICE,
@@ -33,6 +44,9 @@ _SHARED: Final = 64
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp")
 # Annotations of other groups are for other programs.
 _READ: Final = (OWN, GATEWAY_API)
+# What kubectl keeps of an object in the object.
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_OURS: Final = {"labelSelector": f"{MANAGED_BY}={MANAGER}"}
 # Helm keeps its releases in Secrets of a megabyte.
 _NO_RELEASES: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
 
@@ -40,6 +54,7 @@ _NO_RELEASES: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
 class WatchedKind(NamedTuple):
     """`versions`: those that are read, the best first. `fields`: what is kept beside the metadata. `optional`: there is
     the kind only while there is its CRD. `judged`: this controller writes its status. `query`: which objects are read.
+    `metadata`: nothing else is asked for.
     """
 
     kind: GroupKind
@@ -50,6 +65,7 @@ class WatchedKind(NamedTuple):
     optional: bool = False
     judged: bool = False
     query: Mapping[str, str] = {}
+    metadata: bool = False
 
     @property
     def definition(self) -> str:
@@ -107,6 +123,20 @@ OF_INFERENCE: Final = (
 )
 
 
+def _deployed(one: OwnedKind, metadata: bool) -> WatchedKind:
+    version = one.version.rpartition("/")[2]
+    return WatchedKind(one.group_kind, one.plural, (version,), fields=(), query=_OURS, metadata=metadata)
+
+
+# Read only where gateways are deployed: what the deployer has made. Of those with a generation the metadata tells that
+# somebody has changed them. Services, ConfigMaps and Secrets are among KINDS.
+OF_DEPLOYER: Final = (
+    _deployed(DEPLOYMENT, True), _deployed(DAEMON_SET, True), _deployed(DISRUPTION_BUDGET, True),
+    _deployed(SERVICE_ACCOUNT, False), _deployed(AUTOSCALER, False),
+)  # fmt: skip
+_OWNED: Final = frozenset(one.group_kind for one in OWNED)
+
+
 class Kept(NamedTuple):
     """What is kept of an object: what is translated, and apart from that, so that it may change alone, its version and,
     where this controller writes it, its status."""
@@ -122,7 +152,13 @@ def kept(watched: WatchedKind, api_version: str, found: Json) -> Kept:
     metadata = {name: _lean(about[name]) for name in _METADATA if name in about}
     if labels := about.get("labels"):
         metadata["labels"] = _lean(labels)
-    notes = {name: _lean(text) for name, text in (about.get("annotations") or {}).items() if _is_read(name)}
+    ours = watched.kind in _OWNED and (labels or {}).get(MANAGED_BY) == MANAGER
+    found_notes = (about.get("annotations") or {}).items()
+    notes = {name: _lean(text) for name, text in found_notes if (ours and name != _LAST_APPLIED) or _is_read(name)}
+    if ours:
+        metadata["ownerReferences"] = _lean(about.get("ownerReferences") or [])
+        if "generation" not in about and not watched.metadata:
+            metadata["content"] = content_digest(found)
     if notes:
         metadata["annotations"] = notes
     document: Json = {"apiVersion": api_version, "kind": watched.kind.kind, "metadata": metadata}

@@ -16,7 +16,7 @@ from waiting import until
 from headgate.cluster.client import KubernetesClient
 from headgate.cluster.controller import process
 from headgate.cluster.controller.components import ComponentLevels
-from headgate.cluster.controller.parts import MakeParts, Parts, no_parts
+from headgate.cluster.controller.parts import MakeParts, Parts, Warned, no_parts
 from headgate.cluster.controller.process import Controller
 from headgate.cluster.controller.settings import ControllerSettings
 from headgate.cluster.deliver.states import GatewayStates, StreamState
@@ -43,6 +43,7 @@ class Sends:
         self.gateways: dict[ObjectKey, tuple[Fragment, ...]] = {}
         self.generations: dict[ObjectKey, int] = {}
         self.said: dict[ObjectKey, Acknowledged] = {}
+        self.warned: Warned = lambda _key, _reason, _message: None
         self.events: list[str] = []
 
     def update(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int]) -> None:
@@ -87,6 +88,7 @@ class Places:
         self.changed = changed
         self.found: dict[ObjectKey, Placed] = {}
         self.wanted = 0
+        self.warned: Warned = lambda _key, _reason, _message: None
         self.runs = 0
 
     def want(self, _snapshot: Snapshot) -> None:
@@ -463,6 +465,24 @@ def test_a_controller_that_begins_takes_nothing_away_before_data_planes_could_re
         controller._returned()
         await until(lambda: cluster.conditions()["Programmed"] == ("False", "Pending"))
         assert cluster.status()["addresses"] == before["addresses"]
+
+    in_cluster(body)
+
+
+def test_what_goes_wrong_becomes_an_event_of_the_gateway() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.sends is not None and "lead" in cluster.sends.events)
+        assert cluster.sends is not None
+        assert cluster.places is not None
+        cluster.sends.warned(MAIN, "ConfigurationRejected", "rejected by a data plane: no such cipher")
+        cluster.places.warned(MAIN, "DeploymentFailed", "no quorum")
+        cluster.places.warned(ObjectKey("edge", "gone"), "DeploymentFailed", "no quorum")
+        events = cluster.server._places["/api/v1/events"].objects
+        await until(lambda: len(events) == 2)
+        assert {(one["type"], one["reason"]) for one in events.values()} == {("Warning", "ConfigurationRejected"), ("Warning", "DeploymentFailed")}
+        uid = cluster.server.get(GATEWAYS, "edge/main")["metadata"]["uid"]
+        assert {one["involvedObject"]["uid"] for one in events.values()} == {uid}
 
     in_cluster(body)
 

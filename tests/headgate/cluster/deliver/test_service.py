@@ -96,6 +96,8 @@ def test_only_the_leader_serves(controller: Controller) -> None:
 
 def test_differences_go_to_another_client_too(controller: Controller) -> None:
     controller.update(route("a", "1"), route("b", "1"), generation=5)
+    warnings: list[Any] = []
+    controller.service.warned = lambda *found: warnings.append(found)
     stream = Stream(controller)
     stream.begin()
     first = stream.receive()
@@ -112,6 +114,7 @@ def test_differences_go_to_another_client_too(controller: Controller) -> None:
     stream.send(refusal)
     assert controller.wait(lambda it: it.rejection != "") == (5, "route/shop/b.00.http: bad")
     assert controller.service.counters["xds_rejects_total"] == 1
+    assert warnings == [(KEY, "ConfigurationRejected", "rejected by a data plane: route/shop/b.00.http: bad")]
     versions = {one.name: one.version for one in second.resources}
     stream.close()
     # A role that is another object's name has nothing to do with it: names are compared as a whole.

@@ -15,18 +15,20 @@ from reconciler_rig import KEY, RunningDeployer
 from recorded_calls import RecordedCalls
 
 from headgate.cluster.calls import ApiError
-from headgate.cluster.deploy import work_queue
+from headgate.cluster.deploy import applier, work_queue
 from headgate.cluster.deploy.addresses import addresses_of
 from headgate.cluster.deploy.deployer import Deployer
 from headgate.cluster.deploy.outcome import Deployed
-from headgate.cluster.snapshot import GATEWAY, HTTP_ROUTE, Snapshot
+from headgate.cluster.snapshot import GATEWAY, HTTP_ROUTE, Snapshot, kind_of
 from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.watch.kinds import KINDS, OF_DEPLOYER, kept
 
 BASE = "/api/v1/namespaces/edge"
 SECRET, SERVICE, ACCOUNT = f"{BASE}/secrets/main-session-key", f"{BASE}/services/main", f"{BASE}/serviceaccounts/main"
 DEPLOYMENT = "/apis/apps/v1/namespaces/edge/deployments/main"
 DAEMON_SET = "/apis/apps/v1/namespaces/edge/daemonsets/main"
 BUDGET = "/apis/policy/v1/namespaces/edge/poddisruptionbudgets/main"
+BY_KIND = {one.kind: one for one in (*KINDS, *OF_DEPLOYER)}
 WITH_BUDGET = parameters("edge/a", podDisruptionBudget={"spec": {"minAvailable": 1}})
 
 
@@ -84,22 +86,117 @@ async def test_what_somebody_else_changed_is_applied_again(running: RunningDeplo
     assert ("apply", ACCOUNT) in calls.changes()[len(before) + 1 :]
 
 
+def as_read(calls: RecordedCalls) -> dict[str, Json]:
+    """Return what informers keep of the objects, by path."""
+    return {path: kept(BY_KIND[kind_of(one)], one["apiVersion"], copy.deepcopy(one)).document for path, one in calls.objects.items()}
+
+
+WITH_NOTE = edge(infrastructure={"annotations": {"a": "b"}})
+
+
 @deployed
-async def test_a_snapshot_may_have_some_fields_only(running: RunningDeployer, calls: RecordedCalls) -> None:
-    want(running, edge(infrastructure={"annotations": {"a": "b"}}))
+async def test_what_others_add_is_theirs(running: RunningDeployer, calls: RecordedCalls) -> None:
+    calls.generations = True
+    want(running, WITH_NOTE)
     await running.result()
     before = calls.changes()
-    known = [copy.deepcopy(one) for one in calls.objects.values() if one["kind"] in ("Service", "ConfigMap", "Secret")]
-    for one in known:
-        del one["metadata"]["resourceVersion"], one["metadata"]["annotations"], one["metadata"]["ownerReferences"]
+    for one in calls.objects.values():
         one["metadata"]["labels"]["of"] = "another"
-    want(running, edge(infrastructure={"annotations": {"a": "b"}}), *known)
+        one["metadata"].setdefault("annotations", {})["deployment.kubernetes.io/revision"] = "1"
+        one["metadata"]["ownerReferences"].append({"kind": "Backup", "name": "x", "uid": "y"})
+        one["status"] = {"replicas": 3}
+    want(running, WITH_NOTE, *as_read(calls).values())
     await running.idle()
     assert calls.changes() == before
-    next(one for one in known if one["kind"] == "ConfigMap")["data"] = {}
-    want(running, edge(infrastructure={"annotations": {"a": "b"}}), *copy.deepcopy(known))
+    assert not running.deployer._applier.unsettled(KEY)
+
+
+@pytest.mark.parametrize(("path", "change"), [
+    (ACCOUNT, lambda one: one.update(automountServiceAccountToken=True)),
+    (ACCOUNT, lambda one: one["metadata"]["ownerReferences"].clear()),
+    (f"{BASE}/configmaps/main", lambda one: one["data"].clear()),
+    (SERVICE, lambda one: one["spec"].update(sessionAffinity="ClientIP")),
+    (SERVICE, lambda one: one["metadata"]["annotations"].clear()),
+    (SECRET, lambda one: one["data"].update(key="")),
+    (DEPLOYMENT, lambda one: one["metadata"]["labels"].pop("app.kubernetes.io/name")),
+    (DEPLOYMENT, lambda one: one["metadata"].update(generation=2)),
+])  # fmt: skip
+def test_what_others_change_is_changed_back(path: str, change: Callable[[Json], object]) -> None:
+    @deployed
+    async def test(running: RunningDeployer, calls: RecordedCalls) -> None:
+        calls.generations = True
+        want(running, WITH_NOTE)
+        await running.result()
+        known = as_read(calls)
+        want(running, WITH_NOTE, *known.values())
+        await running.idle()
+        before = calls.changes()
+        changed = copy.deepcopy(calls.objects[path])
+        change(changed)
+        found = kept(BY_KIND[kind_of(changed)], changed["apiVersion"], changed).document
+        want(running, WITH_NOTE, *{**known, path: found}.values())
+        await running.idle()
+        assert calls.changes() == [*before, ("apply", path)]
+
+    test()
+
+
+@deployed
+async def test_an_older_snapshot_is_no_change_of_somebody_else(running: RunningDeployer, calls: RecordedCalls) -> None:
+    now, calls.generations = [0.0], True
+    running.deployer._applier._clock = lambda: now[0]
+    want(running, WITH_NOTE)
+    await running.result()
+    known, before = as_read(calls), calls.changes()
+    some = {path: one for path, one in known.items() if path != ACCOUNT} | {"x": made("ServiceAccount", "x/x", {}, "v1")}
+    want(running, WITH_NOTE, *some.values())
     await running.idle()
-    assert len(calls.changes()) == len(before) + 1
+    assert calls.changes() == before
+    assert running.deployer._applier.unsettled(KEY)
+    assert KEY in running.deployer._queue._timers
+    now[0] = applier.SETTLE_S
+    running.deployer._queue.add(KEY)
+    await running.idle()
+    assert calls.changes() == [*before, ("apply", ACCOUNT)]
+
+
+@deployed
+async def test_who_fights_for_an_object_is_told_of(running: RunningDeployer, calls: RecordedCalls) -> None:
+    now, calls.generations = [0.0], True
+    warnings: list[tuple[str, str]] = []
+    running.deployer._applier._clock = lambda: now[0]
+    running.deployer.warned = lambda _key, reason, message: warnings.append((reason, message))
+    want(running, WITH_NOTE)
+    await running.result()
+    message = "Service edge/main is changed by somebody else again and again"
+    for turn in range(applier.MOST_REVERTS + 1):
+        known = as_read(calls)
+        want(running, WITH_NOTE, *known.values())
+        await running.idle()
+        theirs = kept(BY_KIND[kind_of(known[SERVICE])], "v1", {**calls.objects[SERVICE], "spec": {"type": f"{turn}"}}).document
+        want(running, WITH_NOTE, *{**known, SERVICE: theirs}.values())
+        await running.idle()
+        assert warnings == ([("DeploymentFailed", message)] if turn == applier.MOST_REVERTS else [])
+    assert (await running.result()).refusal == Unmet("DeploymentFailed", message)
+    now[0] = applier.REVERTS_S
+    running.deployer._queue.add(KEY)
+    await running.idle()
+    assert (await running.result()).refusal is None
+
+
+@deployed
+async def test_one_in_the_place_of_ours_is_left_alone(running: RunningDeployer, calls: RecordedCalls) -> None:
+    want(running, WITH_NOTE)
+    await running.result()
+    known = as_read(calls)
+    want(running, WITH_NOTE, *known.values())
+    await running.idle()
+    theirs = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "main", "namespace": "edge", "uid": "theirs"}, "spec": {}}
+    calls.objects[SERVICE] = copy.deepcopy(theirs)
+    want(running, WITH_NOTE, *{**known, SERVICE: theirs}.values())
+    found = await running.result(lambda one: one.refusal is not None)
+    assert found.refusal == Unmet("DeploymentFailed", "Service edge/main is there already and does not belong to this Gateway")
+    assert calls.objects[SERVICE] == theirs
 
 
 @deployed

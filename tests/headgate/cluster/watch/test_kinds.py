@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from headgate.cluster.deploy.naming import MANAGED_BY, MANAGER
 from headgate.cluster.snapshot import ENDPOINT_SLICE, GATEWAY_CLASS, HTTP_ROUTE, POD, SECRET, SERVICE, ObjectKey
-from headgate.cluster.watch.kinds import KINDS, OF_INFERENCE, WatchedKind, kept
+from headgate.cluster.watch.kinds import KINDS, OF_DEPLOYER, OF_INFERENCE, WatchedKind, kept
 
 BY_KIND = {one.kind: one for one in (*KINDS, *OF_INFERENCE)}
 METADATA: dict[str, Any] = {
@@ -48,6 +49,27 @@ def test_of_services_and_slices_only_the_fields_that_count() -> None:
     found = of(BY_KIND[ENDPOINT_SLICE], endpoints=[endpoint], ports=[2], addressType="IPv4")
     assert found.document["endpoints"] == [{"addresses": ["1"], "targetRef": {"kind": "Pod", "name": "p"}}]
     assert of(BY_KIND[ENDPOINT_SLICE], endpoints=None).document["endpoints"] == []
+
+
+def test_of_what_was_deployed_the_metadata_and_what_tells_a_change() -> None:
+    ours = {**METADATA, "labels": {MANAGED_BY: MANAGER}, "ownerReferences": [{"uid": "u"}]}
+    watched = {one.kind.kind: one for one in OF_DEPLOYER}
+    assert all(one.query == {"labelSelector": "app.kubernetes.io/managed-by=headgate"} for one in watched.values())
+    deployment = kept(watched["Deployment"], "apps/v1", {"metadata": ours}).document
+    assert watched["Deployment"].metadata
+    assert set(deployment) == {"apiVersion", "kind", "metadata"}
+    assert deployment["metadata"]["annotations"] == {"headgate.dev/mcp-path": "/x", "plain": "y"}
+    assert deployment["metadata"]["ownerReferences"] == [{"uid": "u"}]
+    assert "content" not in deployment["metadata"]
+    bare = {name: one for name, one in ours.items() if name != "generation"}
+    accounts = [
+        kept(watched["ServiceAccount"], "v1", {"metadata": bare, "automountServiceAccountToken": value, "status": {"x": value}}).document
+        for value in (False, True, False)
+    ]
+    assert accounts[0] == accounts[2] != accounts[1]
+    assert "automountServiceAccountToken" not in accounts[0]
+    # One of the same kind that is somebody else's costs no more than before.
+    assert "content" not in of(BY_KIND[SERVICE], spec={}).document["metadata"]
 
 
 def test_of_pods_only_where_they_are_and_whether_they_are_ready() -> None:
