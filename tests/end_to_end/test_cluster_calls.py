@@ -8,17 +8,13 @@ import httpx
 import pytest
 from manifests import Json, endpoints, entries, gateway_class, http_route, listener, made, service, to
 from manifests import gateway as gateway_manifest
+from tests.end_to_end.cluster_file_rig import PORT, configuration
+from tests.end_to_end.identity_rig import ISSUER, JWKS, token
+from tests.end_to_end.policy_peer import wait_for
+from tests.end_to_end.provider_stand_in import StandIn, whole
 from tests.end_to_end.running import Gateway
 
-from headgate.cluster.snapshot import ObjectKey, Snapshot
-from headgate.cluster.translate.everything import everything
-from headgate.cluster.translate.fragments import assembled
-from headgate.document.write import write
-
 pytestmark = pytest.mark.warm
-
-# Stands for the port that a gateway is given.
-PORT = 64_999
 API = "gateway.networking.k8s.io"
 
 
@@ -44,9 +40,7 @@ def test_the_closest_policy_of_calls_holds(gateway: Callable[..., Gateway], echo
         # It cannot be read, so nothing is sent.
         policy("shop/broken", {"group": API, "kind": "HTTPRoute", "name": "cart", "sectionName": "closed"}, backend=auth["edge"]),
     ]  # fmt: skip
-    world = everything(Snapshot.of(cluster), {})
-    text = write(assembled(world.gateways[ObjectKey("edge", "main")])).replace(f"port: {PORT}", "port: {port}")
-    running = gateway(text)
+    running = gateway(configuration(cluster))
 
     def ask(path: str) -> httpx.Response:
         return httpx.get(f"http://127.0.0.1:{running.port}{path}")
@@ -57,3 +51,32 @@ def test_the_closest_policy_of_calls_holds(gateway: Callable[..., Gateway], echo
     assert shown("/") == ["Bearer edge"]
     assert shown("/service") == ["Bearer shop"]
     assert ask("/closed").status_code == 403
+
+
+def test_keys_of_tokens_come_from_a_service(gateway: Callable[..., Gateway], stand_in: Callable[..., StandIn], echo: int) -> None:
+    """One endpoint of the service has no keys. The route for MCP serves its metadata as well."""
+    good, bad = stand_in(whole(JWKS.encode())), stand_in(whole({}, 500))
+    known = "/.well-known/oauth-protected-resource/mcp"
+    away = {"name": "away", "matches": [{"path": {"value": path}} for path in ("/mcp", known)], "backendRefs": [to()]}
+    jwks = {"remote": {"backendRef": to("idp"), "jwksPath": "/keys", "cacheDuration": "10m"}}
+    tokens = {"providers": [{"issuer": ISSUER, "audiences": ["api"], "jwks": jwks}]}
+    ends = endpoints("shop/idp-1", "idp", ["127.0.0.1"], good.port)
+    cluster = [
+        gateway_class(), gateway_manifest(listener(port=PORT)), http_route("shop/cart", {"name": "rest", "backendRefs": [to()]}, away),
+        service(), endpoints("shop/cart-1", "cart", ["127.0.0.1"], echo), service("shop/idp"), ends,
+        endpoints("shop/idp-2", "idp", ["127.0.0.2"], bad.port),
+        policy("shop/in", {"group": API, "kind": "HTTPRoute", "name": "cart", "sectionName": "rest"}, traffic={"jwtAuthentication": tokens}),
+        policy("shop/mcp", {"group": API, "kind": "HTTPRoute", "name": "cart", "sectionName": "away"},
+               traffic={"jwtAuthentication": tokens | {"mcp": {"resourceMetadata": {"scopes_supported": ["all"]}}}}),
+    ]  # fmt: skip
+    running = gateway(configuration(cluster))
+
+    def ask(path: str, **headers: str) -> httpx.Response:
+        return httpx.get(f"http://127.0.0.1:{running.port}{path}", headers=headers)
+
+    wait_for(lambda: ask("/", authorization=f"Bearer {token()}").status_code == 200)
+    assert (good.last.path, ask("/").status_code) == ("/keys", 401)
+    told = ask("/mcp")
+    assert (told.status_code, "resource_metadata=" in told.headers["www-authenticate"]) == (401, True)
+    assert ask(known).json()["scopes_supported"] == ["all"]
+    assert ask("/mcp", authorization=f"Bearer {token()}").status_code == 200

@@ -147,6 +147,8 @@ def target_policy(policy: TargetedPolicy) -> Json:
     if policy.target_kind == "gateway":
         target.setdefault("listenerName", None)
     found: Json = {"key": policy.key, "name": name, "target": {policy.target_kind: target}}
+    if policy.overrides:
+        found["inheritance"] = "override"
     if "backend" in (policy.target_kind, policy.phase) or policy.kind in OF_BACKENDS:
         values = {kind: value for entry in backend_policies(policy.backend) for kind, value in entry.items()}
         return {**found, "policy": {"backend": {policy.kind: values.get(policy.kind, {})}}}

@@ -4,6 +4,9 @@ Weakest to strongest: gateway, gateway on a port, listener, route, route rule, a
 route. The strongest level that sets a kind wins it whole. One kind differs: a local rate limit on a gateway
 or listener is a ceiling over all its routes, so it holds beside the route's own.
 
+With `inheritance: override` what a policy says holds against all stronger levels; of rules of authorization it lets no
+more be added.
+
 A policy of the phase `backend` is about calls to the backends that its target leads to. Weakest to strongest: gateway
 and listener, backend or service, a section of it, route, route rule, what stands at the backend or the reference. Where
 it has no meaning, as `ai` at a host, it has no effect.
@@ -82,13 +85,14 @@ class ListenerPlace:
 @dataclass(frozen=True, slots=True)
 class Layer:
     """The policies of one level. `gateway` applies in the gateway phase of a listener, the rest to its routes.
-    `attached`: those of the phase `backend`."""
+    `attached`: those of the phase `backend`. `overrides`: stronger levels do not change what this one says."""
 
     level: Level
     policies: RoutePolicies
     options: BackendOptions
     gateway: GatewayPolicies = NO_GATEWAY_POLICIES
     attached: BackendOptions = NO_OPTIONS
+    overrides: bool = False
 
 
 @dataclass(slots=True)
@@ -191,12 +195,19 @@ class TargetedPolicies:
         if (kind == "backend" or phase == "backend") and not self._of_backends(policy, kinds[0]):
             return
         if kind == "backend":
+            if record.get("inheritance") is not None:
+                message = "is for policies of requests, not for those of a backend"
+                self.context.fault(Problem.CONFLICT, record, "inheritance", message)
             self._add_backend(record, key)
             return
         if phase != "backend" and kinds[0] in OF_CALLS:
             self.context.fault(Problem.VALUE, policy, kinds[0], "this policy is about backends: it needs phase backend")
             return
+        overrides = record.get("inheritance") == "override"
         layer = self._layer(level, phase, policy, f"policy/{key}")
+        if overrides and not self._may_override(record, phase, kinds[0]):
+            return
+        layer = replace(layer, overrides=overrides)
         self.found.append(_Policy(record, level, entry, layer))
         self.dumped.append(
             TargetedPolicy(
@@ -210,8 +221,16 @@ class TargetedPolicies:
                 route=layer.policies,
                 gateway=layer.gateway,
                 backend=layer.attached.policies(),
+                overrides=overrides,
             )
         )
+
+    def _may_override(self, record: Record, phase: str, kind: str) -> bool:
+        """Tell whether a policy is one of requests, after reporting an error if not."""
+        fits = phase != "backend" and any(one.key == kind for one in table.KINDS)
+        if not fits:
+            self.context.fault(Problem.CONFLICT, record, "inheritance", f"override is not for {kind} of phase {phase}")
+        return fits
 
     def _layer(self, level: Level, phase: str, policy: Record, owner: str) -> Layer:
         context = self.context
@@ -367,31 +386,41 @@ def merge(layers: list[Layer]) -> tuple[RoutePolicies, Inherited]:
     options = Inherited(listener, route, attached)
     if len(layers) == 1:
         return layers[0].policies, options
-    chosen = _chosen([layer.policies for layer in layers])
-    ceiling = [one.policies.local_rate_limits for one in layers if one.level <= Level.LISTENER]
-    own = [one.policies.local_rate_limits for one in layers if one.level > Level.LISTENER]
-    chosen["local_rate_limits"] = (*_last(ceiling), *_last(own))
+    chosen = _chosen([(layer.policies, layer.overrides) for layer in layers])
+    limits = [(one, one.policies.local_rate_limits) for one in layers if one.policies.local_rate_limits]
+    ceiling, locked = _held([(one.overrides, said) for one, said in limits if one.level <= Level.LISTENER])
+    own, _ = _held([(one.overrides, said) for one, said in limits if one.level > Level.LISTENER and not locked])
+    chosen["local_rate_limits"] = (*ceiling, *own)
     return RoutePolicies(**chosen), options
 
 
 def merge_gateway(layers: list[Layer], inline: GatewayPolicies) -> GatewayPolicies:
     """Merge the gateway phase of a listener: its layers, weakest first, below its inline policies."""
-    chosen = _chosen([*(layer.gateway for layer in layers), inline])
+    chosen = _chosen([*((layer.gateway, layer.overrides) for layer in layers), (inline, False)])
     return GatewayPolicies(**chosen) if chosen else NO_GATEWAY_POLICIES
 
 
-def _chosen(levels: Sequence[GatewayPolicies]) -> dict[str, Any]:
-    """Return the effective policies by field: the strongest of each kind, or all together."""
+def _chosen(levels: Sequence[tuple[GatewayPolicies, bool]]) -> dict[str, Any]:
+    """Return the effective policies by field: the strongest of each kind, or all together, up to one that overrides.
+    `levels`: the weakest first, and whether each overrides."""
     chosen: dict[str, Any] = {}
-    for level in levels:
+    locked: set[str] = set()
+    for level, overrides in levels:
         for kind in table.KINDS if isinstance(level, RoutePolicies) else table.GATEWAY_KINDS:
             value = getattr(level, kind.field)
-            if value is None or value == ():
+            if value is None or value == () or kind.field in locked:
                 continue
             known = chosen.get(kind.field)
             chosen[kind.field] = known + value if kind.accumulate and known is not None else value
+            if overrides:
+                locked.add(kind.field)
     return chosen
 
 
-def _last(limits: list[tuple[LocalRateLimit, ...]]) -> tuple[LocalRateLimit, ...]:
-    return next((one for one in reversed(limits) if one), ())
+def _held(levels: list[tuple[bool, tuple[LocalRateLimit, ...]]]) -> tuple[tuple[LocalRateLimit, ...], bool]:
+    """Return the limits of the strongest level, or of the first that overrides, and whether one does."""
+    found: tuple[LocalRateLimit, ...] = ()
+    for overrides, found in levels:
+        if overrides:
+            return found, True
+    return found, False

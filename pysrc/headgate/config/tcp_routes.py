@@ -9,7 +9,8 @@ from headgate.config.backends import Backends
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import NO_OPTIONS, BackendOptions, backend_options, route_backend_options
-from headgate.config.ports import OpenListener
+from headgate.config.ports import DEFAULT, OpenListener
+from headgate.config.targeted import ListenerPlace
 from headgate.document.lazy_dataclass import replace
 from headgate.errors import Problem
 from headgate.ir.backend import Backend, HostBackend, MissingBackend, RouteBackend
@@ -37,8 +38,13 @@ class TcpRoutes:
     def attach(self, record: Record, index: int, listeners: list[OpenListener], scope: str = "") -> None:
         """Read a route and add it to listeners; `scope` keeps the keys of long-form routes apart."""
         passes = bool(listeners) and all(one.protocol == "TLS" and one.tls is None for one in listeners)
-        route = self._route(record, index, scope, passes)
+        shared: dict[tuple[int, ...], TcpRoute] = {}
         for listener in listeners:
+            above = self._above(listener)
+            alike = tuple(id(one) for one in above)
+            if alike not in shared:
+                shared[alike] = self._route(record, index, (scope, passes), above)
+            route = shared[alike]
             if listener.protocol == "TCP" and route.hostnames:
                 self._context.fault(Problem.CONFLICT, record, "hostnames", "protocol TCP knows no host names")
             taken = {name: one.name for one in listener.tcp_routes for name in one.hostnames or ("*",)}
@@ -48,10 +54,21 @@ class TcpRoutes:
                     message = f"{both} of listener {listener.name} both take host {name}"
                     self._context.fault(Problem.CONFLICT, record, "hostnames" if route.hostnames else "", message)
             listener.tcp_routes.append(route)
+        if not listeners:
+            self._route(record, index, (scope, passes), [])
 
-    def _route(self, record: Record, index: int, scope: str, passes: bool) -> TcpRoute:
-        """Return a route. passes: what comes is TLS that the backend ends, so none is put around it because of what is
-        said of a service."""
+    def _above(self, listener: OpenListener) -> list[BackendOptions]:
+        """Return what policies of the gateway and the listener say of calls to backends, weakest first."""
+        place = ListenerPlace(DEFAULT, DEFAULT, listener.names, listener.port)
+        layers = self._backends.targeted.for_listener(place)
+        return [one.attached for one in layers if one.attached != NO_OPTIONS]
+
+    def _route(
+        self, record: Record, index: int, where: tuple[str, bool], above: list[BackendOptions]
+    ) -> TcpRoute:
+        """Return a route. `where`: the scope of its key; and whether what comes is TLS that the backend ends, so that
+        none is put around it because of what is said elsewhere. `above`: what levels above say, weakest first."""
+        scope, passes = where
         name = record.get("name") or f"route{index}"
         namespace = record.get("namespace") or "default"
         key = f"{scope}/{namespace}/{name}" if scope else f"{namespace}/{name}"
@@ -60,7 +77,12 @@ class TcpRoutes:
         self._keys.add(key)
         hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
         own = route_backend_options(self._context, record.get("policies"))
-        found = (self._choice(one, own, passes) for one in record.records("backends"))
+        weakest = NO_OPTIONS
+        for one in above:
+            weakest = weakest.under(_of_connections(one))
+        if passes:
+            weakest = replace(weakest, tls=None)
+        found = (self._choice(one, (weakest, own), passes) for one in record.records("backends"))
         return TcpRoute(
             key=key,
             name=name,
@@ -70,15 +92,23 @@ class TcpRoutes:
             backends=tuple(choice for choice in found if choice is not None),
         )
 
-    def _choice(self, record: Record, of_route: BackendOptions, passes: bool) -> RouteBackend | None:
+    def _choice(
+        self, record: Record, levels: tuple[BackendOptions, BackendOptions], passes: bool
+    ) -> RouteBackend | None:
+        """Return a backend of a route. `levels`: what is said above the route, and at the route."""
+        weakest, of_route = levels
         own = backend_options(self._context, record.get("policies"))
         named = record.get("backend")
         if named is None:
             targeted = _of_connections(self._backends.service_options(record))
-            options = (replace(targeted, tls=None) if passes else targeted).under(of_route).under(own)
+            aimed = replace(targeted, tls=None) if passes else targeted
+            if record.get("dynamic") is not None:
+                # What is meant for backends that the operator has chosen does not go where a client says.
+                weakest = NO_OPTIONS
+            options = weakest.under(aimed).under(of_route).under(own)
             found = self._inline(record, options)
         else:
-            found, options = self._named(record, named.removeprefix("/"), of_route, own)
+            found, options = self._named(record, named.removeprefix("/"), levels, own)
         if found is None:
             return None
         weight = record.get("weight", 1)
@@ -96,14 +126,15 @@ class TcpRoutes:
         return None if record.get("host") is None else self._host(record, "", options)
 
     def _named(
-        self, record: Record, name: str, of_route: BackendOptions, own: BackendOptions
+        self, record: Record, name: str, levels: tuple[BackendOptions, BackendOptions], own: BackendOptions
     ) -> tuple[Backend | None, BackendOptions]:
         entry = self._backends.named(name)
         if entry is None:
             self._context.warnings.append(f"backend {name!r} does not exist: connections to it are closed")
             return MissingBackend(key=f"backend/{name}", name=f"/{name}"), NO_OPTIONS
         aimed = _of_connections(self._backends.targeted.for_backend(name))
-        options = aimed.under(of_route).under(entry.options).under(own)
+        weakest, of_route = levels
+        options = weakest.under(aimed).under(of_route).under(entry.options).under(own)
         if entry.record.get("host") is None:
             message = f"backend {name!r} is no host: it cannot be reached by TCP"
             self._context.fault(Problem.REFERENCE, record, "backend", message)

@@ -159,7 +159,8 @@ NO_BACKEND_POLICIES = BackendPolicies()
 class TargetedPolicy:
     """A `policies[]` entry for the configuration dump. Its effect is already merged into the routes.
 
-    `target` is the dumped form of the target, `kind` the field name of the policy.
+    `target` is the dumped form of the target, `kind` the field name of the policy. `overrides`: it holds against
+    stronger levels.
     """
 
     key: str
@@ -172,3 +173,4 @@ class TargetedPolicy:
     route: RoutePolicies = field(default=NO_ROUTE_POLICIES)
     gateway: GatewayPolicies = field(default=NO_GATEWAY_POLICIES)
     backend: BackendPolicies = field(default=NO_BACKEND_POLICIES)
+    overrides: bool = False

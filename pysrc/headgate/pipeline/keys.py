@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headgate.ir.endpoint import Endpoint
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.pipeline.pools import Pools
 from headgate_engine.link.client import HttpClient
@@ -20,6 +21,7 @@ class KeyStores:
         self._worker = worker
         self._pools = pools
         self._previous = {} if previous is None else previous.by_source
+        self._by_place = {source.place: store for source, store in self._previous.items() if source.place is not None}
         self.by_source: dict[DocumentSource, KeyStore] = {}
 
     def get(self, source: DocumentSource) -> KeyStore:
@@ -28,22 +30,25 @@ class KeyStores:
         if found is None:
             found = self._previous.get(source)
             if found is None:
-                client = None
-                if source.endpoint is not None:
-                    pool, calls = self._pools.get(source.endpoint), self._pools.calls("Policy", "Http")
-                    client = HttpClient(pool, source.endpoint.authority or "", calls)
+                calls = self._pools.calls("Policy", "Http")
+                clients = [HttpClient(self._pools.get(one), one.authority or "", calls) for one in _endpoints(source)]
                 from headgate.policy.key_sets import KeyStore  # with the policies that want keys
 
-                found = KeyStore(source, client, self._worker.spawn)
+                found = KeyStore(source, clients, self._worker.spawn)
+                if (before := self._by_place.get(source.place or "")) is not None:
+                    # The same service with other endpoints: its keys are good until the new ones are there.
+                    found.keys = before.keys
                 found.start()
             self.by_source[source] = found
-        elif source.endpoint is not None:
-            self._pools.get(source.endpoint)
+        else:
+            for one in _endpoints(source):
+                self._pools.get(one)
         return found
 
     def close_unused(self, current: KeyStores) -> None:
         """Close the stores that `current` has not taken over."""
         current._previous = {}
+        current._by_place = {}
         for source, store in self.by_source.items():
             if current.by_source.get(source) is not store:
                 store.close()
@@ -52,3 +57,7 @@ class KeyStores:
         """End all at shutdown."""
         for store in self.by_source.values():
             store.close()
+
+
+def _endpoints(source: DocumentSource) -> tuple[Endpoint, ...]:
+    return () if source.endpoint is None else (source.endpoint, *source.others)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from headgate.crypto.jwks import MAX_BYTES, KeySet, parse_jwks
@@ -20,7 +21,6 @@ from headgate_engine.steps.verified import VerifiedTokens
 logger = logging.getLogger("headgate.keys")
 
 FETCH_SECONDS: Final = 10.0
-REFRESH_SECONDS: Final = 300.0
 # Minimum time between two fetches, however many tokens name unknown keys.
 LEAST_PAUSE: Final = 5.0
 # Different checks of one key set; after that many, policies of a later configuration share with one another only.
@@ -34,13 +34,13 @@ class KeyStore:
     """
 
     def __init__(
-        self, source: DocumentSource, client: HttpClient | None, spawn: Callable[..., asyncio.Task[None]]
+        self, source: DocumentSource, clients: Sequence[HttpClient], spawn: Callable[..., asyncio.Task[None]]
     ) -> None:
         self.source = source
         self.keys = parse_jwks(source.document) if source.document is not None else KeySet(())
         self.verified = VerifiedTokens()
         self._checks: dict[Checks, Checks] = {}
-        self._client = client
+        self._clients = clients
         self._spawn = spawn
         self._fetching: asyncio.Task[None] | None = None
         self._last = 0.0
@@ -55,7 +55,7 @@ class KeyStore:
 
     def start(self) -> None:
         """Start the background refresh of a remote set."""
-        if self._client is not None and self._refresher is None:
+        if self._clients and self._refresher is None:
             self._refresher = self._spawn(f"keys {self.source.shown}", self._keep_fresh())
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class KeyStore:
     @property
     def may_refetch(self) -> bool:
         """Return True if another fetch may find new keys: the set is remote, and the last fetch was not recent."""
-        if self._client is None:
+        if not self._clients:
             return False
         return self._fetching is not None or time.monotonic() - self._last >= self._pause()
 
@@ -83,7 +83,7 @@ class KeyStore:
     async def _keep_fresh(self) -> None:
         while True:
             await self.refetch()
-            await asyncio.sleep(self._pause() if self._failures else REFRESH_SECONDS)
+            await asyncio.sleep(self._pause() if self._failures else self.source.refresh_s)
 
     async def _fetch(self) -> None:
         self._last = time.monotonic()
@@ -107,8 +107,17 @@ class KeyStore:
             self._fetching = None
 
     async def _load(self) -> KeySet:
-        assert self._client is not None
-        response = await self._client.request("GET", self.source.path, [("accept", "application/json")])
+        """Return the keys of the first endpoint that has some; raises what the last one failed with."""
+        chosen = random.sample(self._clients, len(self._clients))
+        for client in chosen[:-1]:
+            try:
+                return await self._load_from(client)
+            except (CallError, ValueError, OSError) as error:
+                logger.info("no keys at an endpoint", extra={"url": self.source.shown, "error": str(error)})
+        return await self._load_from(chosen[-1])
+
+    async def _load_from(self, client: HttpClient) -> KeySet:
+        response = await client.request("GET", self.source.path, [("accept", "application/json")])
         try:
             if response.status != 200:
                 raise ValueError(f"status {response.status}")

@@ -366,3 +366,63 @@ def test_frontend_policies_of_the_gateway_are_below_those_of_the_file(
     assert faults(text + front(2, f"{GATEWAY}, port: 1", "tcp: {keepalives: {}}")) == [
         "policies[2].target: frontend is for the whole gateway default/default (5)"
     ]
+
+
+def overriding(number: int, target: str, body: str) -> str:
+    return policy(number, target, body).replace("policy: {", "inheritance: override, policy: {")
+
+
+ONE = HEAD + "routes: [{name: r, gateways: [a, b], backends: [{host: '127.0.0.1:1'}], policies: {%s}}]\npolicies:\n"
+
+
+def test_a_level_may_hold_against_stronger_ones() -> None:
+    """Of two that do the weaker one holds."""
+    text = ONE % timeout(1) + policy(1, f"{ROUTE}", timeout(2)) + overriding(2, f"{GATEWAY}, port: 1", timeout(3))
+    text += overriding(3, f"{GATEWAY}, listenerName: x", timeout(4))
+    first, second = routes(load(TextSource(text), environ={}).gateway)
+    assert first.policies.timeout is not None
+    assert second.policies.timeout is not None
+    assert (first.policies.timeout.request_timeout_ms, second.policies.timeout.request_timeout_ms) == (3_000, 1_000)
+
+
+def rules(name: str) -> str:
+    return f"authorization: {{rules: ['request.path == \"/{name}\"']}}"
+
+
+def test_rules_add_up_to_the_level_that_overrides() -> None:
+    text = ONE % rules("inline") + policy(1, f"{GATEWAY}", rules("all")) + overriding(2, f"{GATEWAY}, port: 1", rules("port"))
+    first, second = (one.policies.authorization for one in routes(load(TextSource(text), environ={}).gateway))
+    assert [name for name in ("all", "port", "inline") if f"/{name}" in str(first)] == ["all", "port"]
+    assert [name for name in ("all", "port", "inline") if f"/{name}" in str(second)] == ["all", "inline"]
+
+
+def limit(amount: int) -> str:
+    return f"localRateLimit: [{{maxTokens: {amount}, tokensPerFill: {amount}, fillInterval: 1s}}]"
+
+
+def test_a_ceiling_that_overrides_has_no_limit_beside_it() -> None:
+    text = ONE % limit(1) + overriding(1, f"{GATEWAY}, port: 1", limit(9)) + policy(2, f"{GATEWAY}, listenerName: x", limit(5))
+    first, second = (one.policies.local_rate_limits for one in routes(load(TextSource(text), environ={}).gateway))
+    assert (len(first), len(second)) == (1, 1)
+    assert "9" in str(first)
+
+
+def test_policies_before_a_route_is_known_may_override() -> None:
+    text = HEAD.replace("name: x}", "name: x, cors: {allowOrigins: ['https://inline.test']}}") + "routes: []\npolicies:\n"
+    text += overriding(1, f"{GATEWAY}", "cors: {allowOrigins: ['https://all.test']}").replace("policy: {", "phase: gateway, policy: {")
+    found = [bind.listeners[0].policies.cors for bind in load(TextSource(text), environ={}).gateway.binds]
+    assert all("https://all.test" in str(one) for one in found)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        called(1, GATEWAY, "http: {version: HTTP/2}").replace("phase:", "inheritance: override, phase:"),
+        overriding(1, GATEWAY, "backendTLS: {}"),
+        overriding(1, "backend: {backend: {name: b, namespace: ''}", "http: {version: HTTP/2}"),
+    ],
+)
+def test_what_is_about_backends_cannot_override(entry: str) -> None:
+    text = ONE % "" + entry + "backends: [{name: b, host: 'a.test:1'}]\n"
+    with pytest.raises(ConfigErrors, match=r"inheritance"):
+        load(TextSource(text), environ={})

@@ -131,3 +131,43 @@ def test_what_cannot_be_is_refused(faults: Callable[..., list[str]], text: str, 
     found = faults(text)
     assert len(found) == 1, found
     assert fault in found[0]
+
+
+def test_policies_of_the_gateway_and_its_listeners_are_the_weakest(loaded: Callable[..., Gateway]) -> None:
+    """What they say of HTTP is for other routes; a backend that clients name has none of them."""
+    def policy(name: str, target: str, body: str) -> str:
+        names = f"name: {{name: {name}, namespace: n}}, phase: backend"
+        return f"- {{{names}, target: {{gateway: {{gatewayName: default, gatewayNamespace: default{target}}}}}, policy: {{{body}}}}}\n"
+
+    gateway = loaded(f"""
+gateways:
+  a: {{port: 1, protocol: TCP}}
+  b: {{port: 2, protocol: TCP}}
+  tls: {{port: 3, protocol: TLS}}
+tcpRoutes:
+- {{name: db, gateways: [a, b], backends: [{{host: "x:1"}}, {{host: "y:1", policies: {{backendTLS: {{hostname: own}}}}}}]}}
+- {{name: passed, gateways: [tls], backends: [{{host: "z:1"}}]}}
+policies:
+{policy("all", "", "backendTLS: {hostname: all}")}{policy("one", ", port: 2", "backendTLS: {hostname: two}")}{policy("http", "", "backendAuth: {key: k}")}
+""")
+    found = []
+    for bind in gateway.binds:
+        for choice in bind.listeners[0].tcp_routes[0].backends:
+            assert isinstance(choice.backend, HostBackend)
+            assert choice.policies.auth is None
+            tls = choice.backend.endpoint.tls
+            found.append(None if tls is None else tls.hostname)
+    assert found == ["all", "own", "two", "own", None]
+
+
+def test_a_backend_that_clients_name_has_no_policies_of_the_gateway(loaded: Callable[..., Gateway]) -> None:
+    gateway = loaded("""
+gateways: {a: {port: 1, protocol: TLS}}
+tcpRoutes: [{gateways: [a], backends: [{dynamic: {}}]}]
+policies:
+- name: {name: p, namespace: n}
+  phase: backend
+  target: {gateway: {gatewayName: default, gatewayNamespace: default}}
+  policy: {backendTunnel: {proxy: {host: "p:1"}}}
+""")
+    assert len(gateway.binds[0].listeners[0].tcp_routes[0].backends) == 1

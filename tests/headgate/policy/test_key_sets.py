@@ -56,7 +56,7 @@ def test_another_key_under_the_same_id_is_another_key(kind: str, kid: str | None
         def spawn(_name: str, work: Any) -> asyncio.Task[None]:
             return asyncio.get_running_loop().create_task(work)
 
-        store = KeyStore(DocumentSource.remote("https://idp.test/keys"), Server(documents), spawn)  # type: ignore[arg-type]
+        store = KeyStore(DocumentSource.remote("https://idp.test/keys"), [Server(documents)], spawn)  # type: ignore[list-item]
         for _ in range(4):
             store.verified.remember(b"token", {}, store, 60)
             await store.refetch()

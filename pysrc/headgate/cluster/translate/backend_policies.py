@@ -15,6 +15,7 @@ from headgate.cluster.translate.edits import rules, transformation
 from headgate.cluster.translate.exchanges import ExchangeReader
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.guards import GuardReader
+from headgate.cluster.translate.identities import mcp_authentication
 from headgate.cluster.translate.secrets import entry, pem, secret
 
 # What a gateway has unless it is told another.
@@ -179,7 +180,8 @@ class BackendPolicyReader:
         if "guardrails" in value:
             found["mcpGuardrails"] = self._guards.servers(value["guardrails"])
         if "authentication" in value:
-            raise ValueError("authentication is not supported yet")
+            asked = value["authentication"]
+            found["mcpAuthentication"] = mcp_authentication(self._snapshot, self._namespace, asked, self.services)
         return found
 
 

@@ -29,13 +29,15 @@ _KINDS: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
 class Target(NamedTuple):
     """The file's form of a destination, and the Service or GatewayBackend behind it; neither for an InferencePool.
 
-    `says_protocol`: whether it is said which version of HTTP is spoken there.
+    `says_protocol`: whether it is said which version of HTTP is spoken there. `of_routes`: policies that the file has
+    at the routes to it.
     """
 
     form: dict[str, Any]
     service: ObjectKey | None = None
     says_protocol: bool = False
     backend: ObjectKey | None = None
+    of_routes: Json = {}
 
 
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
@@ -78,7 +80,7 @@ def _backend(snapshot: Snapshot, key: ObjectKey, found: Json, callers: frozenset
     open_ended = "host" in made.form or made.inline
     says = not open_ended or "version" in made.form.get("policies", {}).get("http", {})
     form = dict(made.form) if made.inline else {"backend": file_name(key)}
-    return Target(form, says_protocol=says, backend=key)
+    return Target(form, says_protocol=says, backend=key, of_routes=made.of_routes)
 
 
 def _service(key: ObjectKey, service: Json, port: int | None) -> Target | Unmet:

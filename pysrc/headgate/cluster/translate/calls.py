@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from headgate.cluster.snapshot import Snapshot
 from headgate.cluster.translate.backend_policies import BackendPolicyReader
-from headgate.cluster.translate.checked import faults_of_call
+from headgate.cluster.translate.checked import faults_of_call, faults_of_policy
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.traffic import CLOSED, Policies
 
 # Of what protects a backend, or what is sent there, and cannot be said: nothing is sent.
 _PROTECTS: Final = frozenset(("tls", "tunnel", "auth", "mcp", "extAuth"))
+# Policies of routes in the file.
+OF_ROUTES: Final = frozenset(("mcpAuthentication",))
 # By kind of policy, the backends that it has a meaning for.
 _SUITED: Final = {"ai": "ai", "mcpAuthorization": "mcp", "mcpGuardrails": "mcp"}
 
@@ -27,7 +29,7 @@ def calls(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
         try:
             made = reader.read({name: value})
             for kind, policy in made.items():
-                if wrong := faults_of_call(kind, policy):
+                if wrong := (faults_of_policy if kind in OF_ROUTES else faults_of_call)(kind, policy):
                     raise ValueError(f"{name} cannot be in force: {'; '.join(wrong)}")
             found.update(made)
         except ValueError as error:

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import GATEWAY_BACKEND, SERVICE, GroupKind, ObjectKey, Snapshot, generation, key_of
 from headgate.cluster.translate.backend_policies import BackendPolicyReader
-from headgate.cluster.translate.checked import faults_of_backend
+from headgate.cluster.translate.calls import OF_ROUTES
+from headgate.cluster.translate.checked import faults_of_backend, faults_of_policy
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.providers import named_provider
@@ -26,12 +27,14 @@ _MOST_TARGETS: Final = 128
 
 class TranslatedBackend(NamedTuple):
     """`form`: the backend without a name. `inline`: whether it stands in each route, as the file has no name for it.
-    `used` and `backends`: Services and GatewayBackends that its policies call."""
+    `used` and `backends`: Services and GatewayBackends that its policies call. `of_routes`: policies that the file has
+    at the routes to it."""
 
     form: dict[str, Any]
     inline: bool
     used: frozenset[ObjectKey] = frozenset()
     backends: frozenset[ObjectKey] = frozenset()
+    of_routes: Json = {}
 
 
 def file_name(key: ObjectKey) -> str:
@@ -52,12 +55,17 @@ def translate_backend(
             policies |= _read(reader, spec["policies"], "policies.")
     except ValueError as error:
         return Unmet("TranslationError", f"{_FAILED}{error}")
+    of_routes = {name: policies.pop(name) for name in OF_ROUTES & policies.keys()}
     if policies:
         form["policies"] = policies
+    for name, value in of_routes.items():
+        if wrong := faults_of_policy(name, value):
+            return Unmet("TranslationError", f"{_FAILED}policies.{name}: {'; '.join(wrong)}")
     inline = "dynamic" in form
     if wrong := faults_of_backend(form if inline else {"name": file_name(key), **form}):
         return Unmet("TranslationError", f"{_FAILED}{'; '.join(wrong)}")
-    return TranslatedBackend(form, inline, frozenset(reader.services.used), frozenset(reader.services.backends))
+    used, backends = frozenset(reader.services.used), frozenset(reader.services.backends)
+    return TranslatedBackend(form, inline, used, backends, of_routes)
 
 
 def status(snapshot: Snapshot, found: Json) -> ObjectStatus:

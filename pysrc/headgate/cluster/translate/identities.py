@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import CONFIG_MAP, SECRET, GroupKind, Snapshot
+from headgate.cluster.translate.called_services import ServiceReader
 from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.secrets import decoded, entry, secret
 from headgate.cluster.translate.selectors import selects
@@ -28,17 +29,45 @@ class _Source(NamedTuple):
     plain: bool
 
 
-def tokens(value: Json) -> Json:
-    """Return `jwtAuth`."""
-    if "mcp" in value:
-        raise ValueError("mcp is not supported yet")
-    providers = []
-    for one in value["providers"]:
-        if "inline" not in one["jwks"]:
-            raise ValueError(f"provider {one['issuer']}: jwks.remote is not supported yet")
-        audiences = {"audiences": list(one["audiences"])} if "audiences" in one else {}
-        providers.append({"issuer": one["issuer"], **audiences, "jwks": one["jwks"]["inline"]})
-    return {"providers": providers, **_said(value, "mode", "location")}
+def tokens(value: Json, services: ServiceReader) -> Json:
+    """Return `jwtAuth`, or `mcpAuthentication` where OAuth metadata is to be served, too."""
+    providers = [
+        _said(one, "issuer", "audiences")
+        | {"jwks": one["jwks"]["inline"] if "inline" in one["jwks"] else _remote_keys(one["jwks"]["remote"], services)}
+        for one in value["providers"]
+    ]
+    if "mcp" not in value:
+        return {"jwtAuth": {"providers": providers, **_said(value, "mode", "location")}}
+    location = {"authorizationLocation": value["location"]} if "location" in value else {}
+    return {"mcpAuthentication": providers[0] | _of_clients(value["mcp"]) | location | _said(value, "mode")}
+
+
+def mcp_authentication(snapshot: Snapshot, namespace: str, value: Json, services: ServiceReader) -> Json:
+    """Return `mcpAuthentication` for the older place of the same, at calls to MCP servers."""
+    if "issuer" not in value:
+        raise ValueError("issuer is required: metadata is served for one")
+    found = _said(value, "issuer", "audiences", "mode") | {"jwks": _remote_keys(value["jwks"], services)}
+    if "clientSecretRef" in value:
+        found["clientSecret"] = entry(snapshot, namespace, value["clientSecretRef"], "clientSecret").rstrip("\r\n")
+    return found | _of_clients(value)
+
+
+def _of_clients(value: Json) -> Json:
+    """Return what clients of MCP are told."""
+    found = _said(value, "resourceMetadata", "clientId")
+    if "provider" in value:
+        kind = value["provider"]
+        found["provider"] = {kind[0].lower() + kind[1:]: {}}
+    return found
+
+
+def _remote_keys(value: Json, services: ServiceReader) -> Json:
+    """Return where the data plane fetches keys."""
+    kept = _said(value, "cacheDuration")
+    if "url" in value:
+        return {"url": value["url"]} | kept
+    path = value["jwksPath"]
+    return services.place({"backendRef": value["backendRef"]}) | {"path": path if path[0] == "/" else f"/{path}"} | kept
 
 
 def passwords(snapshot: Snapshot, namespace: str, value: Json) -> Json:

@@ -16,7 +16,7 @@ from headgate.cluster.snapshot import (
     key_of,
 )
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
-from headgate.cluster.translate.calls import calls, unsuited
+from headgate.cluster.translate.calls import OF_ROUTES, calls, unsuited
 from headgate.cluster.translate.client_side import client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
@@ -43,12 +43,13 @@ class PolicyPart(NamedTuple):
 
 class Said(NamedTuple):
     """What a policy says. `faults`: what could not be said. `used` and `backends`: Services and GatewayBackends that it
-    calls."""
+    calls. `overrides`: policies of more specific targets do not change it."""
 
     parts: list[PolicyPart]
     faults: list[str]
     used: frozenset[ObjectKey]
     backends: frozenset[ObjectKey]
+    overrides: bool = False
 
 
 # Which policy says a kind at a target.
@@ -98,14 +99,14 @@ def _said(snapshot: Snapshot, policy: Json) -> Said:
     answered = calls(snapshot, namespace, (spec.get("backend") or {}) | ({"ai": spec["ai"]} if "ai" in spec else {}))
     # As the file has it: `route`, or `gateway` for what runs before a route is known.
     parts = [PolicyPart("gateway" if early else "route", kind, value) for kind, value in asked.found.items()]
-    parts += [PolicyPart("backend", kind, value) for kind, value in answered.found.items()]
+    parts += [
+        PolicyPart("route" if kind in OF_ROUTES else "backend", kind, value) for kind, value in answered.found.items()
+    ]
     front = client_side(snapshot, namespace, spec.get("frontend") or {})
     parts += [PolicyPart(_FRONTEND, kind, value) for kind, value in front.found.items()]
     faults = [*asked.faults, *answered.faults, *front.faults]
-    faults += ["strategy is not supported yet"] if "strategy" in spec else []
-    return Said(
-        parts, faults, asked.used | answered.used | front.used, asked.backends | answered.backends | front.backends
-    )
+    used, backends = asked.used | answered.used | front.used, asked.backends | answered.backends | front.backends
+    return Said(parts, faults, used, backends, (spec.get("strategy") or {}).get("inheritance") == "Override")
 
 
 class _Attaching:
@@ -162,6 +163,10 @@ class _Attaching:
             name = {"name": f"{key.name}:{told}:{spot}", "namespace": key.namespace}
             entry: Json = {"name": name, "target": place.form}
             entry |= {_FRONTEND: {kind: value}} if phase == _FRONTEND else {"phase": phase, "policy": {kind: value}}
+            if said.overrides and section == "traffic":
+                entry["inheritance"] = "override"
+            elif said.overrides:
+                lost.append(f"{place.kind} {place.spot}: strategy is for targets whose requests others may target, too")
             fragment = Fragment(
                 key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=place.order
             )
@@ -192,6 +197,8 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
                 closed = closed or kind in PROTECTING
                 continue
         why = unsuited(kind, value, place.backend) if part.phase == "backend" else None
+        if kind in OF_ROUTES and place.backend:
+            why = f"{kind} is for routes, or stands in the GatewayBackend"
         if why is not None:
             lost.append(f"{place.kind} {place.spot}: {why}")
             closed = closed or kind in PROTECTING or (kind == "ai" and "promptGuard" in value)

@@ -157,6 +157,10 @@ def _backends(
                 yield weight | nowhere(route, reference)
             continue
         filters.note(reached)
+        if reached.of_routes and len(rule["backendRefs"]) > 1:
+            message = f"{', '.join(reached.of_routes)} of GatewayBackend {reached.backend}: it must be the only backend"
+            filters.invalid.append(Unmet("UnsupportedValue", message))
+        of_rule |= reached.of_routes
         policies = filters.read(reference.get("filters") or ())
         if policies:
             fits = fitted(policies, rule, of_rule, reached)

@@ -49,6 +49,8 @@ def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
             if reader is None:
                 raise ValueError("is not supported yet")
             made = reader(value)
+            if "mcpAuthentication" in made and section.get("phase") == "PreRouting":
+                raise ValueError("with mcp is for phase PostRouting: its metadata is that of a route")
             for kind, policy in made.items():
                 if wrong := faults_of_policy(kind, policy):
                     raise ValueError(f"cannot be in force: {'; '.join(wrong)}")
@@ -126,7 +128,7 @@ def _readers(
         "extAuth": lambda value: {"extAuthz": _conditional(value, services.authorization)},
         "extProc": lambda value: {"extProc": _conditional(value, services.processing)},
         "rateLimit": lambda value: _rate_limit(value, services),
-        "jwtAuthentication": lambda value: {"jwtAuth": tokens(value)},
+        "jwtAuthentication": lambda value: tokens(value, services),
     }
 
 

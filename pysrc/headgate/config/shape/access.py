@@ -6,11 +6,14 @@ from typing import Final
 
 from headgate.config.shape.scalars import (
     CEL,
+    DURATION,
     FILE_INLINE_OR_REMOTE,
     FILE_OR_HIDDEN,
     HIDDEN,
     STRING,
     STRINGS,
+    TARGET_FIELDS,
+    TARGET_KEYS,
     nothing,
 )
 from headgate.config.shape.upstream import LOCATION
@@ -42,11 +45,18 @@ RULES: Final = Object(
         )
     },
 )
+JWKS_FILE: Final = Object("JwksFile", {"file": required(STRING)})
+JWKS_REMOTE: Final = Object(
+    "RemoteJwks",
+    {"url": optional(STRING), **TARGET_FIELDS, "path": maybe(STRING), "cacheDuration": maybe(DURATION)},
+    one_of=("url", *TARGET_KEYS),
+)
+JWKS: Final = Union("Jwks", (STRING, Case(JWKS_FILE, has=("file",)), JWKS_REMOTE))
 JWT_OPTIONS: Final = Object("JwtOptions", {"requiredClaims": optional(ListOf(STRING, unique=True))})
 JWT_PROVIDER_FIELDS: Final = {
     "issuer": required(STRING),
     "audiences": maybe(STRINGS),
-    "jwks": required(FILE_INLINE_OR_REMOTE),
+    "jwks": required(JWKS),
     "jwtValidationOptions": optional(JWT_OPTIONS),
 }
 JWT: Final = Union(
@@ -121,7 +131,7 @@ MCP_AUTHENTICATION: Final = Object(
             Object("McpIdp", {kind: optional(nothing(f"Idp_{kind}")) for kind in IDP_KINDS}, IDP_KINDS)
         ),
         "resourceMetadata": maybe(MapOf(Anything())),
-        "jwks": maybe(FILE_INLINE_OR_REMOTE),
+        "jwks": maybe(JWKS),
         "mode": optional(MODE),
         "authorizationLocation": optional(LOCATION),
         "jwtValidationOptions": optional(JWT_OPTIONS),

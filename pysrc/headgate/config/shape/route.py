@@ -202,4 +202,5 @@ TARGETED: Final = {
     "target": required(POLICY_TARGET),
     "phase": optional(WordChoice("PolicyPhase", ("route", "gateway", "backend"))),
     "policy": optional(ATTACHED_POLICIES),
+    "inheritance": optional(WordChoice("PolicyInheritance", ("default", "override"))),
 }

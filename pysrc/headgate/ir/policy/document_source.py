@@ -13,7 +13,8 @@ class DocumentSource:
     """A document, or the place to fetch it from.
 
     `document` is the text itself, which was read from `file` if that is set. Otherwise the document is fetched from
-    `path` at `endpoint`; `url` may hold credentials, `place` is the URL without them.
+    `path` at `endpoint`, or at one of `others` where that fails; `url` may hold credentials, `place` is the URL, or the
+    name of the service, without them. A key set is fetched again after `refresh_s` seconds.
     """
 
     document: str | None = None
@@ -22,6 +23,8 @@ class DocumentSource:
     place: str | None = None
     endpoint: Endpoint | None = None
     path: str = "/"
+    others: tuple[Endpoint, ...] = ()
+    refresh_s: int = 300
 
     @property
     def shown(self) -> str:

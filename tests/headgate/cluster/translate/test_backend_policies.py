@@ -114,7 +114,7 @@ def test_rules_of_mcp() -> None:
         ({"auth": {"aws": {"secretRef": {"name": "short"}}}}, "auth: Secret shop/short has no secretKey"),
         ({"auth": {"azure": {"secretRef": {"name": "short"}}}}, "auth: Secret shop/short has no tenantID"),
         ({"tunnel": {"backendRef": {"name": "gone", "port": 1}}}, "tunnel: Service shop/gone not found"),
-        ({"mcp": {"authentication": {}}}, "mcp: authentication is not supported yet"),
+        ({"mcp": {"authentication": {}}}, "mcp: issuer is required"),
         ({"extAuth": {"backendRef": {"name": "gone", "port": 1}, "grpc": {}}}, "extAuth: Service shop/gone not found"),
     ],
 )

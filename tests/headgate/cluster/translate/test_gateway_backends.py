@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from manifests import Json, entries, gateway_backend, made, own, service, to
+from manifests import Json, entries, gateway, gateway_backend, gateway_class, http_route, made, own, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.translate.everything import everything
+from headgate.cluster.translate.fragments import assembled
 from headgate.cluster.translate.gateway_backends import (
     TranslatedBackend,
     called_by,
@@ -174,3 +176,18 @@ def test_a_backend_that_its_own_policies_call_is_not_accepted() -> None:
     made = translate_backend(Snapshot.of([first, second]), first)
     assert isinstance(made, Unmet)
     assert "GatewayBackend shop/a is called by its own policies" in made.message
+
+
+def test_authentication_of_mcp_clients_stands_at_the_routes_to_the_backend() -> None:
+    asked = {"authentication": {"issuer": "https://i.test", "jwks": {"url": "https://i.test/keys"}}}
+    targets = {"targets": [{"name": "x", "static": {"host": "a.test", "port": 80}}]}
+    backend = gateway_backend("shop/tools", mcp=targets, policies={"mcp": asked})
+    both = {"name": "both", "matches": [{"path": {"value": "/b"}}], "backendRefs": [own("tools"), own("tools")]}
+    found = everything(Snapshot.of([gateway_class(), gateway(), http_route("shop/cart", {"backendRefs": [own("tools")]}, both), backend]), {})
+    file = assembled(found.gateways[ObjectKey("edge", "main")])
+    [route] = file["binds"][0]["listeners"][0]["routes"]
+    assert route["policies"] == {"mcpAuthentication": {"issuer": "https://i.test", "jwks": {"url": "https://i.test/keys"}}}
+    assert "policies" not in file["backends"][0]
+    [status_of_route] = (one.content for one in found.statuses if one.kind.kind == "HTTPRoute")
+    told = {one["type"]: one["message"] for one in status_of_route["parents"][0]["conditions"]}
+    assert "it must be the only backend" in told["PartiallyInvalid"]

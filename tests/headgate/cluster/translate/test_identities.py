@@ -8,10 +8,13 @@ import re
 from typing import Any
 
 import pytest
-from manifests import Json, entries
+from manifests import Json, entries, gateway_backend, own, service, to
+from tests.end_to_end.identity_rig import JWKS
 
 from headgate.cluster.snapshot import Snapshot
-from headgate.cluster.translate.identities import api_keys, passwords, tokens
+from headgate.cluster.translate.called_services import ServiceReader
+from headgate.cluster.translate.checked import faults_of_policy
+from headgate.cluster.translate.identities import api_keys, mcp_authentication, passwords, tokens
 
 HASH = "sha256:" + hashlib.sha256(b"k1").hexdigest()
 HEADER = {"header": {"name": "x-key"}}
@@ -23,6 +26,7 @@ def labelled(document: Json, **labels: str) -> Json:
 
 
 SNAPSHOT = Snapshot.of([
+    service("shop/idp"), gateway_backend("shop/away"), entries("Secret", "shop/app", clientSecret="s3\n"),
     entries("Secret", "shop/plain", app="k1\n", other="k2"),
     labelled(entries("Secret", "shop/b", x=json.dumps({"key": "k3", "metadata": {"team": "blue"}})), keys="yes"),
     labelled(entries("Secret", "shop/a", y=json.dumps({"keyHash": HASH}), z="k1"), keys="yes"),
@@ -91,20 +95,66 @@ def test_passwords() -> None:
         passwords(SNAPSHOT, "shop", {"secretRef": {"name": "plain"}})
 
 
+def read(value: Json) -> Json:
+    [(kind, found)] = tokens(value, ServiceReader(SNAPSHOT, "shop")).items()
+    assert faults_of_policy(kind, found) == ()
+    return {kind: found}
+
+
+INLINE = {"issuer": "https://i.test", "jwks": {"inline": JWKS}}
+
+
+def remote(**jwks: Any) -> Json:
+    return {"issuer": "https://i.test", "jwks": {"remote": jwks}}
+
+
 def test_tokens() -> None:
-    provider = {"issuer": "i", "jwks": {"inline": "{}"}}
-    assert tokens({"mode": "Permissive", "providers": [provider, {**provider, "audiences": ["a"]}], "location": HEADER}) == {
-        "providers": [{"issuer": "i", "jwks": "{}"}, {"issuer": "i", "audiences": ["a"], "jwks": "{}"}], "mode": "Permissive", "location": HEADER,
-    }  # fmt: skip
+    given = {"mode": "Permissive", "providers": [INLINE, {**INLINE, "audiences": ["a"]}], "location": HEADER}
+    provider = {"issuer": "https://i.test", "jwks": JWKS}
+    assert read(given) == {
+        "jwtAuth": {"providers": [provider, {**provider, "audiences": ["a"]}], "mode": "Permissive", "location": HEADER},
+    }
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("jwks", "ours"),
     [
-        ({"providers": [{"issuer": "i", "jwks": {"remote": {"url": "https://a.test"}}}]}, "provider i: jwks.remote is not supported yet"),
-        ({"providers": [], "mcp": {}}, "mcp is not supported yet"),
+        ({"url": "https://i.test/keys", "cacheDuration": "10m"}, {"url": "https://i.test/keys", "cacheDuration": "10m"}),
+        (
+            {"backendRef": to("idp"), "jwksPath": "keys"},
+            {"service": {"name": "shop/idp.shop.svc.cluster.local", "port": 8080}, "path": "/keys"},
+        ),
+        ({"backendRef": own("away"), "jwksPath": "/keys"}, {"backend": "shop/away", "path": "/keys"}),
     ],
 )
-def test_tokens_that_cannot_be_checked(value: Json, words: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(words)):
-        tokens(value)
+def test_keys_that_the_data_plane_fetches(jwks: Json, ours: Json) -> None:
+    assert read({"providers": [remote(**jwks)]}) == {"jwtAuth": {"providers": [{"issuer": "https://i.test", "jwks": ours}]}}
+
+
+def test_tokens_of_mcp_clients() -> None:
+    mcp = {"provider": "Keycloak", "resourceMetadata": {"scopes_supported": ["a"]}, "clientId": "c"}
+    assert read({"mode": "Strict", "providers": [INLINE], "location": HEADER, "mcp": mcp}) == {
+        "mcpAuthentication": {
+            "issuer": "https://i.test", "jwks": JWKS, "provider": {"keycloak": {}}, "clientId": "c", "mode": "Strict",
+            "resourceMetadata": {"scopes_supported": ["a"]}, "authorizationLocation": HEADER,
+        }
+    }  # fmt: skip
+
+
+def test_the_older_place_of_tokens_of_mcp_clients() -> None:
+    services = ServiceReader(SNAPSHOT, "shop")
+    value = {"issuer": "https://login.microsoftonline.com/t/v2.0", "provider": "Entra", "clientId": "c", "clientSecretRef": {"name": "app"}, "mode": "Optional"}
+    found = mcp_authentication(SNAPSHOT, "shop", value | {"jwks": {"backendRef": to("idp"), "jwksPath": "/keys"}}, services)
+    assert found == {
+        "issuer": "https://login.microsoftonline.com/t/v2.0", "provider": {"entra": {}}, "clientId": "c", "clientSecret": "s3", "mode": "Optional",
+        "jwks": {"service": {"name": "shop/idp.shop.svc.cluster.local", "port": 8080}, "path": "/keys"},
+    }  # fmt: skip
+    assert faults_of_policy("mcpAuthentication", found) == ()
+    assert services.used == {("shop", "idp")}
+    with pytest.raises(ValueError, match="issuer is required"):
+        mcp_authentication(SNAPSHOT, "shop", {"jwks": {"url": "https://i.test"}}, services)
+
+
+def test_keys_of_a_service_that_there_is_not() -> None:
+    with pytest.raises(ValueError, match=re.escape("Service shop/gone not found")):
+        tokens({"providers": [remote(backendRef=to("gone"), jwksPath="/")]}, ServiceReader(SNAPSHOT, "shop"))

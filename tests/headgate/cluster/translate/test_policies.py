@@ -156,12 +156,35 @@ def test_rules_of_authorization_add_up() -> None:
     ("spec", "accepted"),
     [
         ({"backend": {"auth": {"secretRef": {"name": "gone"}}}}, ("True", "PartiallyValid")),
-        ({"traffic": {"jwtAuthentication": {"providers": [], "mcp": {}}}}, ("True", "PartiallyValid")),
+        ({"traffic": {"jwtAuthentication": {"providers": [{"issuer": "i", "jwks": {"inline": "{}"}}]}}}, ("True", "PartiallyValid")),
         ({"traffic": {"delay": {"duration": "1 +"}}}, ("False", "Invalid")),
     ],
 )
 def test_what_is_not_supported_is_told(spec: Json, accepted: tuple[str, str]) -> None:
     assert ancestors(world(policy(ROUTE, **spec))) == [("main", {"Accepted": accepted})]
+
+
+MCP_KEYS = {"issuer": "https://i.test", "jwks": {"url": "https://i.test/keys"}}
+
+
+def test_authentication_of_mcp_clients_is_one_of_routes() -> None:
+    found = world(policy(ROUTE, backend={"mcp": {"authentication": MCP_KEYS}}))
+    assert ("route", "mcpAuthentication") in [(phase, kind) for phase, kind, _ in placed(found)]
+    assert ancestors(found) == [("main", FINE)]
+
+
+def test_metadata_of_a_route_is_not_served_before_it_is_known() -> None:
+    given = {"phase": "PreRouting", "jwtAuthentication": {"providers": [{"issuer": "https://i.test", "jwks": {"remote": MCP_KEYS["jwks"]}}], "mcp": {}}}
+    found = world(policy(OWNER, "edge/slow", given))
+    assert [(phase, kind) for phase, kind, _ in placed(found)] == [("gateway", "authorization")]
+    assert ancestors(found) == [("main", {"Accepted": ("True", "PartiallyValid")})]
+
+
+def test_a_policy_may_hold_against_more_specific_ones() -> None:
+    found = world(policy(OWNER, "edge/slow", strategy={"inheritance": "Override"}), policy(ROUTE, "shop/own"))
+    file = assembled(found.gateways[MAIN])
+    assert [(one["name"]["namespace"], one.get("inheritance")) for one in file["policies"]] == [("edge", "override"), ("shop", None)]
+    assert ancestors(found) == [("main", FINE)]
 
 
 def test_a_status_has_sixteen_entries_at_most() -> None:
