@@ -73,7 +73,7 @@ class Controller:
         self._election = LeaderElection(client, lease, settings.identity, self._led, self._lost)
         view = ControllerView(self.metrics, levels, lambda: self._world is not None, self._shown)
         self._servers = ControllerServers(view, settings)
-        self._memory = TranslationMemory()
+        self._memory = TranslationMemory(settings.global_policies)
         self._statuses = WantedStatuses()
         # Translations run beside the loop, which serves streams: the first of many routes takes a second.
         self._thread = ThreadPoolExecutor(1, "translation")

@@ -26,7 +26,8 @@ class ControllerSettings:
     """`bind`: address of the health and metrics servers. `namespace`: of the controller. `identity`: of this replica.
     `election`: whether only one of several replicas writes. `class_name`: the GatewayClass that is made, "" for none;
     `class_parameters`: by class the `parametersRef` that it gets. `selectors`: of namespaces that are looked at.
-    `inference`: whether InferencePools, and the pods in them, are read."""
+    `inference`: whether InferencePools, and the pods in them, are read. `global_policies`: a namespace whose
+    GatewayPolicies may be about objects of all namespaces, "" for none."""
 
     namespace: str = NAMESPACE
     identity: str = field(default_factory=socket.gethostname)
@@ -36,6 +37,7 @@ class ControllerSettings:
     class_parameters: Mapping[str, Json] = field(default_factory=dict)
     selectors: tuple[Json, ...] = ()
     inference: bool = False
+    global_policies: str = ""
     log_level: str = "info"
     log_format: str = "json"
     bind: str = "0.0.0.0"  # noqa: S104 (probes and scrapes come from other machines)
@@ -58,6 +60,7 @@ def settings_of(environ: Mapping[str, str], namespace: str = "") -> ControllerSe
         class_parameters=reader.references("GATEWAY_CLASS_PARAMETERS_REFS"),
         selectors=reader.selectors("DISCOVERY_NAMESPACE_SELECTORS"),
         inference=reader.flag("ENABLE_INFERENCE"),
+        global_policies=reader.text("GLOBAL_POLICY_NAMESPACE", ""),
         log_level=reader.choice("LOG_LEVEL", tuple(LEVELS), default.log_level),
         log_format=reader.choice("LOG_FORMAT", ("json", "text"), default.log_format),
         bind=reader.text("BIND_ADDRESS", default.bind),

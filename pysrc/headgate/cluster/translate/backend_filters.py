@@ -31,8 +31,9 @@ def fitted(policies: dict[str, Any], rule: Json, of_rule: dict[str, Any], reache
             return Unmet("UnsupportedValue", f"URLRewrite of a backend: {'; '.join(wrong)}")
         if _REWRITE in of_rule:
             return Unmet("IncompatibleFilters", "URLRewrite of a rule and of its backend")
-        if reached.service is None:
-            return Unmet("UnsupportedValue", "URLRewrite of a backend that is no Service is not supported")
+        if reached.service is None and not reached.rewritable:
+            message = "URLRewrite is for Services, and for static GatewayBackends without a transformation"
+            return Unmet("UnsupportedValue", message)
         found["transformations"] = {"request": {"set": _edits(rewrite, rule)}}
     return found
 

@@ -1,4 +1,4 @@
-"""BackendTLSPolicies as policies of the file about Services, and their statuses.
+"""BackendTLSPolicies as policies of the file about Services and GatewayBackends, and their statuses.
 
 https://gateway-api.sigs.k8s.io/api-types/backendtlspolicy/
 """
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from headgate.cluster.snapshot import (
     CONFIG_MAP,
     GATEWAY_API,
+    GATEWAY_BACKEND,
     SERVICE,
     GroupKind,
     ObjectKey,
@@ -25,9 +26,11 @@ from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.checked import faults_of_backend
 from headgate.cluster.translate.conditions import Condition, ObjectStatus, Unmet, fails, holds, judged
 from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.gateway_backends import TranslatedBackend, file_name, sections, translate_backend
 from headgate.cluster.translate.services import host
 
 BACKEND_TLS_POLICY: Final = GroupKind(GATEWAY_API, "BackendTLSPolicy")
+_Target = tuple[GroupKind, ObjectKey]
 _SYSTEM: Final = "System"
 _NO_CA: Final = "NoValidCACertificate"
 # An authority that nobody has the key of, and that ended in 1970: with it no backend is believed.
@@ -43,7 +46,7 @@ drQOW8TeeejbAiEAmFyc9M2Hs51ydHV7uXiRVZWAK/keFWvFxtmJ3wuDASs=
 
 
 class TlsOfServices(NamedTuple):
-    """For each Gateway the policies of the Services that it uses; the statuses of all policies."""
+    """For each Gateway the policies of what it uses; the statuses of all policies."""
 
     fragments: dict[ObjectKey, list[Fragment]]
     statuses: list[ObjectStatus]
@@ -58,26 +61,31 @@ class _Said(NamedTuple):
     unresolved: list[Unmet]
 
 
-def backend_tls(snapshot: Snapshot, used: Mapping[ObjectKey, Set[ObjectKey]], controller: str) -> TlsOfServices:
-    """Translate all policies, the oldest first: of two for one target it holds. `used`: by Gateway its Services."""
+def backend_tls(
+    snapshot: Snapshot, used: Mapping[ObjectKey, Set[tuple[GroupKind, ObjectKey]]], controller: str
+) -> TlsOfServices:
+    """Translate all policies, the oldest first: of two for one target it holds. `used`: by Gateway its Services and
+    GatewayBackends."""
     fragments: dict[ObjectKey, list[Fragment]] = {gateway: [] for gateway in used}
     statuses = []
-    holders: dict[tuple[ObjectKey, str], ObjectKey] = {}
+    holders: dict[tuple[_Target, str], ObjectKey] = {}
     for policy in snapshot.oldest_first(BACKEND_TLS_POLICY):
         key, said = key_of(policy), _said(snapshot, policy)
         ancestors: dict[ObjectKey, list[Condition]] = {}
-        won: list[tuple[ObjectKey, Json, str]] = []
-        lost: dict[ObjectKey, list[Unmet]] = {}
-        for service, form, section in _targets(snapshot, policy):
-            holder = holders.setdefault((service, section), key)
+        won: list[tuple[_Target, Json, str]] = []
+        lost: dict[_Target, list[Unmet]] = {}
+        for aimed, form, section in _targets(snapshot, policy):
+            holder = holders.setdefault((aimed, section), key)
+            kind, place = aimed
+            spot = f"{place}/{section}" if section else str(place)
             if holder == key:
-                won.append((service, form, f"{service}/{section}" if section else str(service)))
+                won.append((aimed, form, spot if kind == SERVICE else f"{kind.kind}/{spot}"))
             else:
-                message = f"Service {service} {section}".rstrip() + f" has the older policy {holder}"
-                lost.setdefault(service, []).append(Unmet("Conflicted", message))
-        for gateway, services in used.items():
-            held = [one for one in won if one[0] in services]
-            conflicts = [one for service, refusals in lost.items() if service in services for one in refusals]
+                message = f"{kind.kind} {place} {section}".rstrip() + f" has the older policy {holder}"
+                lost.setdefault(aimed, []).append(Unmet("Conflicted", message))
+        for gateway, reached in used.items():
+            held = [one for one in won if one[0] in reached]
+            conflicts = [one for aimed, refusals in lost.items() if aimed in reached for one in refusals]
             if held or conflicts:
                 fragments[gateway] += [_fragment(key, form, spot, said.value) for _, form, spot in held]
                 ancestors[gateway] = _conditions(said, conflicts, whole=not held)
@@ -85,20 +93,26 @@ def backend_tls(snapshot: Snapshot, used: Mapping[ObjectKey, Set[ObjectKey]], co
     return TlsOfServices(fragments, statuses)
 
 
-def _targets(snapshot: Snapshot, policy: Json) -> Iterator[tuple[ObjectKey, Json, str]]:
-    """Return the Services that a policy is for and that there are, with the form of the file and the section."""
+def _targets(snapshot: Snapshot, policy: Json) -> Iterator[tuple[_Target, Json, str]]:
+    """Return what a policy is for and is there, with the form of the file and the section."""
     for reference in policy["spec"]["targetRefs"]:
-        service = ObjectKey(key_of(policy).namespace, reference["name"])
-        found = snapshot.find(SERVICE, *service)
-        if GroupKind(reference.get("group", ""), reference["kind"]) != SERVICE or found is None:
+        key = ObjectKey(key_of(policy).namespace, reference["name"])
+        kind, section = GroupKind(reference.get("group", ""), reference["kind"]), reference.get("sectionName") or ""
+        found = snapshot.find(kind, *key)
+        if kind not in (SERVICE, GATEWAY_BACKEND) or found is None:
             continue
-        form = {"hostname": host(service), "namespace": service.namespace}
-        section = reference.get("sectionName") or ""
+        if kind == GATEWAY_BACKEND:
+            made = translate_backend(snapshot, found)
+            if isinstance(made, TranslatedBackend) and section in ("", *sections(made.form)):
+                named = {"section": section} if section else {}
+                yield (kind, key), {"backend": {"name": file_name(key), "namespace": "", **named}}, section
+            continue
+        form = {"hostname": host(key), "namespace": key.namespace}
         ports = [one["port"] for one in found["spec"].get("ports") or () if one.get("name") == section]
         if not section:
-            yield service, form, ""
+            yield (kind, key), {"service": form}, ""
         elif ports:
-            yield service, form | {"port": ports[0]}, section
+            yield (kind, key), {"service": form | {"port": ports[0]}}, section
 
 
 def _said(snapshot: Snapshot, policy: Json) -> _Said:
@@ -147,7 +161,7 @@ def _authorities(snapshot: Snapshot, namespace: str, references: list[Json]) -> 
 
 def _fragment(key: ObjectKey, form: Json, spot: str, value: Json) -> Fragment:
     name = {"name": f"{key.name}:backend-tls:{spot}", "namespace": key.namespace}
-    entry = {"name": name, "target": {"backend": {"service": form}}, "policy": {"backendTLS": value}}
+    entry = {"name": name, "target": {"backend": form}, "policy": {"backendTLS": value}}
     return Fragment(key=f"policy/backend/{key}:backend-tls:{spot}", place="policies", value=entry)
 
 

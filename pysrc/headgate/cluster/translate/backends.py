@@ -30,7 +30,7 @@ class Target(NamedTuple):
     """The file's form of a destination, and the Service or GatewayBackend behind it; neither for an InferencePool.
 
     `says_protocol`: whether it is said which version of HTTP is spoken there. `of_routes`: policies that the file has
-    at the routes to it.
+    at the routes to it. `rewritable`: a GatewayBackend whose requests may be rewritten by a transformation.
     """
 
     form: dict[str, Any]
@@ -38,6 +38,7 @@ class Target(NamedTuple):
     says_protocol: bool = False
     backend: ObjectKey | None = None
     of_routes: Json = {}
+    rewritable: bool = False
 
 
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
@@ -80,7 +81,9 @@ def _backend(snapshot: Snapshot, key: ObjectKey, found: Json, callers: frozenset
     open_ended = "host" in made.form or made.inline
     says = not open_ended or "version" in made.form.get("policies", {}).get("http", {})
     form = dict(made.form) if made.inline else {"backend": file_name(key)}
-    return Target(form, says_protocol=says, backend=key, of_routes=made.of_routes)
+    # One transformation takes the place of another.
+    rewritable = "host" in made.form and "transformations" not in made.form.get("policies", {})
+    return Target(form, says_protocol=says, backend=key, of_routes=made.of_routes, rewritable=rewritable)
 
 
 def _service(key: ObjectKey, service: Json, port: int | None) -> Target | Unmet:

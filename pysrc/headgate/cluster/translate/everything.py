@@ -22,6 +22,7 @@ from headgate.cluster.snapshot import (
     GRPC_ROUTE,
     HTTP_ROUTE,
     LISTENER_SET,
+    SERVICE,
     TCP_ROUTE,
     TLS_ROUTE,
     GroupKind,
@@ -69,10 +70,12 @@ def everything(
     snapshot: Snapshot,
     acknowledged: Mapping[ObjectKey, Acknowledged],
     deployed: Mapping[ObjectKey, Placed] | None = None,
+    global_policies: str = "",
 ) -> World:
     """Translate all Gateways of own classes.
 
     `acknowledged`: what their data planes have said. `deployed`: what there is of each; None where nobody deploys.
+    `global_policies`: a namespace whose GatewayPolicies may be about objects of all namespaces.
     """
     found: dict[ObjectKey, OwnGateway] = {}
     statuses = [
@@ -97,14 +100,18 @@ def everything(
     reached = [
         snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
     ]
-    attached = snapshot.remembered("policies", policies, reached, CONTROLLER)
+    attached = snapshot.remembered("policies", policies, reached, CONTROLLER, global_policies)
     used: dict[ObjectKey, frozenset[ObjectKey]] = {}
     behind: dict[ObjectKey, frozenset[ObjectKey]] = {}
     for key, one in found.items():
         backends = one.translation.backends | attached.backends[key]
         services, behind[key] = snapshot.remembered(("called", key), _called, frozenset(backends))
         used[key] = frozenset(one.translation.used | attached.used[key] | services)
-    connections = snapshot.remembered("backend TLS", backend_tls, used, CONTROLLER)
+    called = {
+        key: frozenset([*((SERVICE, one) for one in used[key]), *((GATEWAY_BACKEND, one) for one in behind[key])])
+        for key in found
+    }
+    connections = snapshot.remembered("backend TLS", backend_tls, called, CONTROLLER)
     gateways = {
         key: snapshot.remembered(
             ("file", key),

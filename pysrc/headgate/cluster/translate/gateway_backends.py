@@ -78,6 +78,15 @@ def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
     return ObjectStatus(GATEWAY_BACKEND, key_of(found), content)
 
 
+def sections(form: Json) -> Iterator[str]:
+    """Yield the names of the providers or MCP targets of a backend."""
+    for group in form.get("ai", {}).get("groups", ()):
+        for one in group["providers"]:
+            yield one["name"]
+    for one in form.get("mcp", {}).get("targets", ()):
+        yield one["name"]
+
+
 def called_by(snapshot: Snapshot, used: Iterable[ObjectKey]) -> tuple[set[ObjectKey], set[ObjectKey]]:
     """Return the Services and GatewayBackends that policies of GatewayBackends call, and those of these in turn."""
     services: set[ObjectKey] = set()

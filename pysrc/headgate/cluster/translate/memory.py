@@ -41,9 +41,13 @@ class _Node:
 
 
 class TranslationMemory:
-    """Translations of the snapshots of one cluster, one after the other. One thread at a time may use it."""
+    """Translations of the snapshots of one cluster, one after the other. One thread at a time may use it.
 
-    def __init__(self) -> None:
+    `global_policies`: see everything().
+    """
+
+    def __init__(self, global_policies: str = "") -> None:
+        self._global_policies = global_policies
         self.computed = 0  # nodes that were computed for the last snapshot
         self._kinds: Mapping[GroupKind, Mapping[ObjectKey, Json]] = {}
         self._root = _Node(None)
@@ -62,7 +66,8 @@ class TranslationMemory:
         self.computed = 0
         view = _View(self, snapshot.kinds)
         try:
-            return self.compute(view, self._root, everything, (acknowledged, deployed), {})  # type: ignore[no-any-return]
+            given = (acknowledged, deployed, self._global_policies)
+            return self.compute(view, self._root, everything, given, {})  # type: ignore[no-any-return]
         except BaseException:
             # Half of the tree is of another snapshot than the rest.
             self._root = _Node(None)

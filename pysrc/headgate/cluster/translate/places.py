@@ -18,7 +18,7 @@ from headgate.cluster.snapshot import (
     Snapshot,
 )
 from headgate.cluster.translate.fragments import Fragment, Json
-from headgate.cluster.translate.gateway_backends import TranslatedBackend, translate_backend
+from headgate.cluster.translate.gateway_backends import TranslatedBackend, sections, translate_backend
 from headgate.cluster.translate.gateway_backends import file_name as backend_name
 from headgate.cluster.translate.grpc_routes import file_name
 from headgate.cluster.translate.inference_pools import pool_host
@@ -147,18 +147,9 @@ def _backend(
     if found is None or name not in called_.backends:
         return
     made = translate_backend(snapshot, found)
-    if not isinstance(made, TranslatedBackend) or section not in (None, *_sections(made.form)):
+    if not isinstance(made, TranslatedBackend) or section not in (None, *sections(made.form)):
         return
     kind = next((one for one in ("ai", "mcp", "aws") if one in made.form), "host")
     named = {} if section is None else {"section": section}
     form = {"backend": {"backend": {"name": name, "namespace": "", **named}}}
     yield Place(form, "GatewayBackend", spot, backend=kind)
-
-
-def _sections(form: Json) -> Iterator[str]:
-    """Yield the names of the providers or MCP targets of a backend."""
-    for group in form.get("ai", {}).get("groups", ()):
-        for one in group["providers"]:
-            yield one["name"]
-    for one in form.get("mcp", {}).get("targets", ()):
-        yield one["name"]

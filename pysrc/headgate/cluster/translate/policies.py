@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import (
@@ -65,11 +65,12 @@ class Attached(NamedTuple):
     statuses: list[ObjectStatus]
 
 
-def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attached:
-    """Attach all policies, the oldest first: of two that say the same of one target it holds."""
+def policies(snapshot: Snapshot, reached: list[Reach], controller: str, everywhere: str = "") -> Attached:
+    """Attach all policies, the oldest first: of two that say the same of one target it holds. `everywhere`: a namespace
+    whose policies are about objects of all namespaces."""
     found = _Attaching(reached)
     known = [
-        (policy, snapshot.remembered(("said", key_of(policy)), _said, policy), list(_targets(snapshot, policy)))
+        (policy, snapshot.remembered(("said", key_of(policy)), _said, policy), _targets(snapshot, policy, everywhere))
         for policy in snapshot.oldest_first(POLICY)
     ]
     # Those of what is called come last: other policies may call it.
@@ -81,7 +82,7 @@ def policies(snapshot: Snapshot, reached: list[Reach], controller: str) -> Attac
     for policy, said, targets in known:
         key = key_of(policy)
         unplaced = [target for index, target in enumerate(targets) if (key, index) not in found.placed]
-        why = [_why(snapshot, policy, one) for one in unplaced]
+        why = [_why(snapshot, one) for one in unplaced]
         statuses.append(ObjectStatus(POLICY, key, _status(policy, said, found.ancestors.get(key, {}), why, controller)))
     return Attached(found.fragments, found.used, found.backends, statuses)
 
@@ -140,7 +141,7 @@ class _Attaching:
         for gateway in self._reached:
             owner = gateway.gateway
             for index, target in enumerate(targets):
-                for place in places(snapshot, key.namespace, target, gateway):
+                for place in places(snapshot, target["namespace"], target, gateway):
                     self.placed.add((key, index))
                     self.used[owner] |= said.used
                     self.backends[owner] |= said.backends
@@ -211,13 +212,22 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
         yield PolicyPart("backend", "authorization", {"rules": [*rules, *([CLOSED] if closed else ())]})
 
 
-def _targets(snapshot: Snapshot, policy: Json) -> Iterable[Json]:
-    """Return the targets of a policy by name."""
-    yield from policy["spec"].get("targetRefs") or ()
-    for one in policy["spec"].get("targetSelectors") or ():
-        for key, found in sorted(snapshot.kinds.get(GroupKind(one["group"], one["kind"]), {}).items()):
-            if key.namespace == key_of(policy).namespace and selects(one, found["metadata"].get("labels") or {}):
-                yield {name: value for name, value in one.items() if name != "matchLabels"} | {"name": key.name}
+def _targets(snapshot: Snapshot, policy: Json, everywhere: str) -> list[Json]:
+    """Return the targets of a policy by namespace and name. `everywhere`: see policies()."""
+    namespace, spec = key_of(policy).namespace, policy["spec"]
+    in_all = namespace == everywhere
+    found: list[Json] = []
+    for one in spec.get("targetRefs") or ():
+        known = snapshot.kinds.get(GroupKind(one["group"], one["kind"]), {}) if in_all else {}
+        spaces = sorted(key.namespace for key in known if key.name == one["name"])
+        found += [one | {"namespace": space} for space in spaces or [namespace]]
+    for one in spec.get("targetSelectors") or ():
+        said = {name: value for name, value in one.items() if name != "matchLabels"}
+        for key, chosen in sorted(snapshot.kinds.get(GroupKind(one["group"], one["kind"]), {}).items()):
+            inside = in_all or key.namespace == namespace
+            if inside and selects(one, chosen["metadata"].get("labels") or {}):
+                found.append(said | {"name": key.name, "namespace": key.namespace})
+    return found
 
 
 def _status(
@@ -254,8 +264,8 @@ def _entry(reference: Json, conditions: list[Condition], policy: Json, controlle
     }
 
 
-def _why(snapshot: Snapshot, policy: Json, target: Json) -> str:
-    namespace = key_of(policy).namespace
+def _why(snapshot: Snapshot, target: Json) -> str:
+    namespace = target["namespace"]
     about = f"{target['kind']} {namespace}/{target['name']}"
     if snapshot.find(GroupKind(target["group"], target["kind"]), namespace, target["name"]) is None:
         return f"Policy is not attached: {about} not found"

@@ -22,12 +22,12 @@ def test_variables_are_read() -> None:
         "POD_NAMESPACE": "pod", "HEADGATE_NAMESPACE": "own", "HEADGATE_DISABLE_LEADER_ELECTION": "true", "HEADGATE_GATEWAY_CLASS_NAME": "",
         "HEADGATE_GATEWAY_CLASS_PARAMETERS_REFS": '{"big": {"name": "p", "namespace": "n"}}', "HEADGATE_HEALTH_PORT": "0",
         "HEADGATE_DISCOVERY_NAMESPACE_SELECTORS": '[{"matchLabels": {"a": "b"}}]', "HEADGATE_LOG_LEVEL": "debug", "HEADGATE_IDENTITY": "me",
-        "HEADGATE_ENABLE_INFERENCE": "true",
+        "HEADGATE_ENABLE_INFERENCE": "true", "HEADGATE_GLOBAL_POLICY_NAMESPACE": "ops",
     })  # fmt: skip
     assert (found.namespace, found.election, found.class_name, found.health_port) == ("own", False, "", 0)
     assert found.class_parameters == {"big": {"group": "headgate.dev", "kind": "GatewayParameters", "name": "p", "namespace": "n"}}
     assert found.selectors == ({"matchLabels": {"a": "b"}},)
-    assert (found.log_level, found.identity, found.inference) == ("debug", "me", True)
+    assert (found.log_level, found.identity, found.inference, found.global_policies) == ("debug", "me", True, "ops")
 
 
 @pytest.mark.parametrize(("name", "value", "told"), [

@@ -13,7 +13,10 @@ from headgate.cluster.translate.listeners import ListenerState
 from headgate.cluster.translate.parents import Attachment
 from headgate.cluster.translate.routes import RouteResult
 
-SNAPSHOT = Snapshot.of([service(), service("shop/pay"), gateway_backend()])
+SNAPSHOT = Snapshot.of([
+    service(), service("shop/pay"), gateway_backend(), gateway_backend("shop/cloud", ai={"provider": {"openai": {}}}),
+    gateway_backend("shop/edited", static={"host": "a.test", "port": 80}, policies={"transformation": {"request": {"body": "'x'"}}}),
+])  # fmt: skip
 PAY = {"service": {"name": "shop/pay.shop.svc.cluster.local", "port": 8080}}
 
 
@@ -51,6 +54,11 @@ def test_a_rewrite_of_one_backend_is_a_transformation(path: str, filter_: Json, 
     assert "policies" not in second
 
 
+def test_a_rewrite_of_a_backend_at_an_address() -> None:
+    found = result(own("away", filters=[rewrite(hostname="x.test")]))
+    assert found.fragments[0].value["backends"][0]["policies"] == {"transformations": {"request": {"set": {":authority": '"x.test"'}}}}
+
+
 def test_a_mirror_of_the_only_backend_is_one_of_the_rule() -> None:
     (fragment,) = result(to(filters=[MIRROR])).fragments
     assert fragment.value["policies"] == {"requestMirror": {"backend": PAY, "percentage": 1.0}}
@@ -64,7 +72,8 @@ def test_a_mirror_of_the_only_backend_is_one_of_the_rule() -> None:
         ((to(filters=[MIRROR]),), (MIRROR,), "UnsupportedValue"),
         ((to(filters=[rewrite(hostname="x.test")]),), (rewrite(hostname="y.test"),), "IncompatibleFilters"),
         ((to(filters=[rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]),), (), "UnsupportedValue"),
-        ((own("away", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
+        ((own("edited", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
+        ((own("cloud", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
     ],
 )
 def test_what_cannot_be_had_is_told(references: tuple[Json, ...], filters: tuple[Json, ...], reason: str) -> None:

@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 import trustme
-from manifests import Json, endpoints, entries, gateway, gateway_class, http_route, made, service, to
+from manifests import (
+    Json,
+    endpoints,
+    entries,
+    gateway,
+    gateway_backend,
+    gateway_class,
+    http_route,
+    made,
+    own,
+    service,
+    to,
+)
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
@@ -15,6 +27,7 @@ from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
 from headgate.document.write import write
 from headgate.ir.backend import ServiceBackend
+from headgate.ir.model import AiBackend
 
 CA = trustme.CA().cert_pem.bytes().decode()
 OTHER = trustme.CA().cert_pem.bytes().decode()
@@ -150,3 +163,25 @@ def test_the_loader_of_the_file_reads_it() -> None:
     backends = [one.backend for one in route.backends]
     roots = {one.port: one.endpoints[0].endpoint.tls for one in backends if isinstance(one, ServiceBackend)}
     assert {port: None if tls is None else tls.root_pem == CA.encode() for port, tls in roots.items()} == {8080: True, 8443: False}
+
+
+OF_BACKEND = {"group": "headgate.dev", "kind": "GatewayBackend", "name": "away"}
+
+
+def test_what_is_said_of_a_backend_and_of_its_sections() -> None:
+    groups = [{"providers": [{"name": name, "openai": {}} for name in ("one", "two")]}]
+    backend = gateway_backend("shop/away", ai={"groups": groups})
+    documents = [backend, http_route("shop/chat", {"backendRefs": [own("away")]})]
+    late = policy("shop/late", OF_BACKEND, age="2026-01-02T00:00:00Z")
+    gone = policy("shop/gone", OF_BACKEND | {"sectionName": "three"})
+    found = world(*documents, policy("shop/all", OF_BACKEND), policy("shop/one", OF_BACKEND | {"sectionName": "one"}), late, gone)
+    tree = assembled(found.gateways[MAIN])
+    targets = [one["target"]["backend"]["backend"] for one in tree["policies"]]
+    assert targets == [{"name": "shop/away", "namespace": ""}, {"name": "shop/away", "namespace": "", "section": "one"}]
+    fine = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
+    assert (said(found, "all"), said(found, "one")) == ({"edge/main": fine}, {"edge/main": fine})
+    assert said(found, "late") == {"edge/main": fine | {"Accepted": ("False", "Conflicted")}}
+    assert said(found, "gone") == {}
+    routes = load(TextSource(write(tree)), environ={}).gateway.binds[0].listeners[0].routes
+    (backend_of_models,) = (one.backend for route in routes for one in route.backends if isinstance(one.backend, AiBackend))
+    assert ["cart.test" in str(one.provider.endpoint.tls) for group in backend_of_models.groups for one in group] == [True, True]

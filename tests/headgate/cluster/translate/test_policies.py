@@ -180,6 +180,18 @@ def test_metadata_of_a_route_is_not_served_before_it_is_known() -> None:
     assert ancestors(found) == [("main", {"Accepted": ("True", "PartiallyValid")})]
 
 
+def test_policies_of_one_namespace_may_be_about_objects_of_all() -> None:
+    by_label = {name: value for name, value in ROUTE.items() if name != "name"} | {"matchLabels": {"x": "y"}}
+    given = [policy(ROUTE, "ops/named"), policy(None, "ops/chosen", {"delay": {"duration": "1ms"}}, targetSelectors=[by_label])]
+    other = http_route("store/cart", {"backendRefs": [to()]}, hostnames=("store.test",), labels={"x": "y"})
+    snapshot = Snapshot.of([*CLUSTER, other, *given])
+    assert ancestors(everything(snapshot, {}), "named")[0][0] == "StatusSummary"
+    found = everything(snapshot, {}, None, "ops")
+    routes = {(kind, target["route"]["namespace"]) for _, kind, target in placed(found)}
+    assert routes == {("timeout", "shop"), ("timeout", "store"), ("delay", "store")}
+    assert ancestors(found, "named") == ancestors(found, "chosen") == [("main", FINE)]
+
+
 def test_a_policy_may_hold_against_more_specific_ones() -> None:
     found = world(policy(OWNER, "edge/slow", strategy={"inheritance": "Override"}), policy(ROUTE, "shop/own"))
     file = assembled(found.gateways[MAIN])
