@@ -1,4 +1,6 @@
-"""Writes the man pages headgate.1 and gwctl.1 from the parsers of their arguments. Usage: python ci/man_pages.py FOLDER
+"""Writes the man pages headgate.1, headgate-convert.1 and gwctl.1 from the parsers of their arguments.
+
+Usage: python ci/man_pages.py FOLDER
 
 The format is that of man(7). `SOURCE_DATE_EPOCH` is the date of the pages, so that equal sources give equal pages.
 """
@@ -15,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from headgate.cli.convert import command as convert
 from headgate.cli.gwctl import root
 from headgate.cli.options import parser
 
@@ -23,6 +26,7 @@ FILES = {
         ("/etc/headgate/config.yaml", "The configuration of the service."),
         ("/etc/default/headgate", "Environment variables of the service, one assignment a line."),
     ],
+    "headgate-convert": [],
     "gwctl": [],
 }
 
@@ -92,10 +96,19 @@ def pages() -> dict[str, str]:
     """The pages by their file names."""
     about = "a gateway for agents: HTTP, LLM, MCP and A2A traffic"
     headgate = [*head("headgate", about), *of_argparse("headgate", parser()), *tail("headgate", "gwctl")]
+    about = "a configuration file as resources of a cluster, and back"
+    context = click.Context(convert, info_name="headgate convert")
+    converted = [
+        *head("headgate-convert", about),
+        ".SH DESCRIPTION",
+        *of_click(convert, context),
+        *tail("headgate-convert", "headgate"),
+    ]
     context = click.Context(root, info_name="gwctl")
     about = "look at and steer gateways"
     gwctl = [*head("gwctl", about), ".SH DESCRIPTION", *of_click(root, context), *tail("gwctl", "headgate")]
-    return {"headgate.1": "\n".join([*headgate, ""]), "gwctl.1": "\n".join([*gwctl, ""])}
+    found = {"headgate": headgate, "headgate-convert": converted, "gwctl": gwctl}
+    return {f"{name}.1": "\n".join([*lines, ""]) for name, lines in found.items()}
 
 
 def main() -> None:

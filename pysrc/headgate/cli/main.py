@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,8 @@ NOT_GIVEN: Final[dict[str, Any]] = {
     "file": None, "config": None, "validate_only": False, "diff": None, "short_version": False, "version": False,
     "action": None, "output": None,
 }  # fmt: skip
+# Words that begin programs of their own, with arguments of their own, by the module that has `run(arguments)`.
+PROGRAMS: Final = {"controller": "controller", "convert": "convert", "import": "import_command"}
 STARTER = """\
 # Made by headgate on its first start. https://json-schema.org: docs/schema/config.schema.json describes this file.
 config:
@@ -53,14 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     hold_standard_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["controller"]:
-        from headgate.cli import controller
-
-        return controller.run(words[1:])
-    if words[:1] == ["import"]:
-        from headgate.cli import import_command
-
-        return import_command.run(words[1:])
+    if words and words[0] in PROGRAMS:
+        return int(import_module(f"headgate.cli.{PROGRAMS[words[0]]}").run(words[1:]))
     end = words.index("--") if "--" in words else len(words)
     options = options_of(words[:end])
     if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):

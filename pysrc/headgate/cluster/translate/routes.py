@@ -98,7 +98,8 @@ def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, fi
     policies = filters.read(rule.get("filters") or ())
     policies |= dialect.policies(rule)
     backends = list(_backends(snapshot, route, rule, dialect, filters, policies))
-    if not backends and "requestRedirect" not in policies:
+    # A route of HTTP without a backend gets status 500 from the gateway, unless a policy answers.
+    if not backends and dialect.grpc and "requestRedirect" not in policies:
         policies["directResponse"] = dialect.broken
     found: dict[str, Any] = {"name": dialect.named(key_of(route).name), "namespace": key_of(route).namespace}
     if rule.get("name"):

@@ -1,0 +1,1 @@
+"""Between the file and the resources of a cluster: `headgate convert`."""
