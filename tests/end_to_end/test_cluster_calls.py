@@ -12,7 +12,7 @@ from tests.end_to_end.cluster_file_rig import PORT, configuration
 from tests.end_to_end.identity_rig import ISSUER, JWKS, token
 from tests.end_to_end.policy_peer import wait_for
 from tests.end_to_end.provider_stand_in import StandIn, whole
-from tests.end_to_end.running import Gateway
+from tests.end_to_end.running import Gateway, free_port
 
 pytestmark = pytest.mark.warm
 API = "gateway.networking.k8s.io"
@@ -80,3 +80,17 @@ def test_keys_of_tokens_come_from_a_service(gateway: Callable[..., Gateway], sta
     assert (told.status_code, "resource_metadata=" in told.headers["www-authenticate"]) == (401, True)
     assert ask(known).json()["scopes_supported"] == ["all"]
     assert ask("/mcp", authorization=f"Bearer {token()}").status_code == 200
+
+
+def test_a_port_has_rules_about_connections_of_its_own(gateway: Callable[..., Gateway], echo: int) -> None:
+    more = free_port()
+    target = {"group": API, "kind": "Gateway", "name": "main", "port": more}
+    rules = {"action": "Deny", "policy": {"matchExpressions": ["true"]}}
+    cluster = [
+        gateway_class(), gateway_manifest(listener(port=PORT), listener("more", more)), http_route("shop/cart", {"backendRefs": [to()]}),
+        service(), endpoints("shop/cart-1", "cart", ["127.0.0.1"], echo), policy("edge/front", target, frontend={"networkAuthorization": rules}),
+    ]  # fmt: skip
+    running = gateway(configuration(cluster))
+    assert httpx.get(f"http://127.0.0.1:{running.port}/").status_code == 200
+    with pytest.raises(httpx.TransportError):
+        httpx.get(f"http://127.0.0.1:{more}/")

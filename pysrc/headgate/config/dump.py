@@ -312,11 +312,18 @@ def frontend_policies(frontend: Frontend) -> Json:
     }
 
 
-def _frontend(frontend: Frontend) -> list[Json]:
-    target = {"gateway": {"gatewayName": "default", "gatewayNamespace": "default", "listenerName": None}}
+def _frontend(gateway: Gateway) -> list[Json]:
+    target: Json = {"gatewayName": "default", "gatewayNamespace": "default", "listenerName": None}
+    shown = frontend_policies(gateway.frontend)
+    places = [("", {"gateway": target}, shown)]
+    for bind in gateway.binds:
+        if bind.frontend is not None:
+            own = {kind: said for kind, said in frontend_policies(bind.frontend).items() if shown.get(kind) != said}
+            places.append((f":{bind.port}", {"gateway": target | {"port": bind.port}}, own))
     return [
-        {"key": f"frontend/{kind}", "name": None, "target": target, "policy": {"frontend": {kind: value}}}
-        for kind, value in frontend_policies(frontend).items()
+        {"key": f"frontend/{kind}{mark}", "name": None, "target": at, "policy": {"frontend": {kind: value}}}
+        for mark, at, policies in places
+        for kind, value in policies.items()
     ]
 
 
@@ -366,7 +373,7 @@ def _document(gateway: Gateway, runtime: Runtime) -> Json:
         "services": [discovery.service(one, gateway.workloads, runtime.endpoint) for one in gateway.services],
         "binds": [_bind(bind) for bind in sorted(gateway.binds, key=lambda one: one.key)],
         "routes": {"httpMesh": {}, "tcpMesh": {}, "routeGroups": dump_routes.groups(gateway)},
-        "policies": sorted((*_frontend(gateway.frontend), *targeted), key=lambda one: str(one["key"])),
+        "policies": sorted((*_frontend(gateway), *targeted), key=lambda one: str(one["key"])),
         "backends": [backends[key] for key in sorted(backends)],
         "models": [models[key] for key in sorted(models)],
         "version": dict(runtime.build),

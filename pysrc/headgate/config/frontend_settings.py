@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from headgate.config import policy
 from headgate.config.check import Record
@@ -19,23 +19,53 @@ from headgate.ir.telemetry import OtlpMetrics, Tracing
 # Variables that name a collector of traces; the first that is set holds.
 # Older names of parts.
 _SAME: Final = {"proxy": "proxyProtocol", "logging": "accessLog"}
+# What each port may have for itself, and what of `http` it may not.
+_OF_PORTS: Final = frozenset((
+    "http", "tls", "tcp", "networkAuthorization", "networkExtAuthz", "proxyProtocol", "connect",
+))  # fmt: skip
+_OF_ALL: Final = ("maxBufferSize", "maxModelResponseSize", "pathNormalization")
 COLLECTORS: Final = ("OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
-def attached(context: Context, record: Record, policies: list[Record]) -> Record:
-    """Return `frontendPolicies` with what `frontend` of policies of the gateway adds. Of each part the first counts."""
+class ClientSide(NamedTuple):
+    """Settings of client connections: of all ports, and of those ports that have others, with what all have."""
+
+    whole: Record
+    ports: dict[int, Record]
+
+
+def attached(context: Context, record: Record, policies: list[Record]) -> ClientSide:
+    """Return `frontendPolicies` with what `frontend` of policies of the gateway and its ports adds. Of each part the
+    first counts, and what is said of a port before what is said of all."""
     found = {_SAME.get(kind, kind): value for kind, value in record.values.items()}
+    ports: dict[int, dict[str, Any]] = {}
     for one in policies:
         if "frontend" not in one:
             continue
         target = one["target"].get("gateway")
         names = {} if target is None else {name: said for name, said in target.values.items() if said is not None}
+        port = names.pop("port", None)
         if names != {"gatewayName": DEFAULT, "gatewayNamespace": DEFAULT}:
-            message = f"frontend is for the whole gateway {GATEWAY}"
+            message = f"frontend is for the whole gateway {GATEWAY} or one of its ports"
             context.fault(Problem.VALUE, one, "target", message)
+        place = found if port is None else ports.setdefault(port, {})
         for kind, value in one["frontend"].values.items():
-            found.setdefault(_SAME.get(kind, kind), value)
-    return Record(record.node, record.path, found)
+            if port is not None:
+                _check_of_port(context, one["frontend"], kind, value)
+            place.setdefault(_SAME.get(kind, kind), value)
+    whole = Record(record.node, record.path, found)
+    return ClientSide(whole, {port: Record(record.node, record.path, found | own) for port, own in ports.items()})
+
+
+def _check_of_port(context: Context, record: Record, kind: str, value: Any) -> None:
+    """Report what all ports have together."""
+    if _SAME.get(kind, kind) not in _OF_PORTS:
+        context.fault(Problem.VALUE, record, kind, "is for the whole gateway, not for one port")
+    for name in _OF_ALL if kind == "http" and value is not None else ():
+        if value.get(name) is not None:
+            context.fault(Problem.VALUE, value, name, "is for the whole gateway, not for one port")
+    if kind == "connect" and value is not None and value.get("mode") == "route":
+        context.fault(Problem.VALUE, value, "mode", "route is for the whole gateway, not for one port")
 
 
 def frontend(context: Context, record: Record, process: Record) -> Frontend:

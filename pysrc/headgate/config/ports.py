@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from headgate.config.check import Record
@@ -68,11 +70,15 @@ class PortMode(NamedTuple):
 
 
 class Ports:
-    """The ports of a file with who opened them, and the gateways by name. `common_tls` is `frontendPolicies.tls`."""
+    """The ports of a file with who opened them, and the gateways by name. `common_tls` is `frontendPolicies.tls`;
+    `tls_of`: the same for ports that have their own."""
 
-    def __init__(self, context: Context, common_tls: Record) -> None:
+    def __init__(
+        self, context: Context, common_tls: Record, tls_of: Mapping[int, Record] = MappingProxyType({})
+    ) -> None:
         self.context = context
         self.common_tls = common_tls
+        self.tls_of = tls_of
         self.listeners: dict[int, list[OpenListener]] = {}
         self.owners: dict[int, str] = {}
         self.gateways: dict[str, list[OpenListener]] = {}
@@ -140,7 +146,7 @@ class Ports:
         if protocol == "TCP" and listener.hostname is not None:
             self.context.fault(Problem.CONFLICT, record, "hostname", "protocol TCP knows no host names")
         if protocol not in PLAIN and tls is not None:
-            listener.tls = server_tls(self.context, tls, self.common_tls)
+            listener.tls = server_tls(self.context, tls, self.tls_of.get(listener.port, self.common_tls))
             if protocol == "TLS" and listener.tls is not None:
                 # What is spoken in it is a matter of client and backend.
                 listener.tls = replace(listener.tls, alpn=(), key=f"{listener.tls.key}#tcp")

@@ -45,7 +45,9 @@ class Standalone:
         context.has_workload_api = workload_api(context, self.section("config")) is not None
         context.hbone = hbone_settings(self.section("config"))
         self.client_side = attached(context, self.section("frontendPolicies"), root.records("policies"))
-        self.ports = Ports(context, self.client_side.get("tls") or Record(root.node, "", {}))
+        nothing = Record(root.node, "", {})
+        of_ports = {port: record.get("tls") or nothing for port, record in self.client_side.ports.items()}
+        self.ports = Ports(context, self.client_side.whole.get("tls") or nothing, of_ports)
         self.backends = Backends(context)
         # All that policies may name is known before the first one is read.
         context.directory = self.backends
@@ -86,7 +88,7 @@ class Standalone:
         """Return the IR; faults are in the report, and the result counts only when there are none."""
         process = self.section("config")
         settings = process_settings(self.context, process)
-        client_side = frontend(self.context, self.client_side, process)
+        client_side = frontend(self.context, self.client_side.whole, process)
         log = client_side.access_log
         if settings.request_log is None and (log.database_add or log.database_full):
             self.context.warnings.append("frontendPolicies.accessLog.database: there is no config.database to write to")
@@ -98,7 +100,7 @@ class Standalone:
         self._llm()
         self._mcp()
         self._ui()
-        binds = self._finish(self.context.bind_host or ANY_ADDRESS[settings.ipv6])
+        binds = self._finish(self.context.bind_host or ANY_ADDRESS[settings.ipv6], process)
         backends = self.backends.for_dump()
         self.backends.internal.check(binds)
         policies = tuple(self.targeted.dumped)
@@ -259,11 +261,16 @@ class Standalone:
         spec.factory = lambda _options: (RouteBackend(backend=UiBackend()),)
         self._attach(spec, listeners)
 
-    def _finish(self, host: str) -> tuple[Bind, ...]:
+    def _finish(self, host: str, process: Record) -> tuple[Bind, ...]:
         binds = []
+        for port, record in self.client_side.ports.items():
+            if port not in self.ports.listeners:
+                message = f"policies[].frontend is for port {port}, which is not open"
+                self.context.fault(Problem.REFERENCE, record, "", message)
         for port, listeners in sorted(self.ports.listeners.items()):
             built = tuple(self._listener(listener) for listener in listeners)
             mode = self.ports.modes.get(port, PortMode())
+            own = self.client_side.ports.get(port)
             binds.append(
                 Bind(
                     key=self.ports.key(port),
@@ -274,6 +281,7 @@ class Standalone:
                     tunnels=mode.tunnel == "connect" or mode.hbone,
                     internal=mode.internal,
                     hbone=self.context.hbone if mode.hbone else None,
+                    frontend=None if own is None else frontend(self.context, own, process),
                 )
             )
         return tuple(binds)

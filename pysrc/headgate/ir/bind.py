@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate.ir.frontend import Frontend
 from headgate.ir.hbone import Hbone
 from headgate.ir.listener import Listener
 
@@ -14,6 +15,8 @@ class Bind:
     With `proxied`, connections begin with a PROXY protocol header. With `tunnels`, it opens tunnels to other ports and
     does nothing else; with `hbone`, these are tunnels of a mesh. An `internal` one has no socket and is reached through
     such tunnels; with port 0 it serves all ports that no other one does.
+
+    `frontend`: the settings of its connections where they are not those of all ports.
 
     `key` is `bind/<port>`, of internal ones `bind/internal/<port>`, or `bind/internal` for port 0. A reload keeps the
     sockets of a port whose key does not change.
@@ -27,6 +30,7 @@ class Bind:
     tunnels: bool = False
     internal: bool = False
     hbone: Hbone | None = None
+    frontend: Frontend | None = None
 
     @property
     def tls(self) -> bool:

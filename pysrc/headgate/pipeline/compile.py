@@ -177,7 +177,7 @@ class PlanCompiler:
 
     def bind(self, bind: Bind) -> Steps[BindPlan]:
         """Return the plan of one port."""
-        frontend = self._gateway.frontend
+        frontend = bind.frontend or self._gateway.frontend
         plan = BindPlan(bind.key, ReceiverLimits(max_headers=frontend.http1_max_headers or DEFAULT_MAX_HEADERS))
         plan.http2 = http2_limits(frontend, bind.hbone)
         plan.secure = bind.tls
@@ -195,7 +195,7 @@ class PlanCompiler:
         logging = self._logging()
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
         standard = self._gateway.process.standard_attributes if self._gateway.process.standard_everywhere else ()
-        plan.tracing, plan.otlp_log = self._running.exporters.plans(frontend, self._environment, standard)
+        plan.tracing, plan.otlp_log = self._running.exporters.plans(self._gateway.frontend, self._environment, standard)
         listeners = []
         for listener in bind.listeners:
             compiled = yield from self.listener(listener, f"{bind.key}/{listener.key}")

@@ -121,10 +121,11 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
         found.update(OF_SHARED)
     if gateway.frontend.metrics is not None:
         found.update((*OF_EXPORTS, OF_METRICS))
-    if gateway.frontend.network_authorization is not None:
-        fields.add("authorization")
-    if gateway.frontend.network_ext_authz is not None:
-        found.update(OF_CONNECTIONS if gateway.frontend.network_ext_authz.http is None else OF_CONNECTIONS[:1])
+    for frontend in (gateway.frontend, *(bind.frontend for bind in gateway.binds if bind.frontend is not None)):
+        if frontend.network_authorization is not None:
+            fields.add("authorization")
+        if frontend.network_ext_authz is not None:
+            found.update(OF_CONNECTIONS if frontend.network_ext_authz.http is None else OF_CONNECTIONS[:1])
     found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():

@@ -277,15 +277,15 @@ class WorkerProcess:
         self._watching.configured(gateway)
         if before is not None:
             self._release(before, gone, running)
-        handshake_s = gateway.frontend.tls_handshake_timeout_ms / 1000
+        frontends = {bind.key: bind.frontend or gateway.frontend for bind in gateway.binds}
         for key in running.binds:
             known = key in self._acceptors
             if key not in self._ports:
                 self._ports[key] = Port(self._worker, key)
-            self._ports[key].secure(running.names.get(key), handshake_s)
+            self._ports[key].secure(running.names.get(key), frontends[key].tls_handshake_timeout_ms / 1000)
             if key not in self._sockets:
                 continue
-            set_keepalives(self._sockets[key], gateway.frontend.keepalives)
+            set_keepalives(self._sockets[key], frontends[key].keepalives)
             if not known:
                 self._acceptors[key] = self._acceptor(key, self._ports[key])
                 await self._acceptors[key].start()

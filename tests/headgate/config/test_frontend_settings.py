@@ -41,3 +41,30 @@ def test_models_may_answer_more_than_other_bodies_may_have(loaded: Callable[...,
     ):
         found = loaded(f"frontendPolicies: {{http: {text}}}" if text else "").frontend
         assert found.longest_model_response == expected
+
+
+def at_port(port: int, body: str, name: str = "p") -> str:
+    target = f"{{gateway: {{gatewayName: default, gatewayNamespace: default, port: {port}}}}}"
+    return f"- {{name: {{name: {name}, namespace: n}}, target: {target}, frontend: {{{body}}}}}\n"
+
+
+PORTS = "gateways: {a: {port: 1}, b: {port: 2}}\nroutes: [{gateways: [a, b], backends: [{host: 'x:1'}]}]\n"
+
+
+def test_a_port_may_have_settings_of_its_own(loaded: Callable[..., Gateway]) -> None:
+    """What it does not say is that of all ports."""
+    text = PORTS + "frontendPolicies: {connect: {mode: tunnel}, tcp: {keepalives: {enabled: false}}}\npolicies:\n"
+    text += at_port(1, "proxyProtocol: {version: v1}, connect: {mode: deny}") + at_port(1, "connect: {mode: tunnel}", "later")
+    gateway = loaded(text)
+    first, second = (one.frontend for one in gateway.binds)
+    assert second is None
+    assert first is not None
+    assert first.proxy_protocol is not None
+    assert (first.connect, first.keepalives.enabled, gateway.frontend.proxy_protocol) == ("deny", False, None)
+
+
+def test_what_all_ports_have_together_is_not_said_of_one(faults: Callable[[str], list[str]]) -> None:
+    kinds = ("accessLog: {}", "http: {maxBufferSize: 5}", "connect: {mode: route}")
+    for body in kinds:
+        assert any("for the whole gateway" in one for one in faults(PORTS + "policies:\n" + at_port(1, body)))
+    assert "port 9, which is not open" in faults(PORTS + "policies:\n" + at_port(9, "networkAuthorization: {rules: ['true']}"))[0]

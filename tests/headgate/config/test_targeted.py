@@ -363,8 +363,8 @@ def test_frontend_policies_of_the_gateway_are_below_those_of_the_file(
     found = loaded(text).frontend
     assert (found.connect, found.http1_max_headers) == ("tunnel", 7)
     assert loaded(text + "frontendPolicies: {connect: {mode: deny}}\n").frontend.connect == "deny"
-    assert faults(text + front(2, f"{GATEWAY}, port: 1", "tcp: {keepalives: {}}")) == [
-        "policies[2].target: frontend is for the whole gateway default/default (5)"
+    assert faults(text + front(2, f"{GATEWAY}, listenerName: x", "tcp: {keepalives: {}}")) == [
+        "policies[2].target: frontend is for the whole gateway default/default or one of its ports (5)"
     ]
 
 

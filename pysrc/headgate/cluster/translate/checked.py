@@ -24,7 +24,7 @@ _SUITED: Final[dict[str, Json]] = {
     "ai": {"ai": {"name": "x", "provider": {"openAI": {}}}}, "mcpAuthorization": _SERVER, "mcpGuardrails": _SERVER,
 }  # fmt: skip
 _PLACE: Final = re.compile(
-    r"^(binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\](\.llm\.models\[0\])?)\.?"
+    r"^(policies\[0\]|binds\[0\]\.listeners\[0\]\.(routes|tcpRoutes)\[0\](\.policies)?|backends\[0\](\.llm\.models\[0\])?)\.?"
 )
 
 
@@ -42,6 +42,13 @@ def faults_of_call(kind: str, value: object) -> tuple[str, ...]:
 def faults_of_frontend(kind: str, value: object) -> tuple[str, ...]:
     """Return what is wrong with a part of `frontendPolicies`."""
     return _faults(json.dumps({"frontendPolicies": {kind: value}}))
+
+
+def faults_of_port(kind: str, value: object) -> tuple[str, ...]:
+    """Return what is wrong with a part of `frontend` for one port."""
+    name = {"name": "x", "namespace": "x"}
+    target = {"gateway": {"gatewayName": "default", "gatewayNamespace": "default", "port": 8080}}
+    return _faults(json.dumps(_file({}) | {"policies": [{"name": name, "target": target, "frontend": {kind: value}}]}))
 
 
 def faults_of_backend(form: Json) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ from headgate.cluster.translate.gateway_tls import with_certificate
 from headgate.cluster.translate.inference_pools import pool_fragments, pool_statuses
 from headgate.cluster.translate.parents import gateway_of_set, named_by
 from headgate.cluster.translate.places import Reach, reach
-from headgate.cluster.translate.policies import policies
+from headgate.cluster.translate.policies import Attached, policies
 from headgate.cluster.translate.services import discovered
 
 
@@ -101,12 +101,7 @@ def everything(
         snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
     ]
     attached = snapshot.remembered("policies", policies, reached, CONTROLLER, global_policies)
-    used: dict[ObjectKey, frozenset[ObjectKey]] = {}
-    behind: dict[ObjectKey, frozenset[ObjectKey]] = {}
-    for key, one in found.items():
-        backends = one.translation.backends | attached.backends[key]
-        services, behind[key] = snapshot.remembered(("called", key), _called, frozenset(backends))
-        used[key] = frozenset(one.translation.used | attached.used[key] | services)
+    used, behind = _used(snapshot, found, attached)
     called = {
         key: frozenset([*((SERVICE, one) for one in used[key]), *((GATEWAY_BACKEND, one) for one in behind[key])])
         for key in found
@@ -131,6 +126,19 @@ def everything(
         "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}
     )
     return World(gateways, [*statuses, *of_backends, *attached.statuses, *connections.statuses, *pools])
+
+
+def _used(
+    snapshot: Snapshot, found: Mapping[ObjectKey, OwnGateway], attached: Attached
+) -> tuple[dict[ObjectKey, frozenset[ObjectKey]], dict[ObjectKey, frozenset[ObjectKey]]]:
+    """Return by Gateway the Services and the GatewayBackends that its routes and policies call."""
+    used: dict[ObjectKey, frozenset[ObjectKey]] = {}
+    behind: dict[ObjectKey, frozenset[ObjectKey]] = {}
+    for key, one in found.items():
+        backends = one.translation.backends | attached.backends[key]
+        services, behind[key] = snapshot.remembered(("called", key), _called, frozenset(backends))
+        used[key] = frozenset(one.translation.used | attached.used[key] | services)
+    return used, behind
 
 
 def _own_gateway(

@@ -17,6 +17,7 @@ from headgate.cluster.snapshot import (
 )
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.calls import OF_ROUTES, calls, unsuited
+from headgate.cluster.translate.checked import faults_of_port
 from headgate.cluster.translate.client_side import client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
@@ -182,8 +183,9 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
     rules: list[Json] = []
     for part in parts:
         phase, kind, value = part
-        if phase == _FRONTEND and place.narrow:
-            lost.append(f"{place.kind} {place.spot}: frontend.{kind} is for a whole Gateway")
+        wrong = _told_of_port(kind, value, place) if phase == _FRONTEND and place.narrow else ""
+        if wrong:
+            lost.append(f"{place.kind} {place.spot}: {wrong}")
             if kind == "networkAuthorization":
                 # Of what cannot be said of the port alone, at least nobody comes in there.
                 yield PolicyPart("gateway", "authorization", {"rules": [CLOSED]})
@@ -210,6 +212,13 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
         yield part
     if closed or rules:
         yield PolicyPart("backend", "authorization", {"rules": [*rules, *([CLOSED] if closed else ())]})
+
+
+def _told_of_port(kind: str, value: Any, place: Place) -> str:
+    """Return why a part of `frontend` cannot be said of one port or listener; "" if it can."""
+    if "port" not in place.form["gateway"]:
+        return f"frontend.{kind} is for a whole Gateway or a port"
+    return "; ".join(faults_of_port(kind, value))
 
 
 def _targets(snapshot: Snapshot, policy: Json, everywhere: str) -> list[Json]:

@@ -13,6 +13,7 @@ from headgate.cluster.translate.client_side import client_side
 from headgate.cluster.translate.everything import everything
 from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
+from headgate.ir.frontend import Frontend
 
 ADD = [{"name": "who", "expression": "jwt.sub"}]
 CASES: list[tuple[str, Json, Json]] = [
@@ -90,19 +91,31 @@ def test_of_two_the_older_one_holds() -> None:
     assert told["a"] == "connect of Gateway edge/main is that of the older policy edge/b"
 
 
-@pytest.mark.parametrize("target", [{"port": 80}, {"sectionName": "web"}])
-def test_what_is_said_of_a_part_of_a_gateway_is_told(target: Json) -> None:
-    entries, settings, told = translated(attached(target, connect={"mode": "Tunnel"}))
-    assert (entries, settings.connect) == ([], "deny")
-    assert "frontend.connect is for a whole Gateway" in told["front"]
+@pytest.mark.parametrize(
+    ("target", "said", "words"),
+    [
+        ({"sectionName": "web"}, {"accessLog": {"filter": "true"}}, "frontend.accessLog is for a whole Gateway or a port"),
+        ({"port": 80}, {"accessLog": {"filter": "true"}}, "is for the whole gateway, not for one port"),
+        ({"port": 80}, {"connect": {"mode": "Route"}}, "route is for the whole gateway"),
+        ({"port": 80}, {"http": {"maxBufferSize": 5}}, "is for the whole gateway, not for one port"),
+    ],
+)
+def test_what_cannot_be_said_of_a_part_of_a_gateway_is_told(target: Json, said: Json, words: str) -> None:
+    entries, settings, told = translated(attached(target, **said))
+    assert (entries, settings) == ([], Frontend())
+    assert words in told["front"]
+
+
+def test_what_is_said_of_a_port() -> None:
+    entries, settings, _ = translated(attached({"port": 80}, connect={"mode": "Tunnel"}, proxyProtocol={"version": "V1"}))
+    assert [(one["target"], *one["frontend"]) for one in entries] == [
+        ({"gateway": {**FILE, "port": 80}}, "connect"), ({"gateway": {**FILE, "port": 80}}, "proxyProtocol"),
+    ]  # fmt: skip
+    assert settings == Frontend()
 
 
 def test_rules_of_connections_that_cannot_be_said_let_nobody_in() -> None:
     rules = {"policy": {"matchExpressions": ["true"]}}
-    entries, _, _ = translated(attached({"port": 80}, networkAuthorization=rules))
-    assert [(one["target"], one["phase"], one["policy"]) for one in entries] == [
-        ({"gateway": {**FILE, "port": 80}}, "gateway", {"authorization": {"rules": [{"deny": "true"}]}})
-    ]
     entries, _, told = translated(attached({"port": 81}, networkAuthorization=rules))
     assert (entries, "not attached" in told["front"]) == ([], True)
     _, settings, told = translated(attached({}, networkAuthorization={"policy": {"matchExpressions": ["1 +"]}}))
