@@ -55,7 +55,9 @@ def test_a_service_is_reached_by_its_name_in_the_cluster() -> None:
 )
 def test_own_backends_are_named_or_stand_in_the_route(spec: Json, form: Json, says: bool) -> None:
     snapshot = Snapshot.of([gateway_backend(**spec)])
-    assert target(snapshot, http_route(), own("away")) == Target(form, says_protocol=says, backend=ObjectKey("shop", "away"))
+    assert target(snapshot, http_route(), own("away")) == Target(
+        form, says_protocol=says, backend=ObjectKey("shop", "away"), rewritable="static" in spec
+    )
 
 
 def test_a_grant_lets_routes_refer_to_backends_of_another_namespace() -> None:

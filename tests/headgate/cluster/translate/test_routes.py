@@ -57,7 +57,7 @@ def test_a_rule_whose_parts_do_not_go_together_leaves_the_others() -> None:
     mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": own("model")}}
     snapshot = Snapshot.of([service("shop/plain"), gateway_backend("shop/model", ai={"provider": {"openai": {}}}), gateway_backend()])
     rules = [
-        {"backendRefs": [own("away", filters=[rewrite])]}, {"backendRefs": [to("plain")], "filters": [mirror]},
+        {"backendRefs": [own("model", filters=[rewrite])]}, {"backendRefs": [to("plain")], "filters": [mirror]},
         {"backendRefs": [own("model")]}, {"backendRefs": [own("away")], "filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": own("away")}}]},
     ]  # fmt: skip
     found = http_translated(snapshot, http_route("shop/a", *rules), [Attachment(ListenerState(listener()), ())], {"web": "listener/web"})
