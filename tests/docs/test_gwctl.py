@@ -69,9 +69,17 @@ def test_gateways_of_a_cluster(
 
 
 def test_every_section_with_commands_is_tested() -> None:
-    assert list(BLOCKS) == ["Gateways of a cluster", "Trace", "Configuration", "Log levels", "Prices", "Profiles"]
+    assert list(BLOCKS) == ["Gateways of a cluster", "What is in force", "Trace", "Configuration", "Log levels", "Prices", "Profiles"]
     for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
         assert (PAGE.parent / picture).exists()
+
+
+def test_what_is_in_force(shell: Callable[[str], list[str]]) -> None:
+    gateways, routes, backends, policies = shell("What is in force")
+    assert [(one["name"], one["routes"], one["inForce"]) for one in json.loads(gateways)] == [("default", 1, "yes")]
+    assert routes.splitlines()[1].split()[:3] == ["route", "default", "shop"]
+    assert backends == ""
+    assert all(one["inForce"] == "yes" for one in yaml.safe_load(policies) or ())
 
 
 def test_trace(shell: Callable[[str], list[str]]) -> None:

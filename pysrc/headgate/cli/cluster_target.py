@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from headgate.cluster.api import ApiServer
     from headgate.cluster.pods import Pod
     from headgate.cluster.port_forward import PortForward
+
+# Begins the message of load_access() where nothing leads to a cluster.
+_NO_ACCESS: Final = "no access to a cluster"
 
 
 class ClusterPods:
@@ -59,6 +62,25 @@ class ClusterPods:
                 raise
 
 
+def is_here(resource: str | None, local: bool) -> bool:
+    """Tell whether a command is about the gateway of this machine: `local` says so, or there is no resource and no
+    cluster that one could be in. Raises ClickException for both a resource and `local`.
+    """
+    if local and resource is not None:
+        raise click.ClickException("--local excludes a resource")
+    # A kubeconfig that is named has to be there.
+    if local or resource is not None or click.get_current_context().find_root().obj is not None:
+        return local
+    from headgate.cluster.errors import ClusterError
+    from headgate.cluster.kubeconfig import load_access
+
+    try:
+        load_access(None, os.environ, Path.home())
+    except ClusterError as error:
+        return str(error).startswith(_NO_ACCESS)
+    return False
+
+
 @contextlib.contextmanager
 def admin_port(
     resource: str | None, namespace: str | None, local: bool, port: int, alternatives: str
@@ -68,9 +90,7 @@ def admin_port(
     alternatives: what else the command takes, for the error of a machine without access to a cluster. Raises
     ClickException.
     """
-    if local:
-        if resource is not None:
-            raise click.ClickException("--local excludes a resource")
+    if is_here(resource, local):
         yield port
         return
     cluster = cluster_pods(resource, namespace, alternatives)
@@ -83,6 +103,6 @@ def cluster_pods(resource: str | None, namespace: str | None, alternatives: str)
     try:
         return ClusterPods(resource, namespace)
     except click.ClickException as error:
-        if error.message.startswith("no access to a cluster"):
+        if error.message.startswith(_NO_ACCESS):
             raise click.ClickException(f"{error.message}; {alternatives}") from None
         raise

@@ -98,6 +98,7 @@ class Root(Commands):
     cls=Root,
     context_settings=SETTINGS,
     table={
+        "get": "headgate.cli.get:get",
         "proxy": "headgate.cli.gwctl:proxy",
         "controller": "headgate.cli.gwctl:controller",
         "catalog": "headgate.cli.gwctl:catalog",

@@ -67,7 +67,7 @@ def profile() -> None:
 @click.argument("resource", required=False)
 @namespace_option
 @local_option
-@admin_port_option("--port")
+@admin_port_option("--proxy-admin-port", "--port")
 @click.option("-o", "--output", type=FILE, help=f"Default: {PREFIX}-cpu-<time>.pb.gz in the current folder.")
 @click.option("--seconds", type=click.IntRange(1, 300), default=CPU_SECONDS, show_default=True, metavar="N")
 def cpu(
@@ -91,7 +91,7 @@ def cpu(
 @click.argument("resource", required=False)
 @namespace_option
 @local_option
-@admin_port_option("--port")
+@admin_port_option("--proxy-admin-port", "--port")
 @click.option("-o", "--output", type=FILE, help=f"Default: {PREFIX}-heap-<time>.pb.gz in the current folder.")
 def heap(resource: str | None, namespace: str | None, local: bool, admin_port: int, output: str | None) -> None:
     """Show which calls hold the memory of a gateway.

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from headgate.cli.admin_client import fetch
-from headgate.cli.cluster_target import cluster_pods
+from headgate.cli.cluster_target import cluster_pods, is_here
 from headgate.cli.target import admin_port_option, local_option, namespace_option
 
 LEVELS = ("error", "warn", "info", "debug", "trace", "off")
@@ -55,9 +55,7 @@ def log(resource: str | None, level: str | None, settings: tuple[str, ...], **op
     """
     exclusive(level, settings)
     directive = check_level(level) if level is not None else ",".join("=".join(c) for c in clauses(settings, "module"))
-    if options["local"]:
-        if resource is not None:
-            raise click.ClickException("--local excludes a resource")
+    if is_here(resource, options["local"]):
         click.echo(change(options["admin_port"], directive), nl=False)
         return
     cluster = cluster_pods(resource, options["namespace"], "pass --local for a gateway on this machine")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from headgate.cli import trace_request
-from headgate.cli.cluster_target import cluster_pods
+from headgate.cli.cluster_target import cluster_pods, is_here
 from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
 from headgate.cli.trace_source import Live, Saved, TraceSource
 
@@ -80,7 +80,7 @@ def opened(
     admin, listener, expression = options["admin_port"], options["port"], options["expression"]
     if options["file"] is not None:
         return Saved(options["file"])
-    if not options["local"]:
+    if not is_here(resource, options["local"]):
         alternatives = "pass --local for a gateway on this machine, or --file for a saved trace"
         cluster = cluster_pods(resource, options["namespace"], alternatives)
         admin = stack.enter_context(cluster.port(cluster.pods[0], admin))

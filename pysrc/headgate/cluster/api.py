@@ -21,6 +21,14 @@ MAX_RESPONSE: Final = 64 << 20
 QUOTED_BYTES: Final = 500
 
 
+class ApiRefused(ClusterError):
+    """The API server answered with another status than 200."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class ApiServer:
     """Calls to the API server of a cluster, one connection each."""
 
@@ -70,7 +78,7 @@ class ApiServer:
         finally:
             connection.close()
         if answer.status != 200:
-            raise ClusterError(f"GET {path}: {refusal(answer.status, body)}")
+            raise ApiRefused(answer.status, f"GET {path}: {refusal(answer.status, body)}")
         try:
             found = json.loads(body)
         except ValueError:
