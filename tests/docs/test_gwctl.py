@@ -99,9 +99,10 @@ def test_configuration(shell: Callable[[str], list[str]]) -> None:
 
 
 def test_log_levels(shell: Callable[[str], list[str]]) -> None:
-    before, changed, modules = shell("Log levels")
+    before, changed, modules, again = shell("Log levels")
     assert (before, changed) == ("current log level is info\n", "current log level is debug\n")
-    assert set(modules.split()[-1].split(",")) == {"debug", "headgate.backend.mcp=trace", "request=off"}
+    assert set(modules.split()[-1].split(",")) == {"debug", "headgate.mcp=trace", "request=off"}
+    assert again == before
 
 
 def test_prices(shell: Callable[[str], list[str]], tmp_path: Path) -> None:

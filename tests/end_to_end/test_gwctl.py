@@ -70,6 +70,9 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
     clauses = changed.stdout.removeprefix("current log level is ").strip().split(",")
     assert set(clauses) == {"warn", "headgate.watch=trace", "request=off", "headgate.mcp=error"}
     assert running.fetch(f"http://127.0.0.1:{running.admin}/logging")[1] == changed.stdout
+    again = gwctl("proxy", "log", *port, "--reset", "--set", "headgate.mcp=debug")
+    assert again.stdout == "current log level is headgate.mcp=debug,info\n"
+    assert gwctl("proxy", "log", *port, "--reset").stdout == "current log level is info\n"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -44,6 +45,7 @@ def exclusive(level: str | None, settings: tuple[str, ...]) -> None:
 @admin_port_option("--proxy-admin-port")
 @click.option("--level", metavar="LEVEL", help=f"Level of everything: {', '.join(LEVELS)}.")
 @click.option("--set", "settings", multiple=True, metavar="MODULE=LEVEL", help="Level of a module; may be repeated.")
+@click.option("--reset", is_flag=True, help="Back to the levels at the start, before --level or --set.")
 def log(resource: str | None, level: str | None, settings: tuple[str, ...], **options: Any) -> None:
     """Show the log directive of a gateway, or change it in all its processes at once.
 
@@ -51,19 +53,22 @@ def log(resource: str | None, level: str | None, settings: tuple[str, ...], **op
     Examples:
       gwctl proxy log --local
       gwctl proxy log --local --level debug
-      gwctl proxy log --local --set headgate.backend.mcp=trace,request=off
+      gwctl proxy log --local --set headgate.mcp=trace,request=off
+      gwctl proxy log --local --reset
     """
     exclusive(level, settings)
     directive = check_level(level) if level is not None else ",".join("=".join(c) for c in clauses(settings, "module"))
+    query = {"reset": ""} if options["reset"] else {}
+    query |= {"level": directive} if directive else {}
     if is_here(resource, options["local"]):
-        click.echo(change(options["admin_port"], directive), nl=False)
+        click.echo(change(options["admin_port"], query), nl=False)
         return
     cluster = cluster_pods(resource, options["namespace"], "pass --local for a gateway on this machine")
     failures = []
     for pod in cluster.pods:
         try:
             with cluster.port(pod, options["admin_port"]) as port:
-                told = change(port, directive)
+                told = change(port, query)
         except click.ClickException as error:
             failures.append(error.message if len(cluster.pods) == 1 else f"{pod.place}: {error.message}")
             continue
@@ -72,9 +77,9 @@ def log(resource: str | None, level: str | None, settings: tuple[str, ...], **op
         raise click.ClickException("\n".join(failures))
 
 
-def change(port: int, directive: str) -> bytes:
-    """Set the log directive of an admin server, unless it is empty, and return the answer; raises ClickException."""
-    told = fetch(port, "POST", "/logging", {"level": directive} if directive else None)
+def change(port: int, query: Mapping[str, str]) -> bytes:
+    """Change the log directive of an admin server, or ask for it; return the answer. Raises ClickException."""
+    told = fetch(port, "POST", "/logging", query or None)
     if not told.startswith(b"current log level is "):
         raise click.ClickException(f"what answers at port {port} is no admin server")
     return told
