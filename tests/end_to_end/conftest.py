@@ -8,7 +8,6 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end import over_http2
 from tests.end_to_end.asking import BASE, Echo, indented
 from tests.end_to_end.llm_rig import starter
@@ -51,7 +51,8 @@ def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> It
     In modules marked `warm` it may have served other tests before, unless a test is marked `cold`.
     """
     warm = request.node.get_closest_marker("warm") and not request.node.get_closest_marker("cold")
-    fresh = Pool(lambda: Path(tempfile.mkdtemp(prefix="gateway", dir=tmp_path)))
+    forked = request.node.get_closest_marker("executed") is None
+    fresh = Pool(lambda: Path(tempfile.mkdtemp(prefix="gateway", dir=tmp_path)), forked=forked)
     started: list[tuple[Key, Gateway]] = []
 
     def start(
@@ -134,12 +135,10 @@ def stand_in() -> Iterator[Callable[..., StandIn]]:
 @contextlib.contextmanager
 def samples() -> Iterator[Callable[..., int]]:
     """A function that starts sample servers of the package, which end with the block; it gives their ports."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Any] = []
 
     def start(module: str, *arguments: str) -> int:
-        process = subprocess.Popen(
-            [sys.executable, "-m", f"headgate.sample.{module}", *arguments], stdout=subprocess.PIPE, text=True
-        )
+        process = forked_rig.start(f"headgate.sample.{module}", arguments, subprocess.PIPE)
         running.append(process)
         assert process.stdout is not None
         return int(process.stdout.readline().split()[1])

@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from tests import forked_rig
 from tests.end_to_end import over_http2
 from tests.end_to_end.processes import children_of, command_line
 
@@ -66,7 +67,7 @@ class Gateway:
     """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
 
     def __init__(
-        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = ""
+        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = "", *, forked: bool = False
     ) -> None:
         self.port, self.spare = traffic_port(), traffic_port()
         self.admin, self.stats, self.readiness = (free_port() for _ in range(3))
@@ -78,11 +79,15 @@ class Gateway:
         self._log = self.log_path.open("wb")
         self._log_start = 0
         self._counted: dict[str, float] = {}
+        wanted = {**os.environ, **environment}
+        if forked:
+            self.process = forked_rig.start("headgate.cli.main", ["-f", str(self.path)], self._log, self._log, wanted)
+            return
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headgate.cli.main", "-f", str(self.path)],
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **environment},
+            env=wanted,
         )
 
     def write(self, text: str) -> None:
@@ -240,8 +245,8 @@ MOST_RESTING = 9
 class Pool:
     """Gateways that rest between two tests. What they are started with is the same for both: `key`."""
 
-    def __init__(self, folder: Callable[[], Path]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Callable[[], Path], *, forked: bool = True) -> None:
+        self._folder, self._forked = folder, forked
         self._resting: list[tuple[Key, Gateway]] = []
 
     def take(self, text: str, key: Key) -> Gateway:
@@ -253,7 +258,7 @@ class Pool:
             return found[1]
         workers, environment, settings = key
         for attempt in range(3):
-            running = Gateway(self._folder(), text, workers, json.loads(environment), settings)
+            running = Gateway(self._folder(), text, workers, json.loads(environment), settings, forked=self._forked)
             try:
                 running.wait_ready()
             except AssertionError:

@@ -9,8 +9,12 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from tests.end_to_end.policy_peer import wait_for
 from tests.end_to_end.running import Gateway
+
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
 
 CONFIG = """
 gateways:

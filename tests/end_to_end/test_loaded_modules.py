@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from tests.end_to_end.running import Gateway
+
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
 
 PLAIN = """
 gateways: {default: {port: {port}}}

@@ -15,6 +15,9 @@ import time
 import pytest
 from tests.end_to_end.processes import kill
 
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
+
 DIRECT = """
 gateways:
   default: {port: {port}}

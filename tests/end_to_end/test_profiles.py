@@ -14,6 +14,9 @@ from tests.end_to_end.processes import kill
 from tests.end_to_end.tracing import wait_for
 from tests.headgate.dialect.pprof_rig import read
 
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
+
 CONFIG = """
 gateways:
   default: {port: {port}}

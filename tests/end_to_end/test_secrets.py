@@ -7,7 +7,11 @@ import socket
 import subprocess
 import sys
 
+import pytest
 from tests.end_to_end.tracing import Watch
+
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
 
 CONFIG = """
 gateways:

@@ -19,6 +19,9 @@ from tests.end_to_end.tls_rig import (
     issue,
 )
 
+# What is tested is of the process: its memory, its frames, its end.
+pytestmark = pytest.mark.executed
+
 DIRECT = """
 gateways:
   default: {port: {port}}

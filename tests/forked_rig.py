@@ -1,0 +1,200 @@
+"""Programs of this package that tests start by the hundred: forked from a process that has imported what they need.
+
+A `headgate` that is executed spends two thirds of its start on Python and its imports. `start` gives a process that runs the same
+module as `__main__`, with the arguments, folder, environment and standard output that it would have had. Variables that Python or C
+libraries read before `main` cannot be given to a fork: where the environment is another than that of this process was at first, the
+program is executed. So it is for tests about processes themselves (marker `executed`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+# What `headgate -f FILE` imports whatever the file says, and what the sample servers share.
+IMPORTED = ("headgate.server.start", "headgate.sample.web")
+# pytest says in it which test runs.
+OF_PYTEST = "PYTEST_CURRENT_TEST"
+
+
+def settings(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name != OF_PYTEST}
+
+
+FIRST = settings(os.environ)
+
+
+class Forked:
+    """A forked program, with the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, starter: Starter, arguments: list[str], pid: int, stdout: IO[str] | None) -> None:
+        self.args, self.pid, self.stdout = arguments, pid, stdout
+        self.returncode: int | None = None
+        self._starter = starter
+        # The process cannot be gone: only the starter waits for it, when it is asked to.
+        self._descriptor = os.pidfd_open(pid)
+
+    def poll(self) -> int | None:
+        """Return the exit status (negative: the signal), or None while the process runs."""
+        return self._look(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait up to `timeout` seconds; raises subprocess.TimeoutExpired."""
+        found = self._look(timeout)
+        if found is None:
+            assert timeout is not None
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return found
+
+    def _look(self, seconds: float | None) -> int | None:
+        if self.returncode is None and _readable(self._descriptor, seconds):
+            with self._starter.lock:
+                if self.returncode is None:
+                    self.returncode = self._starter.status(self.pid)
+                    os.close(self._descriptor)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._descriptor, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _readable(descriptor: int, seconds: float | None) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+
+class Starter:
+    """The process that forks programs, as this process sees it. It ends with this process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            words = [sys.executable, str(Path(__file__)), str(other.fileno())]
+            self._process = subprocess.Popen(words, env=FIRST, pass_fds=(other.fileno(),))
+
+    def close(self) -> None:
+        """End it, and wait for that: what its programs cost counts as that of this process."""
+        self._channel.close()
+        self._process.wait()
+
+    def _ask(self, question: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
+        with self.lock:
+            # A message of this kind holds some 200 KB, which the kernel bounds.
+            socket.send_fds(self._channel, [json.dumps(question).encode()], list(descriptors))
+            answer = self._channel.recv(64)
+        assert answer, "the starter has ended"
+        return int(answer)
+
+    def fork(self, module: str, arguments: Sequence[str], out: int, errors: int) -> int:
+        """Fork a program; its number."""
+        words = [module, *arguments]
+        variable = os.environ.get(OF_PYTEST)
+        return self._ask({"words": words, "folder": str(Path.cwd()), "test": variable}, (out, errors))
+
+    def status(self, pid: int) -> int:
+        """Return the status of a program that has ended, as `subprocess` counts it."""
+        return self._ask({"ended": pid})
+
+
+_starters: dict[int, Starter] = {}
+
+
+def starter() -> Starter:
+    """The one of this process."""
+    if os.getpid() not in _starters:
+        _starters[os.getpid()] = Starter()
+        atexit.register(_starters[os.getpid()].close)
+    return _starters[os.getpid()]
+
+
+def start(
+    module: str, arguments: Sequence[str], stdout: IO[Any] | int, stderr: IO[Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Forked | subprocess.Popen[str]:  # fmt: skip
+    """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr`: that of this process."""
+    wanted = dict(os.environ if environment is None else environment)
+    if settings(wanted) != FIRST:
+        words = [sys.executable, "-m", module, *arguments]
+        return subprocess.Popen(words, stdout=stdout, stderr=stderr, env=wanted, text=True)
+    if isinstance(stdout, int):
+        assert stdout == subprocess.PIPE
+        read, write = os.pipe()
+        piped: IO[str] | None = open(read)  # noqa: SIM115 (the process has it)
+    else:
+        write, piped = os.dup(stdout.fileno()), None
+    try:
+        pid = starter().fork(module, arguments, write, 2 if stderr is None else stderr.fileno())
+    finally:
+        os.close(write)
+    return Forked(starter(), [module, *arguments], pid, piped)
+
+
+# -- the starter's side ------------------------------------------------------------------------------------------------------
+
+
+def serve(channel: socket.socket) -> list[str]:
+    """Fork what is asked for; returns in each child, with the words of its command line. Ends the process with the channel."""
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(channel, 1 << 18, 2)
+        if not data:
+            os._exit(0)
+        question = json.loads(data)
+        if "ended" in question:
+            _, status = os.waitpid(question["ended"], 0)
+            channel.send(str(os.waitstatus_to_exitcode(status)).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            for number, descriptor in enumerate(descriptors, 1):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            os.chdir(question["folder"])
+            if question["test"] is not None:
+                os.environ[OF_PYTEST] = question["test"]
+            return list(question["words"])
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.send(str(pid).encode())
+
+
+def main() -> None:
+    # Only what an executed program would have: its folder, and no folder of tests.
+    sys.path[0] = str(Path.cwd())
+    gc.disable()     # imports create no garbage
+    for name in IMPORTED:
+        importlib.import_module(name)
+    module, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
+    gc.enable()
+    sys.path[0] = str(Path.cwd())
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

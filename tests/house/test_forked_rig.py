@@ -1,0 +1,65 @@
+"""Programs that are forked are what executed ones would have been."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests import forked_rig
+
+PROGRAM = """
+import json, os, sys
+print(json.dumps({"name": __name__, "arguments": sys.argv[1:], "path": sys.path[0], "folder": os.getcwd(), "tests": "pytest" in sys.modules}))
+sys.stdout.flush()
+print("told", file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the folder in which tests run now."""
+    (tmp_path / "program_of_a_test.py").write_text(PROGRAM)
+    monkeypatch.chdir(tmp_path)
+    return "program_of_a_test"
+
+
+def test_a_fork_is_what_the_program_would_be(program: str, tmp_path: Path) -> None:
+    words = ["3", "a b", "\N{EURO SIGN}"]
+    with (tmp_path / "errors").open("wb") as errors:
+        forked = forked_rig.start(program, words, subprocess.PIPE, errors)
+    assert isinstance(forked, forked_rig.Forked)
+    assert forked.stdout is not None
+    with forked.stdout:
+        found = json.loads(forked.stdout.read())
+    assert forked.wait(60) == 3 == forked.poll() == forked.returncode
+    executed = subprocess.run([sys.executable, "-m", program, *words], capture_output=True, text=True, check=False)
+    assert found == json.loads(executed.stdout)
+    assert (tmp_path / "errors").read_text() == executed.stderr == "told\n"
+
+
+def test_signals_end_it_as_they_end_others() -> None:
+    with open(os.devnull, "wb") as nothing:
+        forked = forked_rig.start("headgate.sample.http_service", [], subprocess.PIPE, nothing)
+    assert forked.stdout is not None
+    with forked.stdout:
+        assert forked.stdout.readline()
+        assert forked.poll() is None
+        with pytest.raises(subprocess.TimeoutExpired):
+            forked.wait(0)
+        forked.send_signal(signal.SIGKILL)
+        assert forked.wait(60) == -signal.SIGKILL
+        forked.send_signal(signal.SIGKILL)      # to nobody
+
+
+def test_another_environment_is_executed(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADGATE_OF_A_TEST", "1")
+    found = forked_rig.start(program, ["0"], subprocess.PIPE)
+    assert isinstance(found, subprocess.Popen)
+    assert found.communicate()[0]
+    assert found.returncode == 0
