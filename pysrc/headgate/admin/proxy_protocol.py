@@ -45,7 +45,7 @@ def header_length(data: bytes) -> int | None:
 async def skip_header(reader: asyncio.StreamReader) -> bytes:
     """Read a header, if there is one, and return the data after it.
 
-    Raises ConnectionError for a malformed header, and TimeoutError.
+    Raises ConnectionAbortedError for a malformed header, and TimeoutError.
     """
     data = b""
     async with asyncio.timeout(SECONDS):

@@ -130,7 +130,10 @@ def protected_resource(resource: str, issuer: str, kind: str | None, more: Mappi
 def authorization_server(
     document: Mapping[str, Any], kind: str | None, url: str, audience: str | None
 ) -> dict[str, Any]:
-    """Return the provider's metadata in the form in which the gateway serves it at `url`. Raises ProviderError."""
+    """Return the provider's metadata in the form in which the gateway serves it at `url`.
+
+    Raises UnusableMetadata where it lacks an endpoint.
+    """
     found = dict(document)
     if kind is None:
         return found

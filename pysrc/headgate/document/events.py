@@ -185,7 +185,7 @@ def _join_surrogates(text: str) -> str:
 
 
 def read_events(text: str, file: str, environ: Mapping[str, str] | None) -> Document:
-    """Return what read_document() does, whatever the text is like."""
+    """Return what read_document() does, whatever the text is like. Raises ConfigErrors."""
     report = Report(file)
     if text.lstrip()[:1] in ("{", "["):
         text = _join_surrogates(text)

@@ -115,13 +115,13 @@ def negatable(tree: Tree[Token], part: Typed) -> None:
 
 
 def selectable(tree: Tree[Token], holder: Typed, name: str) -> None:
-    """Raise Fault for the selection of a field from a type without fields."""
+    """Raise ExpressionFault for the selection of a field from a type without fields."""
     if holder.kind not in (DYN, "map", "headers", "optional_type", "null"):
         raise ExpressionFault(tree, f"a {holder.kind} has no field {name!r}")
 
 
 def count(tree: Tree[Token], name: str, given: int, least: int, most: int) -> None:
-    """Raise Fault for a call with the wrong number of arguments."""
+    """Raise ExpressionFault for a call with the wrong number of arguments."""
     if not least <= given <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         raise ExpressionFault(tree, f"{name}() takes {wanted} arguments, not {given}")
@@ -151,7 +151,7 @@ def function(tree: Tree[Token], name: str, parts: list[Typed]) -> str:
 
 
 def pattern(tree: Tree[Token], part: Typed) -> None:
-    """Compile a constant regular expression. Raises Fault if it is malformed."""
+    """Compile a constant regular expression. Raises ExpressionFault if it is malformed."""
     if isinstance(part.node, Const) and isinstance(part.node.value, str):
         try:
             compiled_pattern(part.node.value)

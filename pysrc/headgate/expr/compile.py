@@ -113,7 +113,7 @@ class ExpressionCompiler:
         self.parts = 0
 
     def part(self, tree: Part, depth: int) -> Typed:
-        """Compile any rule. Rules with a single rule as their child are skipped."""
+        """Compile any rule. Rules with a single rule as their child are skipped. Raises ExpressionFault."""
         while tree.data in PASSED and len(tree.children) == 1:
             tree = inner(tree, 0)
         if depth > MAX_DEPTH * 3:
@@ -397,7 +397,7 @@ class ExpressionCompiler:
         return Typed(Const(value), kind)
 
     def has(self, tree: Part, operand: Part, depth: int) -> Typed:
-        """Compile `has(a.b)`."""
+        """Compile `has(a.b)`. Raises ExpressionFault."""
         while operand.data in PASSED and len(operand.children) == 1:
             operand = inner(operand, 0)
         if operand.data == "member" and inner(operand, 0).data in ("member_dot", "member_maybe_dot"):

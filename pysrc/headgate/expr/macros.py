@@ -165,7 +165,7 @@ def function(compiler: ExpressionCompiler, tree: Part, name: str, given: list[Pa
 def custom(
     compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed | None, given: list[Part], depth: int
 ) -> Typed:
-    """Compile the call of a custom function by inlining its body."""
+    """Compile the call of a custom function by inlining its body. Raises ExpressionFault."""
     assert compiler.functions is not None
     definition = compiler.functions[name]
     parts = [compiler.part(one, depth) for one in given]

@@ -471,7 +471,7 @@ def compile_steps(
 ) -> Steps[RunningConfiguration]:
     """Compile as compile_gateway() does, a few hundred microseconds between two yields.
 
-    `programs`: those of expressions that are there already; others are compiled here.
+    `programs`: those of expressions that are there already; others are compiled here. Raises CompileError.
     """
     running = RunningConfiguration(worker, gateway, generation, relay, previous)
     compiler = PlanCompiler(running, previous, programs)

@@ -49,7 +49,7 @@ class RpcError(Exception):
 
 
 async def call_tool(params: dict[str, Any], notify: Notify) -> dict[str, Any]:
-    """Run a tool."""
+    """Run a tool. Raises RpcError."""
     name, arguments = params.get("name"), params.get("arguments") or {}
     if name == "echo":
         text = f"Echo: {arguments.get('message', '')}"

@@ -178,7 +178,7 @@ def channel_pair() -> tuple[socket.socket, socket.socket]:
 
 
 def send(sock: socket.socket, message: Message, descriptors: list[int] | None = None) -> None:
-    """Send one message; raises OSError when the other side is gone or does not read."""
+    """Send one message; raises OSError when the other side is gone or does not read, ValueError for one too large."""
     data = pickle.dumps(message)
     if len(data) > MAX_PACKET:
         raise ValueError("control message is too large")

@@ -7,7 +7,10 @@ import json
 
 
 def long_report(what: str, index: int) -> bytes:
-    """Return a report of worker `index`: `tasks` is a JSON list of texts, `heap` is described in server/heap.py."""
+    """Return a report of worker `index`: `tasks` is a JSON list of texts, `heap` is described in server/heap.py.
+
+    Raises ValueError for another report.
+    """
     match what:
         case "tasks":
             return json.dumps(tasks(f"worker {index} ")).encode()

@@ -95,7 +95,7 @@ class TemplateHandle:
         self._started = time.monotonic()
 
     async def start_worker(self, index: int, form: str, levels: str, channel: int) -> ChildProcess:
-        """Fork a worker with this end of its channel. Raises OSError."""
+        """Fork a worker with this end of its channel. Raises OSError, ConnectionError among them."""
         order = ForkOrder(index, form, levels, self.modules)
         async with self._lock:
             for last in (False, True):

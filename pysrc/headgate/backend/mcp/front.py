@@ -139,19 +139,19 @@ class Front:
 
 
 def check_local(call: BackendCall) -> None:
-    """Raise 403 for a host or origin that is not local: a foreign page may have sent the request by DNS rebinding."""
+    """Raise McpFailure 403 for a host or origin that is not local: a page may have sent it by DNS rebinding."""
     if not rebinding.is_local(call.authority, call.headers.items()):
         raise McpFailure(403, "host or origin is not local")
 
 
 def check_sessions(call: BackendCall) -> None:
-    """Raise 400 for a session request in a revision without sessions."""
+    """Raise McpFailure 400 for a session request in a revision without sessions."""
     if versions.is_modern(call.headers.get(versions.HEADER)):
         raise McpFailure(400, "this protocol revision has neither sessions nor event streams of them")
 
 
 def check_session_id(session_id: str | None) -> None:
-    """Raise 400 for a malformed session id: it must consist of visible ASCII characters."""
+    """Raise McpFailure 400 for a malformed session id: it must consist of visible ASCII characters."""
     if session_id is not None and (len(session_id) > MAX_SESSION_ID or not VISIBLE.fullmatch(session_id)):
         raise McpFailure(400, "malformed session id")
 
@@ -227,7 +227,7 @@ def check_post(call: BackendCall, message: RpcMessage, known: bool) -> None:
 
 
 def check_version(call: BackendCall, message: RpcMessage | None) -> None:
-    """Raise 400 for an unknown version in the protocol version header."""
+    """Raise McpFailure 400 for an unknown version in the protocol version header."""
     version = call.headers.get(versions.HEADER)
     if version is None or version in versions.KNOWN:
         return

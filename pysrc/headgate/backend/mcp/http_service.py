@@ -120,7 +120,7 @@ class HttpService:
         self._tell_ended = tell_ended
 
     async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
-        """Forward a message."""
+        """Forward a message. Raises McpFailure."""
         if session_id is None and needs_session(message):
             raise McpFailure(400, "a session id is required; initialize first")
         session = None if session_id is None else await self._session(call, session_id)
@@ -143,7 +143,7 @@ class HttpService:
         return await self._forward(call, headers, None, message, refused)
 
     async def get(self, call: BackendCall, session_id: str | None) -> None:
-        """Forward the event stream; a server without one says 405 itself."""
+        """Forward the event stream; a server without one says 405 itself. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         session = await self._session(call, session_id)
@@ -151,7 +151,7 @@ class HttpService:
             await self._forward(call, self._headers(call, STREAM, session), session, None)
 
     async def delete(self, call: BackendCall, session_id: str | None) -> None:
-        """Forward the end of the session."""
+        """Forward the end of the session. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         if relayed(call):

@@ -37,7 +37,10 @@ class StdioService:
         self._key = key
 
     async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
-        """Forward a message; the response to a request is a stream that ends with the JSON-RPC response."""
+        """Forward a message; the response to a request is a stream that ends with the JSON-RPC response.
+
+        Raises McpFailure.
+        """
         if session_id is None:
             if needs_session(message):
                 raise McpFailure(400, "a session id is required; initialize first")
@@ -65,6 +68,7 @@ class StdioService:
         """Start a process with a session, which remains only if the process accepts it.
 
         Returns False, without responding, if `refused(200, answer)` is True: the server has no sessions.
+        Raises McpFailure.
         """
         with self.sessions.room():
             server = StdioServer(self._target, lambda: self.sessions.forget(server))
@@ -94,7 +98,7 @@ class StdioService:
                 self.sessions.await_client(session)
 
     async def get(self, call: BackendCall, session_id: str | None) -> None:
-        """Stream the server's unsolicited messages; a later GET takes over from an earlier one."""
+        """Stream the server's unsolicited messages; a later GET takes over from an earlier one. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         session = await self._session(call, session_id)
@@ -114,7 +118,7 @@ class StdioService:
             await pump(stream, inbox, session.replay.add)
 
     async def delete(self, call: BackendCall, session_id: str | None) -> None:
-        """End the session; an unknown session counts as ended."""
+        """End the session; an unknown session counts as ended. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         owner = self.sessions.ids.owner(session_id)

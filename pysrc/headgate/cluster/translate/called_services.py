@@ -71,7 +71,7 @@ class ServiceReader:
         return found | ({"failureMode": value["failureMode"]} if "failureMode" in value else {})
 
     def place(self, value: Json) -> Json:
-        """Return the service of an endpoint, which is a `backendRef` or a `url`."""
+        """Return the service of an endpoint, which is a `backendRef` or a `url`. Raises ValueError."""
         if "url" in value:
             # Of a URL without a path, `/` is the same.
             if urlsplit(value["url"]).path not in ("", "/"):

@@ -24,7 +24,7 @@ def secret(snapshot: Snapshot, namespace: str, reference: Json) -> dict[str, str
 
 
 def decoded(found: Json) -> dict[str, str]:
-    """Return the entries of a Secret as texts."""
+    """Return the entries of a Secret as texts. Raises ValueError."""
     entries = {}
     for key, value in (found.get("data") or {}).items():
         try:
@@ -36,7 +36,7 @@ def decoded(found: Json) -> dict[str, str]:
 
 
 def entry(snapshot: Snapshot, namespace: str, reference: Json, default: str) -> str:
-    """Return one entry of a Secret: the reference's `key`, or else the default one."""
+    """Return one entry of a Secret: the reference's `key`, or else the default one. Raises ValueError."""
     key = reference.get("key") or default
     try:
         return secret(snapshot, namespace, reference)[key]
@@ -45,7 +45,7 @@ def entry(snapshot: Snapshot, namespace: str, reference: Json, default: str) -> 
 
 
 def pem(snapshot: Snapshot, namespace: str, reference: Json, key: str) -> str:
-    """Return an entry in PEM of a Secret or, if the reference says so, of a ConfigMap."""
+    """Return an entry in PEM of a Secret or, if the reference says so, of a ConfigMap. Raises ValueError."""
     about = f"{reference.get('kind') or 'Secret'} {namespace}/{reference['name']}"
     if reference.get("kind") == "ConfigMap":
         found = snapshot.find(CONFIG_MAP, namespace, reference["name"])

@@ -48,7 +48,8 @@ class StoreAway(LoadErrors):
 
 
 def merge_stored(root: DocumentNode, context: Context, watched: tuple[str, ...]) -> tuple[Merger, StoredSnapshot]:
-    """Merge what is stored into the document of the file, which says that there is something. Raises StoreAway.
+    """Merge what is stored into the document of the file, which says that there is something. Raises LoadErrors, of
+    which StoreAway is one.
 
     A file that does not say where it is stored is left alone: its check tells.
     """

@@ -147,7 +147,7 @@ class Converter:
         return self.reply_at_length(body, asked) if plain is None else plain
 
     def reply_at_length(self, body: Json, asked: TranslatedRequest) -> Json:
-        """Return what reply() does, without the short way."""
+        """Return what reply() does, without the short way. Raises UpstreamFault."""
         if not isinstance(body, dict) or body.get("error") or body.keys() <= faults.BARE_ERROR:
             inner = faults.inside(body)
             if inner is not None:

@@ -93,7 +93,10 @@ class PostgresSession:
             raise
 
     def run(self, call: Awaitable[Found], seconds: float) -> Found:
-        """Return what a call returns. Raises LogFailure if it fails, or takes longer than `seconds`."""
+        """Return what a call returns. Raises LogFailure if it fails, or takes longer than `seconds`.
+
+        Raises RefusedRecord.
+        """
         try:
             return self._loop.run_until_complete(asyncio.wait_for(call, seconds))
         except TimeoutError:

@@ -84,7 +84,10 @@ class SqliteLog:
         return _number(self._connection, text)
 
     def add(self, rows: Sequence[Row], batch: int = 0) -> None:
-        """Write all rows, or none of them. `batch` has no meaning: a transaction of SQLite is never in doubt."""
+        """Write all rows, or none of them. `batch` has no meaning: a transaction of SQLite is never in doubt.
+
+        Raises Unusable.
+        """
         with _told():
             if _identity(self.path) != self._identity:
                 raise Unusable("the file was removed or replaced")

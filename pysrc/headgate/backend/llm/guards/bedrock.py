@@ -27,7 +27,7 @@ class Guardrail:
         self.service = GuardServiceClient(guard.service, env)
 
     async def judge(self, asked: GuardCheck) -> Answer:
-        """Check the texts of a body."""
+        """Check the texts of a body. Raises GuardFailure."""
         runs = [run for run in asked.runs if run.text(asked.body)]
         if not runs:
             return None

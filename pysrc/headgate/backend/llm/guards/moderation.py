@@ -19,7 +19,7 @@ class Moderation:
         self.service = GuardServiceClient(guard.service, env)
 
     async def judge(self, asked: GuardCheck) -> Answer:
-        """Check texts."""
+        """Check texts. Raises GuardFailure."""
         texts = asked.texts()
         if not texts:
             return None

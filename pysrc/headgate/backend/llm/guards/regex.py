@@ -51,7 +51,7 @@ class PatternGuard:
         self.scanner = scanner_of(guard.rules, scanners)
 
     def judge(self, asked: GuardCheck) -> Answer:
-        """Check texts."""
+        """Check texts. Raises GuardFailure."""
         texts = asked.transcript.texts
         if not self.masks:
             rule = first_rule(self.scanner, texts, asked.scopes, asked.budget)

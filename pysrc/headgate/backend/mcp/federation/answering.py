@@ -147,7 +147,10 @@ async def answered(
 
 
 def refuse(call: BackendCall, message: RpcMessage, target: str, outcome: Outcome) -> None:
-    """Respond to an `initialize` that a target refuses, with the error of the target if it sent one."""
+    """Respond to an `initialize` that a target refuses, with the error of the target if it sent one.
+
+    Raises McpFailure or PassedRefusal.
+    """
     addressed(call, target, None, "")
     failure = outcome.failure
     if isinstance(failure, TargetRefusal):

@@ -267,7 +267,10 @@ async def _next(texts: AsyncGenerator[bytes, None]) -> bytes | TargetFailure:
 
 
 async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> AsyncGenerator[bytes, None]:
-    """Yield the messages of a request. An error response with its own HTTP status counts as a response."""
+    """Yield the messages of a request. An error response with its own HTTP status counts as a response.
+
+    Raises TargetFailure.
+    """
     try:
         async with contextlib.aclosing(texts):
             async for text in texts:

@@ -90,7 +90,7 @@ class Requests:
         return None if self.guardrails is None else self.guardrails.check(call, message, fields)
 
     async def respond(self, call: BackendCall, group: LinkGroup, message: RpcMessage, answering: Answering) -> bytes:
-        """Return the response to a request."""
+        """Return the response to a request. Raises McpFailure."""
         method = message.method or ""
         fields = fields_of(call)
         check = self.check(call, message, fields)
@@ -363,7 +363,7 @@ def probe(method: str, message: RpcMessage) -> RpcMessage:
 
 
 def without_cursor(message: RpcMessage) -> RpcMessage:
-    """Return a list request from its beginning: all pages of all targets are one page here."""
+    """Return a list request from its beginning: all pages of all targets are one page here. Raises McpFailure."""
     params = message.decoded_params()
     # Some clients say that they have none.
     if params.get("cursor") is not None:

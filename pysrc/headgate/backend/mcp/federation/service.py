@@ -81,7 +81,7 @@ class FederationService:
 
     # -- POST, GET and DELETE ------------------------------------------------------------------------------------------
     async def post(self, call: BackendCall, message: RpcMessage, session_id: str | None) -> None:
-        """Serve a message of the client."""
+        """Serve a message of the client. Raises McpFailure."""
         if session_id is None:
             if needs_session(message):
                 raise McpFailure(400, "a session id is required; initialize first")
@@ -100,7 +100,7 @@ class FederationService:
                 call.reply(202)
 
     async def get(self, call: BackendCall, session_id: str | None) -> None:
-        """Stream the targets' unsolicited messages."""
+        """Stream the targets' unsolicited messages. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         last_id = call.headers.get(LAST_EVENT_ID)
@@ -150,7 +150,7 @@ class FederationService:
                 session.listener = None
 
     async def delete(self, call: BackendCall, session_id: str | None) -> None:
-        """End the session at the gateway and at the targets."""
+        """End the session at the gateway and at the targets. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         if relayed(call) and self._is_sealed(session_id):

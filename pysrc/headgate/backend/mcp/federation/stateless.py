@@ -126,7 +126,7 @@ class StatelessService:
         return self._options.bare and self.requests.guard is None
 
     async def post(self, call: BackendCall, message: RpcMessage) -> None:
-        """Serve one message."""
+        """Serve one message. Raises McpFailure."""
         if message.kind is RpcKind.RESPONSE:
             raise McpFailure(400, "the response is to no request of a target")
         version = call.headers.get(versions.HEADER)

@@ -49,7 +49,10 @@ class RequestTarget(Protocol):
 
 
 async def gathered(texts: AsyncGenerator[bytes, None], message: RpcMessage, on_message: OnMessage) -> RpcMessage:
-    """Return the response among the messages that belong to a request; `on_message` gets the others."""
+    """Return the response among the messages that belong to a request; `on_message` gets the others.
+
+    Raises TargetFailure.
+    """
     answer: RpcMessage | None = None
     async with contextlib.aclosing(texts):
         async for text in texts:

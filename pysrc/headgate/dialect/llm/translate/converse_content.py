@@ -55,7 +55,7 @@ class Blocks:
         fields.copy(point, blocks[-1]["cache_control"], {"ttl": "ttl"})
 
     def turn(self, message: Json, at: str) -> Json | None:
-        """Return a message, None if nothing is left of it."""
+        """Return a message, None if nothing is left of it. Raises Untranslatable."""
         role = fields.needed_text(message, "role", at)
         if role not in ("user", "assistant"):
             raise Untranslatable(f"{at}.role", "must be user or assistant")

@@ -199,7 +199,10 @@ def vertex_reply(body: Json, asked: TranslatedRequest) -> Json:
 
 
 def copilot_request(body: Json, options: Options) -> TranslatedRequest:
-    """Return the request with a single text as an array of one, because Copilot accepts arrays only."""
+    """Return the request with a single text as an array of one, because Copilot accepts arrays only.
+
+    Raises Untranslatable.
+    """
     model = content.model_of(body, options.model)
     given = body.get("input")
     out: Json = {**body, "model": model, "input": [given] if isinstance(given, str) else given}

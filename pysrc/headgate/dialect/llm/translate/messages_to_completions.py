@@ -221,7 +221,7 @@ def image_url(block: Json, at: str) -> str:
 
 
 def document(block: Json, at: str) -> Json:
-    """Return the part for a document: a PDF as a file, text as text."""
+    """Return the part for a document: a PDF as a file, text as text. Raises Untranslatable."""
     source = fields.obj(block, "source", at) or {}
     kind = fields.text(source, "type", f"{at}.source")
     if kind == "text":

@@ -71,7 +71,7 @@ def functions_of(body: Json, dropped: list[str], customs: bool = False) -> list[
     """Return (path, function) pairs from `tools`, and from `functions` of older clients.
 
     A custom tool becomes a function; with `customs`, it is its `custom`, and its path ends so. Other tools are dropped,
-    except for those of headgate.dialect.llm.vendor_tools.
+    except for those of headgate.dialect.llm.vendor_tools. Raises Untranslatable.
     """
     out: list[tuple[str, Json]] = []
     for position, tool in enumerate(fields.objects(body, "tools")):
