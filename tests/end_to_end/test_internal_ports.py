@@ -252,3 +252,88 @@ def test_a_request_is_handed_on_so_often(gateway, echo) -> None:
     assert (answer.status_code, answer.text) == (500, "too many internal hops")
     running.reload(text.replace("{internal: 1}", "{internal: 2}"))
     assert httpx.get(running.url, timeout=60).status_code == 200
+
+
+# -- the admin API -----------------------------------------------------------------------------------------------------
+ADMIN = """
+gateways: {default: {port: {port}}}
+routes:
+- name: forwarded
+  matches: [{path: {pathPrefix: /api}}, {path: {pathPrefix: /config_dump}}, {path: {pathPrefix: /quitquitquit}}]
+  policies: {apiKey: {keys: [{key: sesame}]}}
+  backends: [{internal: forward}]
+- name: renamed
+  matches: [{path: {pathPrefix: /operate}}]
+  policies: {urlRewrite: {path: {prefix: /}}, apiKey: {keys: [{key: sesame}]}}
+  backends: [{backend: admin}]
+- name: fixed
+  matches: [{path: {exact: /written}}]
+  policies: {apiKey: {keys: [{key: sesame}]}, responseHeaderModifier: {set: {x-route: fixed}}}
+  backends: [{internal: /api/config}]
+- name: open
+  matches: [{path: {pathPrefix: /open}}]
+  policies: {urlRewrite: {path: {prefix: /}}}
+  backends: [{internal: forward}]
+- name: state
+  matches: [{path: {exact: /about}}]
+  backends: [{internal: /api/runtime}]
+backends: [{name: admin, internal: forward}]
+"""
+KEY = {"authorization": "Bearer sesame"}
+
+
+def test_the_admin_api_answers_at_the_paths_of_routes(gateway) -> None:
+    running = gateway(ADMIN, workers=2)
+    url = f"http://127.0.0.1:{running.port}"
+    for path, status in (("/api/runtime", 401), ("/operate/api/runtime", 401), ("/written", 401)):
+        assert httpx.get(url + path).status_code == status
+    told = httpx.get(f"{url}/api/runtime", headers=KEY)
+    assert (told.status_code, told.json()["ui"]["gatewayMode"]) == (200, "standalone")
+    assert httpx.get(f"{url}/operate/api/runtime", headers=KEY).json() == told.json()
+    running.wait_log("route=default/renamed")
+    # What only the admin port has is not there.
+    for path in ("/config_dump", "/quitquitquit", "/api/../config_dump", "/operate/config_dump", "/operate/quitquitquit"):
+        assert httpx.request("POST", url + path, headers=KEY).status_code in (403, 404), path
+        assert httpx.get(url + path, headers=KEY).status_code in (400, 404), path
+    body = {"expression": "1 + 1"}
+    assert httpx.post(f"{url}/api/cel", json=body, headers=KEY).json() == {"result": 2, "error": None}
+    running.wait_log("asks for no credential")
+
+
+@pytest.mark.cold
+def test_a_fixed_path_of_the_admin_api_keeps_the_query(gateway) -> None:
+    """A document without routes is written only where the query says so (`confirm=empty`)."""
+    running = gateway(ADMIN)
+    url = f"http://127.0.0.1:{running.port}/written"
+    told = httpx.get(url, headers=KEY)
+    assert (told.status_code, told.headers["x-route"]) == (200, "fixed")
+    assert "gateways" in told.json()
+    bare = {"gateways": {"default": {"port": running.port}}}
+    assert httpx.post(url, json=bare, headers=KEY).status_code == 428
+    assert httpx.post(f"{url}?confirm=empty", json=bare).status_code == 401
+    assert httpx.post(f"{url}?confirm=empty", json=bare, headers=KEY).status_code == 200
+    running.wait_log("http.path=/written?confirm=empty")
+    running.wait_log("configuration reloaded")
+    assert httpx.get(url, headers=KEY).status_code == 404
+
+
+def test_without_a_login_the_admin_api_is_for_reading_and_for_local_names(gateway) -> None:
+    running = gateway(ADMIN)
+    url = f"http://127.0.0.1:{running.port}"
+    assert httpx.get(f"{url}/about").json()["ui"]["gatewayMode"] == "standalone"
+    assert httpx.get(f"{url}/open/api/runtime").status_code == 200
+    assert httpx.get(f"{url}/about", headers={"host": "evil.test"}).status_code == 421
+    assert httpx.post(f"{url}/open/api/cel", json={"expression": "1"}).status_code == 403
+    assert httpx.get(f"{url}/about", headers={"origin": "http://evil.test"}).status_code == 403
+
+
+def test_a_reload_brings_the_admin_api_and_takes_it_away(gateway) -> None:
+    bare = "gateways: {default: {port: {port}}}\nroutes: [{name: a, BACKEND}]\n"
+    answered = bare.replace("BACKEND", "policies: {directResponse: {status: 204}}")
+    running = gateway(answered)
+    url = f"http://127.0.0.1:{running.port}/api/runtime"
+    assert httpx.get(url).status_code == 204
+    running.reload(bare.replace("BACKEND", "backends: [{internal: forward}]"))
+    assert httpx.get(url).status_code == 200
+    running.reload(answered)
+    assert httpx.get(url).status_code == 204

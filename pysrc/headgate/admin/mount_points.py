@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from headgate.config.ui_route import is_page
 from headgate.ir.backend import UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.gateway import Gateway
@@ -15,7 +16,7 @@ DEFAULT_PORTS: Final = {False: 80, True: 443}
 
 
 def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]]:
-    """Yield every place where a listener serves the page."""
+    """Yield every place where a listener serves the page or its API."""
     for bind in gateway.binds:
         for listener in bind.listeners:
             for route in listener.routes:
@@ -25,8 +26,10 @@ def mounts(gateway: Gateway) -> Iterator[tuple[Bind, Listener, Route, UiBackend]
 
 
 def mount_url(gateway: Gateway) -> str | None:
-    """Return the URL of the page behind a listener, None if no listener serves it."""
-    for bind, listener, _, _ in mounts(gateway):
+    """Return the URL of the page behind a listener, None if the section `ui` is at none."""
+    for bind, listener, _, backend in mounts(gateway):
+        if not is_page(backend):
+            continue
         name = listener.hostname or "localhost"
         host = f"any{name[1:]}" if name.startswith("*.") else name
         port = "" if bind.port == DEFAULT_PORTS[bind.tls] else f":{bind.port}"

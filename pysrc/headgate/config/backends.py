@@ -333,7 +333,7 @@ class Backends:
         if service is not None:
             return self.service(service["name"], service["port"], options)
         if record.get("internal") is not None:
-            return self.internal.backend(record, options)
+            return self.internal.backend(record, options, name)
         options.refuse_proxy_protocol(self.context)
         if record.get("dynamic") is not None:
             from headgate.config import dynamic_backends

@@ -179,7 +179,7 @@ def _backend(backend: Backend, namespace: str, name: str, runtime: Runtime) -> J
         case InternalBackend():
             return {"internal": {**common, "target": backend.bind}}
         case UiBackend():
-            return {"internal": {**common, "target": "admin"}}
+            return {"internal": {**common, "target": backend.path or "admin"}}
 
 
 def _providers(common: Json, groups: tuple[tuple[LlmModel, ...], ...], runtime: Runtime) -> Json:

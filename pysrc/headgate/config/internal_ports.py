@@ -1,4 +1,4 @@
-"""`internal` among backends: requests that go on at a bind of `mode: internal`, within the process.
+"""`internal` among backends: requests that go on at a bind of `mode: internal` of the process, or to the admin API.
 
 Ports that lead to each other in a circle are refused at load, whatever their routes match: a route may rewrite a
 request so that the next one matches it.
@@ -13,12 +13,15 @@ from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy_values import BackendOptions
 from headgate.config.ports import WILDCARD
+from headgate.config.ui_route import PREFIXES, is_claimed
 from headgate.errors import Problem
-from headgate.ir.backend import InternalBackend
+from headgate.ir.backend import InternalBackend, UiBackend
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
 
 ANY: Final = "*"
+# To the admin API, at the request's own path.
+FORWARD: Final = "forward"
 # What a connection would have, and none is there.
 OF_CONNECTIONS: Final = {
     "tls": "backendTLS", "tunnel": "backendTunnel", "proxy_protocol": "proxyProtocol",
@@ -39,17 +42,23 @@ class InternalPorts:
         self._context = context
         self._asked: list[tuple[Record, InternalBackend]] = []
         self._made: dict[int, InternalBackend] = {}
+        # Whether a backend leads to the admin API.
+        self.to_admin = False
 
-    def backend(self, record: Record, options: BackendOptions) -> InternalBackend | None:
-        """Return the backend of a record with `internal`; None after reporting an error."""
-        port = self._port(record, record["internal"])
+    def backend(self, record: Record, options: BackendOptions, name: str) -> InternalBackend | UiBackend | None:
+        """Return the backend of a record with `internal`; None after reporting an error. `name`: of a named backend."""
+        written = str(record["internal"])
+        admin = written == FORWARD or written.startswith("/")
+        port = self._path(record, written) if admin else self._port(record, written)
         if port is None:
             return None
-        for name, policy in OF_CONNECTIONS.items():
-            if getattr(options, name) is not None:
-                message = f"{policy} is for connections, and an internal port has none"
+        for field, policy in OF_CONNECTIONS.items():
+            if getattr(options, field) is not None:
+                message = f"{policy} is for connections, and what is internal has none"
                 self._context.fault(Problem.CONFLICT, record, "internal", message)
                 return None
+        if isinstance(port, str):
+            return self._admin(port, name)
         found = self._made.get(port)
         if found is None:
             name = f"internal/{port or ANY}"
@@ -58,17 +67,29 @@ class InternalPorts:
         self._asked.append((record, found))
         return found
 
-    def _port(self, record: Record, written: str | int) -> int | None:
-        text = str(written)
+    def _admin(self, written: str, name: str) -> UiBackend:
+        self.to_admin = True
+        path = None if written == FORWARD else written
+        key = f"internal/admin{path or ''}"
+        return UiBackend(key=key, name=name or key, path=path)
+
+    def _path(self, record: Record, written: str) -> str | None:
+        if written == FORWARD or is_claimed(written):
+            return written
+        message = f"{written!r} is no path of the admin API: /, or one below {', '.join(PREFIXES)}, without a query"
+        self._context.fault(Problem.VALUE, record, "internal", message)
+        return None
+
+    def _port(self, record: Record, text: str) -> int | None:
         if text == ANY:
             return WILDCARD
         if text.isascii() and text.isdigit() and 0 < int(text) < 65536:
             return int(text)
-        if text == "forward" or text.startswith("/"):
-            self._context.fault(Problem.UNSUPPORTED, record, "internal", " (the admin API)")
-        else:
-            message = f"{text!r} is no port of a bind of mode internal, nor {ANY!r} for the one without a number"
-            self._context.fault(Problem.VALUE, record, "internal", message)
+        message = (
+            f"{text!r} is no port of a bind of mode internal, nor {ANY!r} for the one without a number, "
+            f"nor {FORWARD!r} or a path for the admin API"
+        )
+        self._context.fault(Problem.VALUE, record, "internal", message)
         return None
 
     def check(self, binds: Iterable[Bind]) -> None:

@@ -15,9 +15,9 @@ from headgate.config.process_settings import hbone_settings, process_settings, w
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, ListenerPlace, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
-from headgate.config.ui_route import at_listener, is_unguarded, ui_matches
+from headgate.config.ui_route import SECTION, at_listener, is_unguarded, ui_matches
 from headgate.errors import Problem
-from headgate.ir.backend import RouteBackend, UiBackend
+from headgate.ir.backend import RouteBackend
 from headgate.ir.bind import Bind
 from headgate.ir.digest import digest
 from headgate.ir.gateway import Gateway
@@ -258,7 +258,7 @@ class Standalone:
             return
         spec = self.routes.make(record, ("ui", INTERNAL, None))
         spec.matches = ui_matches(spec.inline.policies)
-        spec.factory = lambda _options: (RouteBackend(backend=UiBackend()),)
+        spec.factory = lambda _options: (RouteBackend(backend=SECTION),)
         self._attach(spec, listeners)
 
     def _finish(self, host: str, process: Record) -> tuple[Bind, ...]:
@@ -292,13 +292,7 @@ class Standalone:
         place = ListenerPlace(DEFAULT, DEFAULT, listener.names, listener.port)
         above: list[Layer] = self.targeted.for_listener(place)
         policies = merge_gateway(above, self._gateway_phase(listener))
-        routes = tuple(route for spec in listener.routes for route in self._routes_of(spec, above, listener.key))
-        if self.root.get("ui") is not None:
-            fixed = listener.tls is not None or listener.hostname is not None
-            routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)
-            if is_unguarded(routes):
-                told = f"the admin page at {listener.key} asks for no credential"
-                self.context.warnings.append(f"ui: {told}: whoever reaches it reads what it shows")
+        routes = tuple(route for spec in listener.routes for route in self._routes_of(spec, above, listener, policies))
         return Listener(
             key=listener.key,
             gateway_name=DEFAULT,
@@ -326,10 +320,20 @@ class Standalone:
             tcp_routes=tuple(listener.tcp_routes),
         )
 
-    def _routes_of(self, spec: RouteSpec, above: list[Layer], listener: str) -> tuple[Route, ...]:
+    def _routes_of(
+        self, spec: RouteSpec, above: list[Layer], listener: OpenListener, policies: GatewayPolicies
+    ) -> tuple[Route, ...]:
         routes = self.routes.build(spec, above)
+        if self.root.get("ui") is not None or self.backends.internal.to_admin:
+            fixed = listener.tls is not None or listener.hostname is not None
+            routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)
+            if is_unguarded(routes):
+                notes = self.context.notes if spec.listed is None else spec.listed.notes
+                where = "ui" if spec.listed is None else spec.path
+                told = f"the admin page at {listener.key} asks for no credential"
+                notes.warnings.append(f"{where}: {told}: whoever reaches it reads what it shows")
         if spec.listed is not None:
-            spec.listed.built[listener] = routes
+            spec.listed.built[listener.key] = routes
         return routes
 
     def about_unused(self) -> dict[str, Unused]:

@@ -125,16 +125,18 @@ UiAccess = Literal["login", "named", "open"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UiBackend:
-    """The supervisor's admin page, served through a listener.
+    """The supervisor's admin page and its API, served through a listener.
 
-    `access` tells how the route is protected. `login`: only users who have logged in reach the page. `named`: everybody
-    does, but the listener or its certificate fixes the host name. `open`: everybody does, under any host name, so the
-    page must check host names itself.
+    `path`: where every request goes, with its own query; None: to its own path. `access` tells how the route is
+    protected. `login`: only users who have logged in reach the page. `named`: everybody does, but the listener or its
+    certificate fixes the host name. `open`: everybody does, under any host name, so the page must check host names
+    itself.
     """
 
     key: str = "internal/ui"
     name: str = "internal/ui"
     access: UiAccess = "open"
+    path: str | None = None
 
     def socket_path(self, folder: str) -> str:
         """Return the path of the supervisor's Unix socket in `folder`, which only the gateway's user may enter."""

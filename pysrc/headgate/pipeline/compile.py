@@ -60,7 +60,7 @@ from headgate.pipeline.running import (
     Steps,
 )
 from headgate.pipeline.slices import at_once
-from headgate.pipeline.steps import at_host, stands_alone
+from headgate.pipeline.steps import at_host, fixed_path, stands_alone
 from headgate.pipeline.tcp import connect_mode, gate, proxy_rules, tcp_table
 from headgate.pipeline.tcp import protocol_of as protocol_of_bind
 from headgate.policy.claims import RouteClaims
@@ -447,7 +447,9 @@ class PlanCompiler:
         own = at_host(entry.policies, host) if (host := host_of(backend)) else entry.policies
         plan.origin = entry
         plan.request_steps = phases.request_steps("backend", own, self._environment)
-        plan.final_steps = phases.request_steps("departure", own, self._environment)
+        plan.final_steps = (
+            *phases.request_steps("departure", own, self._environment), *fixed_path(backend, self._environment),
+        )  # fmt: skip
         phases.set_response(plan, "backend", entry.policies, self._environment)
         plan.request_timeout_ns = (entry.policies.request_timeout_ms or 0) * NS_PER_MS
         return plan

@@ -12,7 +12,7 @@ from operator import is_
 from typing import Final
 
 from headgate.document.hunks import hunks
-from headgate.ir.backend import AgentRuntimeBackend, Backend, DynamicBackend, HostBackend, ServiceBackend
+from headgate.ir.backend import AgentRuntimeBackend, Backend, DynamicBackend, HostBackend, ServiceBackend, UiBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, OpenApiTarget, SseTarget
 from headgate.ir.model import AiBackend, LlmRouter
@@ -129,6 +129,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():
+        if isinstance(backend, UiBackend) and backend.path is not None:
+            found.update(OF_POLICY["rewrite"])
         if isinstance(backend, McpBackend):
             if gateway.process.shared_state is not None:
                 found.update(OF_ENDED)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from headgate.document.lazy_dataclass import replace
 from headgate.ir.backend import (
     AgentRuntimeBackend,
+    Backend,
     GroupBackend,
     HostBackend,
     InternalBackend,
@@ -45,7 +46,7 @@ from headgate.ir.policy.mirror import Mirror
 from headgate.ir.policy.oidc import Oidc
 from headgate.ir.policy.remote_rate_limit import RemoteRateLimit
 from headgate.ir.policy.retry import RetryPolicy
-from headgate.ir.policy.rewrite import Redirect, Rewrite
+from headgate.ir.policy.rewrite import PathRewrite, Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
 from headgate.ir.route import Route
 from headgate.pipeline.replies import (
@@ -192,6 +193,13 @@ def rewrite(value: Rewrite, env: Environment, phase: str) -> Found:
     from headgate.policy.rewrite import compile_rewrite
 
     return (compile_rewrite(value, reply_of(NO_PREFIX)),)
+
+
+def fixed_path(backend: Backend, env: Environment) -> tuple[Step, ...]:
+    """Return what leads requests to a fixed path of the admin API; their query stays."""
+    if not isinstance(backend, UiBackend) or backend.path is None:
+        return ()
+    return tuple(rewrite(Rewrite(path=PathRewrite(full=backend.path)), env, "backend"))
 
 
 def redirect(value: Redirect, env: Environment, phase: str) -> Found:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headgate.ir.backend import InternalBackend
+from headgate.ir.backend import InternalBackend, UiBackend
 from headgate.ir.gateway import Gateway
 
 TEXT = "binds:\n- {port: 1, listeners: [{routes: [{backends: [%s]}]}]}\n- {port: 80, mode: internal, listeners: [%s]}\n"
@@ -36,8 +36,13 @@ def test_the_port_without_a_number(loaded: Callable[..., Gateway]) -> None:
         ("{internal: 81}", "{routes: []}", "there is no bind of mode internal with the port 81"),
         ("{internal: 1}", "{routes: []}", "there is no bind of mode internal with the port 1"),
         ("{internal: x}", "{routes: []}", "'x' is no port"),
-        ("{internal: forward}", "{routes: []}", "not supported yet"),
-        ("{internal: /config_dump}", "{routes: []}", "not supported yet"),
+        ("{internal: /config_dump}", "{routes: []}", "'/config_dump' is no path of the admin API: /, or one below /ui, /api/runtime"),
+        ("{internal: /ui/../quitquitquit}", "{routes: []}", "is no path of the admin API"),
+        ("{internal: /ui//x}", "{routes: []}", "is no path of the admin API"),
+        ("{internal: /ui/%2e%2e/x}", "{routes: []}", "is no path of the admin API"),
+        ("{internal: /uix}", "{routes: []}", "is no path of the admin API"),
+        ("{internal: '/api/runtime?a=b'}", "{routes: []}", "without a query"),
+        ("{internal: forward, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS is for connections"),
         ("{internal: 80}", "{protocol: TCP}", "have to be of protocol HTTP"),
         ("{internal: 80, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS is for connections"),
         ("{internal: 80, policies: {health: {}}}", "{routes: []}", "health is for connections"),
@@ -52,3 +57,16 @@ def test_circles_through_groups_and_named_backends_are_seen(faults: Callable[...
     text = TEXT % ("{internal: 80}", "{routes: [{backends: [{routeGroup: g}]}]}")
     text += "routeGroups: [{name: g, routes: [{backends: [{backend: b}]}]}]\nbackends: [{name: b, internal: 80}]\n"
     assert any("ports lead to each other: bind/internal/80 > bind/internal/80" in told for told in faults(text))
+
+
+@pytest.mark.parametrize(("written", "path"), [("forward", None), ("/", "/"), ("/ui", "/ui"), ("/api/logs/search", "/api/logs/search")])
+def test_the_admin_api(written: str, path: str | None, loaded: Callable[..., Gateway]) -> None:
+    text = f"binds: [{{port: 1, listeners: [{{routes: [{{backends: [{{internal: {written}}}, {{internal: 2}}]}}]}}]}}, {{port: 2, mode: internal, listeners: [{{}}]}}]"
+    admin, port = (choice.backend for choice in loaded(text).binds[0].listeners[0].routes[0].backends)
+    assert isinstance(admin, UiBackend)
+    assert isinstance(port, InternalBackend)
+    assert (admin.path, admin.name) == (path, f"internal/admin{path or ''}")
+    named = "gateways: {default: {port: 1}}\nroutes: [{backends: [{backend: b}]}]\nbackends: [{name: b, internal: %s}]\n"
+    gateway = loaded(named % written)
+    assert [gateway.binds[0].listeners[0].routes[0].backends[0].backend.path] == [path]
+    assert gateway.binds[0].listeners[0].routes[0].backends[0].backend.name == "/b"

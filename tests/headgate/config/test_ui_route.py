@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headgate.admin.mount_points import mount_url
 from headgate.config.dump import Runtime, dump
-from headgate.config.load import TextSource, load
+from headgate.config.load import FileSource, TextSource, load
+from headgate.config.source_reader import SourceReader
 from headgate.ir.backend import UiBackend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
@@ -135,3 +138,69 @@ def test_the_dump_shows_it(loaded: Load) -> None:
     assert route["backends"] == [{"weight": 1, "backend": "/internal/ui"}]
     assert [list(one) for one in route["inlinePolicies"]] == [["apiKey"]]
     assert {"backend": {"internal": {"name": "internal/ui", "namespace": "", "target": "admin"}}, "inlinePolicies": []} in found["backends"]
+
+
+FORWARD = "gateways: {{default: {{port: 1{gateway}}}}}\nroutes: [{{name: a, policies: {policies}, backends: [{{{backend}}}]}}]\n{more}"
+
+
+@pytest.mark.parametrize(
+    ("policies", "gateway", "expected"),
+    [("{}", "", "open"), (f"{{{KEY}}}", "", "login"), ("{}", f", {BASIC}", "login"), (f"{{{OPTIONAL}}}", "", "open")],
+)
+@pytest.mark.parametrize(
+    ("backend", "more"),
+    [
+        ("internal: forward", ""),
+        ("internal: /api/runtime", ""),
+        ("backend: b", "backends: [{name: b, internal: forward}]"),
+        ("routeGroup: g", "routeGroups: [{name: g, routes: [{backends: [{internal: forward}]}]}]"),
+    ],
+)
+def test_who_gets_to_the_admin_api(
+    loaded: Load, policies: str, gateway: str, expected: str, backend: str, more: str
+) -> None:
+    text = FORWARD.format(policies=policies, gateway=gateway, backend=backend, more=more)
+    assert access(listeners(loaded(text))["default"]) == [expected]
+    warned = [one for one in load(TextSource(text, "c")).warnings if "asks for no credential" in one]
+    assert len(warned) == (expected == "open")
+
+
+def test_one_choice_among_others_is_the_admin_api(loaded: Load) -> None:
+    text = "gateways: {default: {port: 1}}\nroutes: [{backends: [{host: 'a:1', weight: 2}, {internal: /ui, weight: 3}]}]"
+    [host, admin] = listeners(loaded(text))["default"].routes[0].backends
+    assert (host.weight, admin.weight) == (2, 3)
+    assert isinstance(admin.backend, UiBackend)
+    assert not isinstance(host.backend, UiBackend)
+
+
+def test_the_dump_shows_where_requests_go(loaded: Load) -> None:
+    gateway = loaded("gateways: {default: {port: 1}}\nroutes: [{name: a, backends: [{internal: forward}, {internal: /ui}]}]")
+    found = dump(gateway, Runtime(generation=1, workers=1))
+    [route] = found["binds"][0]["listeners"]["default/default.default"]["routes"].values()
+    assert [one["backend"] for one in route["backends"]] == ["/internal/admin", "/internal/admin/ui"]
+    shown = [one["backend"]["internal"] for one in found["backends"]]
+    assert [one["target"] for one in shown] == ["admin", "/ui"]
+
+
+def test_a_page_of_the_section_has_a_url_and_an_api_has_none(loaded: Load) -> None:
+    text = "gateways: {default: {port: 1}}\nroutes: [{name: a, backends: [{internal: forward}]}]\n"
+    assert mount_url(loaded(text)) is None
+    assert mount_url(loaded(text + "ui: {}")) == "http://localhost:1/ui"
+
+
+def test_a_changed_route_to_the_api_is_read_by_itself(tmp_path: Path) -> None:
+    """A reload that reads one route comes to what reading everything comes to, with its access and its warning."""
+    path = tmp_path / "c.yaml"
+    rest = "".join(f"- name: r{i}\n  matches: [{{path: {{exact: /{i}}}}}]\n  backends: [{{host: 'a:{i + 1}'}}]\n" for i in range(300))
+    text = "gateways: {default: {port: 1}}\nroutes:\n- name: a\n  policies: {POLICY}\n  backends: [{internal: forward}]\n" + rest
+    reader = SourceReader(FileSource(str(path)))
+    for policies in ("{}", f"{{{KEY}}}", "{cors: {}}", "{}"):
+        path.write_text(text.replace("{POLICY}", policies))
+        found = reader.load()
+        whole = load(FileSource(str(path)))
+        assert found.gateway == whole.gateway
+        assert found.warnings == whole.warnings
+        assert access(listeners(found.gateway)["default"]) == ["login" if "apiKey" in policies else "open"]
+    path.write_text(text.replace("{POLICY}", "{}").replace("'a:7'", "'a:77'"))
+    assert reader.load().warnings == load(FileSource(str(path))).warnings != ()
+    assert reader.whole == 1
