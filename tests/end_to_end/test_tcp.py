@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import shutil
 import signal
 import socket
+import socketserver
 import ssl
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -290,6 +293,41 @@ def test_tls_is_passed_on_or_ended_by_the_name_in_the_handshake(gateway, upstrea
         assert running.metric(f'gw_downstream_connections_total{labels}"ended",protocol="tls"}}') == 2
         assert running.metric(f'gw_downstream_connections_total{labels}"web",protocol="https"}}') == 1
         assert running.metric(f'gw_tls_handshake_duration_seconds_count{labels}"ended",protocol="tls"}}') == 2
+
+
+@contextlib.contextmanager
+def telling_backend(authority) -> Iterator[int]:
+    """A TLS server that sends the protocol that it has chosen of those that it was offered."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("inner.test").configure_cert(context)
+    context.set_alpn_protocols(["h2", "postgresql", "http/1.1"])
+
+    class Teller(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with context.wrap_socket(self.request, server_side=True) as secured:
+                secured.sendall(str(secured.selected_alpn_protocol()).encode())
+                secured.unwrap()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Teller) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield int(server.server_address[1])
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("alpn", "chosen"),
+    [("[postgresql]", b"postgresql"), ("[x, http/1.1, postgresql]", b"postgresql"), ("[h2]", b"h2"), ("[]", b"None"), (None, b"None")],
+)
+def test_a_backend_is_offered_the_protocols_of_alpn(gateway, authority, tmp_path, alpn: str | None, chosen: bytes) -> None:
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    offered = "" if alpn is None else f", alpn: {alpn}"
+    with telling_backend(authority) as port:
+        text = PLAIN.replace("BACKEND", str(port))
+        running = gateway(f"{text}  policies: {{backendTLS: {{root: {tmp_path}/ca.pem, hostname: inner.test{offered}}}}}\n")
+        with connect(running.port) as sock:
+            assert whole(sock) == chosen
 
 
 def test_a_hello_in_small_pieces_is_passed_on_whole(gateway, authority, tmp_path) -> None:

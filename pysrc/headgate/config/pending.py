@@ -28,10 +28,6 @@ where it is least deep, and is refused everywhere. What stands below a field is 
 built, nor what belongs to it.
 
 """
-TAIL: Final = """
-Depends on other values, and is told in the same words: `internal` as `forward` or a path (the admin API);
-`alpn` of `backendTLS` other than `h2` and `http/1.1`.
-"""
 
 
 def pending() -> list[str]:
@@ -79,7 +75,7 @@ def _shown(value: object) -> str:
 
 def page() -> str:
     """Return docs/not-supported-yet.md."""
-    return HEAD + "".join(f"- `{line}`\n" for line in pending()) + TAIL
+    return HEAD + "".join(f"- `{line}`\n" for line in pending())
 
 
 if __name__ == "__main__":

@@ -184,27 +184,27 @@ def of_whole(options: BackendOptions) -> BackendPolicies:
     )
 
 
-def backend_options(context: Context, record: Record | None) -> BackendOptions:
+def backend_options(context: Context, record: Record | None, *, tcp_route: bool = False) -> BackendOptions:
     """Return the backend policies of one level, written as a `policies` map."""
     if record is None or not record.values:
         return NO_OPTIONS
     with context.reading("backend"):
-        return _backend_options(context, record)
+        return _backend_options(context, record, tcp_route=tcp_route)
 
 
-def _backend_options(context: Context, record: Record) -> BackendOptions:
+def _backend_options(context: Context, record: Record, *, tcp_route: bool) -> BackendOptions:
     http, tcp, tls = record.get("http"), record.get("tcp"), record.get("backendTLS")
     sick, sticky, items = (record.get(key) for key in ("health", "sessionAffinity", "mcpAuthorization"))
     ai, asked, auth = record.get("ai"), record.get("extAuthz"), record.get("backendAuth")
     checks, picked = record.get("mcpGuardrails"), record.get("inferenceRouting")
     rules, changes, redirect = (record.get(key) for key in ("authorization", "transformations", "requestRedirect"))
     return BackendOptions(
-        tls=backend_tls(context, tls) if tls is not None else None,
+        tls=backend_tls(context, tls, tcp_route=tcp_route) if tls is not None else None,
         auth=policy.backend_auth.parse(context, auth) if auth is not None else None,
         request_headers=header_modifier(context, record.get("requestHeaderModifier")),
         response_headers=header_modifier(context, record.get("responseHeaderModifier"), response=True),
         request_timeout_ms=http.get("requestTimeout") if http is not None else None,
-        http2=_http2(context, http, tls),
+        http2=_http2(context, http, None if tcp_route else tls),
         connect_timeout_ms=tcp["connectTimeout"] if tcp is not None else None,
         keepalives=keepalives(tcp["keepalives"]) if tcp is not None else None,
         tunnel=record.get("backendTunnel"),
@@ -241,9 +241,9 @@ def _http2(context: Context, http: Record | None, tls: Record | None) -> bool | 
     return version
 
 
-def route_backend_options(context: Context, record: Record | None) -> BackendOptions:
+def route_backend_options(context: Context, record: Record | None, *, tcp_route: bool = False) -> BackendOptions:
     """Return the backend policies among the policies of a route; header changes there are the route's own."""
     if record is None or OF_BACKENDS.isdisjoint(record.values):
         return NO_OPTIONS
     kept = {key: value for key, value in record.values.items() if key in OF_BACKENDS}
-    return backend_options(context, Record(record.node, record.path, kept))
+    return backend_options(context, Record(record.node, record.path, kept), tcp_route=tcp_route)

@@ -76,7 +76,7 @@ class TcpRoutes:
             key += "'"
         self._keys.add(key)
         hostnames = tuple(dict.fromkeys(record.get("hostnames") or ()))
-        own = route_backend_options(self._context, record.get("policies"))
+        own = route_backend_options(self._context, record.get("policies"), tcp_route=True)
         weakest = NO_OPTIONS
         for one in above:
             weakest = weakest.under(_of_connections(one))
@@ -97,7 +97,7 @@ class TcpRoutes:
     ) -> RouteBackend | None:
         """Return a backend of a route. `levels`: what is said above the route, and at the route."""
         weakest, of_route = levels
-        own = backend_options(self._context, record.get("policies"))
+        own = backend_options(self._context, record.get("policies"), tcp_route=True)
         named = record.get("backend")
         if named is None:
             targeted = _of_connections(self._backends.service_options(record))
@@ -134,7 +134,7 @@ class TcpRoutes:
             return MissingBackend(key=f"backend/{name}", name=f"/{name}"), NO_OPTIONS
         aimed = _of_connections(self._backends.targeted.for_backend(name))
         weakest, of_route = levels
-        options = weakest.under(aimed).under(of_route).under(entry.options).under(own)
+        options = weakest.under(aimed).under(of_route).under(_spoken(entry.options)).under(own)
         if entry.record.get("host") is None:
             message = f"backend {name!r} is no host: it cannot be reached by TCP"
             self._context.fault(Problem.REFERENCE, record, "backend", message)
@@ -156,6 +156,12 @@ class TcpRoutes:
         names = ", ".join(NAMES.get(name, name) for name in found)
         message = f"{names} of the backend is for HTTP, and this is a TCP route"
         self._context.fault(Problem.CONFLICT, record, key, message)
+
+
+def _spoken(options: BackendOptions) -> BackendOptions:
+    """Return the policies of a named backend without the version of HTTP that ALPN implies for its HTTP routes."""
+    offered = options.tls is not None and options.tls.alpn is not None and len(options.tls.alpn) == 1
+    return replace(options, http2=None) if offered else options
 
 
 def _of_connections(options: BackendOptions) -> BackendOptions:

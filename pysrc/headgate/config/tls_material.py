@@ -22,6 +22,7 @@ HTTP11 = "http/1.1"
 HTTP2 = "h2"
 # Of `subjectAltNames` (specification, BackendTLS).
 MOST_NAMES = 16
+MOST_PROTOCOLS = 16
 UNSUPPORTED_VERSIONS = ("TLS_V1_0", "TLS_V1_1")
 # What begins a text in PEM (RFC 7468 section 2), where the name of a file may stand as well.
 PEM = "-----BEGIN "
@@ -286,7 +287,20 @@ def _needs_workload_api(context: Context, record: Record, others: tuple[str, ...
     return context.has_workload_api and not beside
 
 
-def backend_tls(context: Context, record: Record) -> BackendTls:
+def _protocols(context: Context, record: Record, *, tcp_route: bool) -> tuple[str, ...] | None:
+    """Return the protocols that a backend is offered (RFC 7301): any by a TCP route, whose bytes go on as they come."""
+    names = record.get("alpn")
+    if names is None:
+        return None
+    if not tcp_route and not set(names) <= {HTTP2, HTTP11}:
+        message = f"requests are sent in {HTTP2} and {HTTP11}; other protocols are for backends of tcpRoutes"
+        context.fault(Problem.VALUE, record, "alpn", message)
+    elif len(names) > MOST_PROTOCOLS or not all(name.isascii() and 0 < len(name) < 256 for name in names):
+        context.fault(Problem.VALUE, record, "alpn", f"up to {MOST_PROTOCOLS} names, each of 1 to 255 ASCII characters")
+    return tuple(names)
+
+
+def backend_tls(context: Context, record: Record, *, tcp_route: bool = False) -> BackendTls:
     """Return the TLS settings towards a backend. Invalid settings are reported and left out."""
     spiffe = record.get("spiffe") is not None
     if spiffe and not _needs_workload_api(context, record, ("cert", "key", "root", "insecure", "insecureHost")):
@@ -306,9 +320,6 @@ def backend_tls(context: Context, record: Record) -> BackendTls:
             hostname = fields.server_name(hostname)
         except ValueError as error:
             context.fault(Problem.VALUE, record, "hostname", str(error))
-    alpn = record.get("alpn")
-    if alpn is not None and not set(alpn) <= {HTTP2, HTTP11}:
-        context.fault(Problem.UNSUPPORTED, record, "alpn", f" other than {HTTP2} and {HTTP11}")
     return BackendTls(
         spiffe=spiffe,
         root_file=root[0] if root else None,
@@ -316,7 +327,7 @@ def backend_tls(context: Context, record: Record) -> BackendTls:
         hostname=hostname,
         insecure=record.get("insecure", False),
         insecure_host=record.get("insecureHost", False),
-        alpn=tuple(alpn) if alpn is not None else None,
+        alpn=_protocols(context, record, tcp_route=tcp_route),
         client=client,
         subject_alt_names=_alternative_names(context, record),
         groups=_groups(context, record),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -171,3 +172,29 @@ policies:
   policy: {backendTunnel: {proxy: {host: "p:1"}}}
 """)
     assert len(gateway.binds[0].listeners[0].tcp_routes[0].backends) == 1
+@pytest.mark.parametrize("alpn", [("postgresql",), ("h2",), ("x", "h2", "http/1.1")])
+def test_a_backend_is_offered_any_protocol(loaded: Callable[..., Gateway], alpn: tuple[str, ...]) -> None:
+    written = f"{{backendTLS: {{alpn: [{', '.join(alpn)}]}}}}"
+    places = (f"policies: {written}, backends: [{{host: 'a:1'}}]", f"backends: [{{host: 'a:1', policies: {written}}}]")
+    for place in places:
+        [route] = loaded(f"{G}tcpRoutes: [{{{place}}}]").binds[0].listeners[0].tcp_routes
+        assert route.backends[0].backend.endpoint.tls.alpn == alpn
+        assert route.backends[0].backend.endpoint.http2 is None
+
+
+def test_a_named_backend_of_http_is_offered_what_its_alpn_says(loaded: Callable[..., Gateway]) -> None:
+    text = G + "tcpRoutes: [{backends: [{backend: b}]}]\nbackends: [{name: b, host: 'a:1', policies: {backendTLS: {alpn: [h2]}}}]"
+    [route] = loaded(text).binds[0].listeners[0].tcp_routes
+    assert route.backends[0].backend.endpoint.tls.alpn == ("h2",)
+
+
+@pytest.mark.parametrize("alpn", [[""], ["x" * 256], ["\u00e9"], [f"p{i}" for i in range(17)]])
+def test_no_protocol_has_such_a_name(faults: Callable[..., list[str]], alpn: list[str]) -> None:
+    tls = json.dumps({"alpn": alpn})
+    [told] = faults(f"{G}tcpRoutes: [{{backends: [{{host: 'a:1', policies: {{backendTLS: {tls}}}}}]}}]")
+    assert "up to 16 names, each of 1 to 255 ASCII characters" in told
+
+
+def test_requests_are_sent_in_two_protocols(faults: Callable[..., list[str]]) -> None:
+    [told] = faults("gateways: {default: {port: 1}}\nroutes: [{backends: [{host: 'a:1', policies: {backendTLS: {alpn: [spdy/3]}}}]}]")
+    assert "requests are sent in h2 and http/1.1; other protocols are for backends of tcpRoutes" in told

@@ -87,7 +87,7 @@ def test_backend_tls_holds_root_and_client_certificate(
     [
         (
             "{alpn: [h3]}",
-            "not supported yet: routes[0].backends[0].policies.backendTLS.alpn other than h2 and http/1.1 (2)",
+            "routes[0].backends[0].policies.backendTLS.alpn: requests are sent in h2 and http/1.1",
         ),
         ("{hostname: 'a b'}", "routes[0].backends[0].policies.backendTLS.hostname: not a host (2)"),
         ("{root: none.pem}", "cannot read 'none.pem'"),
