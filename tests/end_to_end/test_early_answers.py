@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import grpc
 import h2.connection
 import h2.events
+import h2.settings
 import httpx
 import pytest
 
@@ -159,3 +160,50 @@ def test_bytes_of_a_body_that_nobody_reads_over_http2(gateway) -> None:
                 seen += peer.receive_data(client.recv(65536))
             assert [event.data for event in seen if isinstance(event, h2.events.DataReceived)] == [b"made"]
         running.wait_log(f"bytes.received={sum(sizes)} bytes.sent=4 http.method=POST http.host=a.test http.path={path} ")
+
+
+def windowed(running, path: str, rest: bytes | None) -> tuple[list[int], bytes]:
+    """The answer to a client that opens its window by seven bytes at a time, which it does not begin with. rest: the body,
+    sent when the answer has begun; None: the head ends the request. Returns codes of resets, and the body."""
+    client = h2.connection.H2Connection()
+    client.initiate_connection()
+    client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    head = [(":method", "POST"), (":scheme", "http"), (":authority", "a.test"), (":path", path)]
+    client.send_headers(1, head, end_stream=rest is None)
+    resets, body, begun, over = [], b"", False, False
+    with socket.create_connection(("127.0.0.1", running.port), 60) as sock:
+        sock.sendall(client.data_to_send())
+        while not over:
+            found = client.receive_data(sock.recv(65536))
+            over = any(isinstance(event, h2.events.StreamEnded | h2.events.StreamReset) for event in found)
+            for event in found:
+                if isinstance(event, h2.events.ResponseReceived):
+                    begun = True
+                    if rest is not None:
+                        client.send_data(1, rest, end_stream=True)
+                    # In a packet of its own: the request has ended while its answer waits.
+                    sock.sendall(client.data_to_send())
+                    client.ping(b"ordering")
+                elif isinstance(event, h2.events.DataReceived):
+                    body += event.data
+                elif isinstance(event, h2.events.StreamReset):
+                    resets.append(event.error_code)
+                if begun and not over and isinstance(event, h2.events.PingAckReceived | h2.events.DataReceived):
+                    client.increment_flow_control_window(7, 1)
+            sock.sendall(client.data_to_send())
+    return resets, body
+
+
+@pytest.mark.parametrize("rest", [None, b"", b"x" * 30])
+def test_an_answer_that_waits_for_its_window_outlives_the_end_of_its_request(gateway, rest: bytes | None) -> None:
+    running = gateway(CONFIG.replace("EARLY", "1").replace("body: made", f"body: {'made' * 20}"))
+    assert windowed(running, "/made", rest) == ([], b"made" * 20)
+
+
+@pytest.mark.skipif(shutil.which("nghttp") is None, reason="nghttp2-client brings it")
+def test_nghttp_gets_a_long_direct_response_whole(gateway) -> None:
+    """Longer than the window of 65,535 bytes that clients begin with."""
+    running = gateway(CONFIG.replace("EARLY", "1").replace("body: made", f"body: {'made' * 100_000}"))
+    for window in ("1", "16"):
+        command = ["nghttp", "-w", window, f"{running.url}/made"]
+        assert subprocess.run(command, capture_output=True, check=True, timeout=60).stdout == b"made" * 100_000

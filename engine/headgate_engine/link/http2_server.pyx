@@ -247,8 +247,8 @@ cdef class Http2Server(Http2StreamOwner):
             if stream.tunnel:
                 return sink.on_client_eof()
             sink.on_request_end(session.trailers)
-        elif stream is not None:
-            stream.give_up(E_NO_ERROR)
+        elif stream is not None and record.pending is None:
+            stream.give_up(E_NO_ERROR)             # else the answer is not out yet: _tell_drained() goes on
         return 0
 
     cdef int _begin_request(self) except -1:
