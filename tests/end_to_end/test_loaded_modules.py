@@ -31,7 +31,7 @@ NEEDED = {
     },
     # Workers relay calls of sessions to one another, whatever configuration each of them has.
     "headgate.backend": {
-        "caller", "contract", "mcp", "mcp.failure", "mcp.relay", "mcp.replay", "mcp.resuming", "mcp.session",
+        "caller", "contract", "mcp", "mcp.event_streams", "mcp.failure", "mcp.relay", "mcp.replay", "mcp.resuming", "mcp.session",
     },
     "headgate.config": {
         "backends", "check", "context", "dns_settings", "extras", "frontend_settings", "internal_ports", "known_routes", "load", "model_catalog", "pieces", "policy",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -80,8 +81,37 @@ def test_a_client_that_comes_back_gets_what_it_missed(
     third.close()
 
 
-
-
+@pytest.mark.parametrize(("targets", "prefix", "mark", "uri"), TARGETS, ids=["process", "federated"])
+def test_a_client_may_have_several_streams(
+    gateway: Callable[..., Any], targets: dict[str, str], prefix: str, mark: str, uri: str
+) -> None:
+    """Each message comes on one of them, the newest; the others stay open, and go on when that ends."""
+    raw = Raw(gateway(config(targets)))
+    raw.ask("resources/subscribe", uri=uri)
+    older = Events(raw)
+    raw.text(f"{prefix}later")
+    (first, _), _ = older.next(), older.next()
+    newer = Events(raw)
+    raw.text(f"{prefix}later")
+    (on_newer, _), _ = newer.next(), newer.next()
+    # What was on one stream is not sent again on another.
+    resumed = Events(raw, first)
+    assert resumed.methods(1) == ["notifications/tools/list_changed"]
+    raw.text(f"{prefix}later")
+    assert resumed.methods(2) == ["notifications/resources/updated", "notifications/tools/list_changed"]
+    assert on_newer.endswith(".1")
+    resumed.close()
+    # The connection that was lost has ended; the newer stream goes on once the gateway sees that the client has left the resumed one.
+    with pytest.raises(AssertionError, match="the stream ended"):
+        older.next()
+    found: list[tuple[str, dict[str, Any]]] = []
+    reader = threading.Thread(target=lambda: found.append(newer.next()), daemon=True)
+    reader.start()
+    while not found:
+        raw.text(f"{prefix}later")
+        reader.join(0.1)
+    assert found[0][0].endswith(".1")
+    newer.close()
 
 
 def test_the_gateway_takes_up_streams_of_its_targets_again(

@@ -20,8 +20,8 @@ from headgate.ir.shared_state import SharedState
 logger = logging.getLogger("headgate.redis")
 
 CLIENT_NAME: Final = "headgate"
-# The library would tell the server its name and version. It reads the version from the disk for each connection, which holds the loop
-# for up to 8 ms. Older releases know the second form only.
+# The library would tell the server its name and version. It reads the version from the disk for each connection, which
+# holds the loop for up to 8 ms. Older releases know the second form only.
 NAMELESS: Final[dict[str, None]] = (
     {"driver_info": None} if importlib.util.find_spec("redis.driver_info") else {"lib_name": None, "lib_version": None}
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from headgate.backend.caller import owner_of as owner_of
+from headgate.backend.mcp.event_streams import EventStreams
 from headgate.backend.mcp.failure import McpFailure, busy
 from headgate.backend.mcp.replay import Replay
 from headgate.backend.mcp.resuming import KeptAnswers
@@ -102,7 +103,7 @@ class OwnTally:
 class McpSession(SessionEntry):
     """One client's session. `server`: what it holds; `owner`: who it is for (`owner_of`), "" for nobody known.
     `resumable`: its id can bring it back, at any worker; `lasting`: at the successor of its own. `replay`: what its
-    event stream brought; `listener`: who writes to that stream now. `answers`: what clients may come back for, who is
+    event streams brought; `streams`: those that are open. `answers`: what clients may come back for, who is
     `worker`'s. `unfinished`: it owns a process, and its client has not come back since `initialize`; `deadline`: until
     when.
     """
@@ -112,14 +113,13 @@ class McpSession(SessionEntry):
         self.lasting = False
         self.replay = Replay()
         self.answers = KeptAnswers(worker)
-        self.listener: asyncio.Task[None] | None = None
+        self.streams = EventStreams(self.replay)
         self.unfinished = False
         self.deadline: asyncio.TimerHandle | None = None
 
     def close_stream(self) -> None:
-        """End the event stream: what would come there is of a session that is none any more."""
-        if self.listener is not None:
-            self.listener.cancel()
+        """End the event streams: what would come there is of a session that is none any more."""
+        self.streams.end()
 
 
 class SessionIds:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from headgate.backend.contract import BackendCall, ResponseStream
+from headgate.backend.mcp.event_streams import Note
 from headgate.backend.mcp.failure import McpFailure, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering
 from headgate.backend.mcp.federation.target_answer import is_response
@@ -98,7 +100,7 @@ class StdioService:
                 self.sessions.await_client(session)
 
     async def get(self, call: BackendCall, session_id: str | None) -> None:
-        """Stream the server's unsolicited messages; a later GET takes over from an earlier one. Raises McpFailure."""
+        """Stream the server's unsolicited messages, on the newest of the client's streams. Raises McpFailure."""
         if session_id is None:
             raise McpFailure(400, "a session id is required")
         session = await self._session(call, session_id)
@@ -111,11 +113,22 @@ class StdioService:
             if kept is not None and last_id is not None:
                 await kept.follow(stream, last_id)
                 return
-            # No await between the two calls: each message must be in exactly one of them.
-            inbox, missed = session.server.events(), session.replay.after(last_id)
-            for event_id, text in missed:
-                await stream.send(encode_event(text, "message", event_id))
-            await pump(stream, inbox, session.replay.add)
+            begun: list[bool] = []
+
+            async def listen(note: Note) -> Coroutine[Any, Any, None]:
+                # No await between the two calls: each message must be in exactly one of them.
+                inbox, missed = session.server.events(), [] if begun else session.replay.after(last_id)
+                begun.append(True)
+                return pass_on(missed, inbox, note)
+
+            async def pass_on(missed: list[tuple[str, bytes]], inbox: Inbox, note: Note) -> None:
+                for event_id, text in missed:
+                    await stream.send(encode_event(text, "message", event_id))
+                await pump(stream, inbox, note)
+
+            await session.streams.serve(last_id, listen, stream.send)
+            with contextlib.suppress(ConnectionResetError):
+                await stream.end()
 
     async def delete(self, call: BackendCall, session_id: str | None) -> None:
         """End the session; an unknown session counts as ended. Raises McpFailure."""

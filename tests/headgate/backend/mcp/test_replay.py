@@ -26,6 +26,14 @@ def test_ids_of_other_streams_bring_nothing(event_id: str | None) -> None:
     assert [text for _, text in replay.after(f"{known}-0")] == [b"a"]
 
 
+def test_streams_have_numbers() -> None:
+    replay = Replay()
+    first, second = replay.add(b"1"), replay.add(b"2", 1)
+    rest = [replay.add(b"3", 1), replay.add(b"4")]
+    assert (replay.after(first), replay.after(second)) == ([(rest[1], b"4")], [(rest[0], b"3")])
+    assert [replay.stream_of(one) for one in (first, second, None, "x", f"{second}x", f"{first}.", "other-1.1")] == [0, 1, *[None] * 5]
+
+
 def test_only_so_much_is_kept() -> None:
     replay = Replay()
     first = replay.add(b"first")

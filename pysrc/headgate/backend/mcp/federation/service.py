@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate import __version__
-from headgate.backend.contract import BackendCall
+from headgate.backend.contract import BackendCall, ResponseStream
+from headgate.backend.mcp.event_streams import Note
 from headgate.backend.mcp.failure import McpFailure, SharedStoreAway, TargetFailure, session_not_found
 from headgate.backend.mcp.federation.answering import Answering, answered, merged, refuse, response_to
 from headgate.backend.mcp.federation.group import LinkGroup
@@ -28,7 +29,6 @@ from headgate.backend.mcp.targets.remote import Remote
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, RpcKind, RpcMessage, parse
 from headgate.dialect.mcp.versions import SESSION_HEADER
-from headgate.net.tasks import spawn
 from headgate_engine.sse.encode import encode_event
 
 if TYPE_CHECKING:
@@ -111,43 +111,42 @@ class FederationService:
         session = await self._session(call, session_id)
         if session is None:
             return
-        group: LinkGroup = session.server
         with self.sessions.in_use(session):
             kept = session.answers.find(last_id)
             if kept is not None and last_id is not None:
                 await kept.follow(call.stream(200, STREAM_HEADERS), last_id)
                 return
-            if session.listener is not None:
-                # The client has reconnected, and targets serve their event stream only once.
-                session.listener.cancel()
-                await asyncio.wait([session.listener])
-            streams = await group.streams(fields_of(call))
-            if not streams:
+            if not await self._listen(call, session, last_id):
                 call.reply(405, [("allow", "POST, DELETE")], reason="MCP")
-                return
-            stream = call.stream(200, STREAM_HEADERS)
-            for event_id, text in session.replay.after(last_id):
-                await stream.send(encode_event(text, "message", event_id))
-            await self._listen(session, merged(stream, group, streams, session.replay.add))
-            with contextlib.suppress(ConnectionResetError):
-                await stream.end()
 
     @staticmethod
-    async def _listen(session: McpSession, work: Coroutine[Any, Any, None]) -> None:
-        """Run the session's event stream until it ends or another connection of the client takes it over."""
+    async def _listen(call: BackendCall, session: McpSession, last_id: str | None) -> bool:
+        """Run one event stream of the session. Return False if no target has one, and nothing was answered."""
+        group: LinkGroup = session.server
+        opened: list[ResponseStream] = []
 
-        async def guarded() -> None:
+        def stream() -> ResponseStream:
+            if not opened:
+                opened.append(call.stream(200, STREAM_HEADERS))
+            return opened[0]
+
+        async def listen(note: Note) -> Coroutine[Any, Any, None] | None:
+            missed = [] if opened else session.replay.after(last_id)
+            found = await group.streams(fields_of(call))
+            return pass_on(missed, found, note) if found else None
+
+        async def pass_on(
+            missed: list[tuple[str, bytes]], found: dict[str, AsyncGenerator[bytes, None]], note: Note
+        ) -> None:
+            for event_id, text in missed:
+                await stream().send(encode_event(text, "message", event_id))
+            await merged(stream(), group, found, note)
+
+        served = await session.streams.serve(last_id, listen, lambda data: stream().send(data))
+        if opened or served:
             with contextlib.suppress(ConnectionResetError):
-                await work
-
-        listener = session.listener = spawn("mcp listen", guarded())
-        try:
-            await asyncio.wait([listener])
-        finally:
-            listener.cancel()
-            await asyncio.wait([listener])
-            if session.listener is listener:
-                session.listener = None
+                await stream().end()
+        return served
 
     async def delete(self, call: BackendCall, session_id: str | None) -> None:
         """End the session at the gateway and at the targets. Raises McpFailure."""
