@@ -121,6 +121,11 @@ def test_a_port_that_is_taken_is_rejected_and_the_others_are_served(controller: 
         found = controller.wait(lambda it: it.rejection != "")
         assert f"bind/{number}/shop/second: its port cannot be opened" in found.rejection
         assert body(gateway, "a") == (200, "one")
+    # The other process has gone, and nobody has changed anything.
+    controller.wait(lambda it: it.generation == 1 and not it.rejection)
+    with socket.create_connection(("127.0.0.1", number)):
+        pass
+    assert gateway.metric("gw_delivery_rejected_resources") == 0
 
 
 def test_the_controller_goes_and_comes_back(controller: Controller, start: Start, port: int) -> None:

@@ -52,6 +52,8 @@ class DeliveredParts:
         self.good: dict[Key, DeliveredPart] = {}
         # Why each one is refused, and those whose good form is refused as well.
         self.refused: dict[Key, str] = {}
+        # Those of the refused whose reason may pass without a change of them, such as a port that somebody else has.
+        self.passing: set[Key] = set()
         self._absent: set[Key] = set()
         self._unsettled: set[Key] = set()
         self._children: dict[tuple[Key, str], list[tuple[tuple[Any, ...], Key]]] = {}
@@ -71,6 +73,7 @@ class DeliveredParts:
             self._show(key, self.wanted[key])
         for key in gone:
             self._hide(key, self.wanted.pop(key))
+            self.passing.discard(key)
             self.good.pop(key, None)
             self._unsettled.discard(key)
         for key, part in parts.items():
@@ -80,6 +83,19 @@ class DeliveredParts:
             self._show(key, part)
             self.wanted[key] = part
             self._unsettled.add(key)
+
+    def retry(self) -> None:
+        """Try refused parts again if the reason of any may have passed; what stands in those is refused with them."""
+        if not self.passing:
+            return
+        for key in list(self.refused):
+            self._show(key, self.wanted[key])
+            self._unsettled.add(key)
+
+    def refuse_for_now(self, faults: Mapping[Key, str]) -> None:
+        """Refuse parts for a reason outside the configuration (see retry)."""
+        self.refuse(faults)
+        self.passing.update(faults)
 
     def refuse(self, faults: Mapping[Key, str]) -> None:
         """Put what was good in the place of refused parts; leave out those of which nothing was, or that as well."""
@@ -96,7 +112,7 @@ class DeliveredParts:
     def refuse_unsettled(self, message: str) -> bool:
         """Refuse all that has changed since settle(); tell whether there was anything that was not refused yet."""
         faults = {key: message for key in self._unsettled if key not in self.refused}
-        self.refuse(faults)
+        self.refuse_for_now(faults)
         return bool(faults)
 
     def settle(self) -> None:
@@ -132,6 +148,7 @@ class DeliveredParts:
         if key in self.wanted:
             self._hide(key, self._shown(key))
         self.refused.pop(key, None)
+        self.passing.discard(key)
         self._absent.discard(key)
         self._insert(key, part)
 

@@ -34,7 +34,8 @@ class Feed(Protocol):
 
     async def run(self, parts: DeliveredParts, take: Take, meter: DeliveryMeter) -> None:
         """Bring parts until cancelled. `take` puts a change into force: new parts, and keys of those that are gone. It
-        returns why parts are refused, by key, and raises ReloadFailed if the change was not taken at all.
+        returns why parts are refused, by key, and raises ReloadFailed if the change was not taken at all. Without a
+        change it tries what may be taken now (`parts.passing`).
         """
 
 
@@ -85,8 +86,11 @@ class Delivery:
         await self._feed.run(self._parts, self.take, DeliveryMeter(segment))
 
     async def take(self, parts: Mapping[Key, DeliveredPart], removed: Iterable[Key]) -> dict[Key, str]:
-        """Put a change into force (see Feed.run)."""
+        """Put a change into force (see Feed.run). Without one, what was refused for something that may have passed is
+        tried again."""
         async with self._lock:
+            if not parts and not removed:
+                self._parts.retry()
             self._parts.change(parts, removed)
             await self._in_force()
         self._pending.discard(PENDING)
@@ -112,7 +116,7 @@ class Delivery:
         logger.error("delivered configuration failed", extra={"error": str(error)})
         if isinstance(error, ReloadFailed) and error.ports:
             keys = [key for key in self._parts.binds_at(error.ports)]
-            self._parts.refuse({key: f"its port cannot be opened: {error}" for key in keys})
+            self._parts.refuse_for_now({key: f"its port cannot be opened: {error}" for key in keys})
             if keys:
                 return True
         return self._parts.refuse_unsettled(str(error))

@@ -58,6 +58,24 @@ def test_a_change_that_is_in_force_makes_ready() -> None:
     assert pending == {"other"}
 
 
+def test_what_was_refused_for_something_outside_is_tried_again() -> None:
+    async def take() -> None:
+        reader = DeliveredReader(TextSource("{}"))
+        renewal = Renewal(ReloadFailed("bind/2: in use", (2,)))
+        it = Delivery(NoFeed(), reader, renewal, asyncio.Lock(), set())
+        assert list(await it.take(PARTS, ())) == ["bind/2"]
+        assert reader.parts.passing == {"bind/2"}
+        renewal.failures = [ReloadFailed("bind/2: in use", (2,))]
+        assert list(await it.take({}, ())) == ["bind/2"]
+        assert await it.take({}, ()) == {}
+        assert not reader.parts.passing
+        # A fault of the part itself stays one.
+        reader.parts.refuse({"bind/2": "misspelled"})
+        assert await it.take({}, ()) == {"bind/2": "misspelled"}
+
+    asyncio.run(take())
+
+
 def test_a_lost_worker_is_no_fault_of_the_change() -> None:
     renewal = Renewal(WorkerLost("died"), WorkerLost("died"))
     assert taken(renewal, set()) == {}

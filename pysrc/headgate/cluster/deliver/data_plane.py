@@ -36,6 +36,8 @@ logger = logging.getLogger("headgate.delivery")
 TOKEN_FILE: Final = "/var/run/secrets/xds-tokens/xds-token"  # noqa: S105 (a path)
 LEAST_PAUSE_S, MOST_PAUSE_S = 0.01, 15.0
 ELSEWHERE_PAUSE_S: Final = 1.0
+# Pauses before parts are tried again that were rejected for something outside the configuration.
+LEAST_RETRY_S, MOST_RETRY_S = 1.0, 60.0
 CONNECT_S: Final = 10.0
 # tcp(7), where the system has them: a controller that has not answered for 20 s is gone.
 KEPT_ALIVE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
@@ -170,6 +172,7 @@ class DeliveryClient:
         messages = aiter(stream)
         # There is always an answer to the first request, be it empty: a stream without one leads nowhere.
         waits: float | None = FIRST_ANSWER_S
+        nonce, told, turns = "", b"", 0
         while True:
             try:
                 async with asyncio.timeout(waits):
@@ -177,9 +180,16 @@ class DeliveryClient:
             except StopAsyncIteration:
                 return
             except TimeoutError:
-                raise ValueError("the controller sent nothing") from None
-            if waits is not None:
-                waits = None
+                if not nonce:
+                    raise ValueError("the controller sent nothing") from None
+                refused = await self._taken(take, {}, [], meter)
+                turns += 1
+                waits = self._retry_pause(parts, turns)
+                if (said := answer(nonce, refused)) != told:
+                    told = said
+                    await stream.send(said)
+                continue
+            if not nonce:
                 meter.connected(True)
             self._pause = LEAST_PAUSE_S
             if self._told or not self._versions:
@@ -191,18 +201,34 @@ class DeliveryClient:
                 self._unreadable.pop(name, None)
             self._versions |= versions
             self._unreadable |= bad
-            try:
-                refused = await take(changed, removed)
-            except ReloadFailed as error:
-                refused = {"": str(error)}
-            refused |= self._unreadable
-            self._unsaved.set()
-            meter.taken(len(self._versions), len(refused))
+            refused = await self._taken(take, changed, removed, meter)
             extra = {"changed": len(changed), "removed": len(removed), "rejected": len(refused), "state": nonce}
             logger.info("configuration received", extra=extra)
             for name, fault in list(refused.items())[:MAX_REJECTIONS]:
                 logger.warning("resource rejected", extra={"resource": name, "error": fault})
-            await stream.send(answer(nonce, refused))
+            told, turns = answer(nonce, refused), 0
+            waits = self._retry_pause(parts, turns)
+            await stream.send(told)
+
+    async def _taken(
+        self, take: Take, changed: Mapping[str, DeliveredPart], removed: list[str], meter: DeliveryMeter
+    ) -> dict[str, str]:
+        """Put a change into force, and return why parts are refused."""
+        try:
+            refused = await take(changed, removed)
+        except ReloadFailed as error:
+            refused = {"": str(error)}
+        refused |= self._unreadable
+        self._unsaved.set()
+        meter.taken(len(self._versions), len(refused))
+        return refused
+
+    def _retry_pause(self, parts: DeliveredParts, turns: int) -> float | None:
+        """Return the seconds until refused parts are tried again; None if no time helps them."""
+        if not parts.passing:
+            return None
+        pause = min(LEAST_RETRY_S * (1 << min(turns, 10)), MOST_RETRY_S)
+        return pause * (0.5 + self._chance())
 
     def _request(self) -> bytes:
         environment = self._environment

@@ -109,10 +109,10 @@ class StreamState:
         return message
 
     def answer(self, nonce: str, rejection: str) -> bool:
-        """Take what a data plane says of a state: nothing against it, or why it has not taken all of it. Tell whether
-        it was about the one that was sent last.
+        """Take what a data plane says of a state: nothing against it, or why it has not taken all of it, and then
+        again when it has taken more. Tell whether it was about the one that was sent last.
         """
-        if not self.waits_for_answer or nonce != str(self.number):
+        if nonce != str(self.number) or not (self.waits_for_answer or self.rejection):
             return False
         self.waits_for_answer, self.answered = False, True
         self.rejection = rejection[:MAX_REJECTION]

@@ -77,6 +77,25 @@ def test_a_new_data_plane_gets_all_and_then_what_changes() -> None:
     assert list(second.removed_resources) == ["b"]
 
 
+def test_a_data_plane_may_take_later_what_it_has_rejected() -> None:
+    states, _ = states_with(fragment("a"), generation=3)
+    plane = Plane(states)
+    plane.receive()
+    assert plane.answer("its port is taken")
+    assert states.acknowledged() == {KEY: Acknowledged(-1, "its port is taken")}
+    assert plane.answer("")
+    assert states.acknowledged() == {KEY: Acknowledged(3)}
+    assert plane.receive() is None
+    # Not of a state before the one that was sent last.
+    states.update({KEY: (fragment("b"),)}, {KEY: 4})
+    old = plane.nonce
+    plane.receive()
+    plane.answer("no")
+    plane.nonce = old
+    assert not plane.answer("")
+    assert states.acknowledged() == {KEY: Acknowledged(3, "no")}
+
+
 def test_one_that_has_everything_gets_an_empty_difference() -> None:
     states, _ = states_with(fragment("a"), fragment("b"))
     plane = Plane(states)
