@@ -38,7 +38,12 @@ class Sends:
         self.gateways: Mapping[ObjectKey, tuple[Fragment, ...]] = {}
         self.updated = asyncio.Event()
 
-    def update(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], _generations: Mapping[ObjectKey, int]) -> None:
+    def prepared(self, _gateways: Mapping[ObjectKey, tuple[Fragment, ...]]) -> None:
+        return None
+
+    def update(
+        self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], _generations: Mapping[ObjectKey, int], _prepared: None
+    ) -> None:
         self.gateways = gateways
         self.updated.set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -39,7 +40,14 @@ class Sends:
         self.warned: Warned = lambda _key, _reason, _message: None
         self.events: list[str] = []
 
-    def update(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int]) -> None:
+    def prepared(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]]) -> object:
+        self.prepared_in = threading.current_thread().name
+        return gateways
+
+    def update(
+        self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int], prepared: object = None
+    ) -> None:
+        assert prepared is gateways
         self.gateways, self.generations = dict(gateways), dict(generations)
 
     def acknowledged(self) -> dict[ObjectKey, Acknowledged]:

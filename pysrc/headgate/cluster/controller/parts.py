@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from headgate.cluster.calls import ApiCalls
 from headgate.cluster.controller.metrics import ControllerMetrics
@@ -16,8 +16,14 @@ from headgate.cluster.translate.gateway import Acknowledged
 class States(Protocol):
     """The states of Gateways, and which of them their data planes have taken."""
 
+    def prepared(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]]) -> Any:
+        """Return what `update` is given; called in a thread, and not beside it."""
+
     def update(
-        self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int]
+        self,
+        gateways: Mapping[ObjectKey, tuple[Fragment, ...]],
+        generations: Mapping[ObjectKey, int],
+        prepared: Any = None,
     ) -> None: ...
 
     def acknowledged(self) -> dict[ObjectKey, Acknowledged]: ...

@@ -138,7 +138,7 @@ class Controller:
         result = "error"
         try:
             loop = asyncio.get_running_loop()
-            world, changed = await loop.run_in_executor(self._thread, self._translated, snapshot, said, there)
+            world, changed, ready = await loop.run_in_executor(self._thread, self._translated, snapshot, said, there)
             result = "success"
         except Exception:  # noqa: BLE001 (what was in force stays so, and the next change is another chance)
             translator.exception("translation failed")
@@ -150,7 +150,7 @@ class Controller:
         translator.debug("translated", extra=told)
         if parts.states is not None:
             known: Mapping[ObjectKey, Any] = snapshot.kinds.get(GATEWAY, {})
-            parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways})
+            parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways}, ready)
         self._writer.want(changed)
         if led and self._leads:
             # Not earlier: what this replica thought of statuses before it led was made of older ones.
@@ -186,9 +186,11 @@ class Controller:
         snapshot: Snapshot,
         acknowledged: Mapping[ObjectKey, Acknowledged],
         deployed: Mapping[ObjectKey, Placed] | None,
-    ) -> tuple[World, list[ObjectStatus]]:
+    ) -> tuple[World, list[ObjectStatus], Any]:
         world = self._memory.translate(snapshot, acknowledged, deployed)
-        return world, self._statuses.changed(world.statuses)
+        states = self._parts.states
+        ready = None if states is None else states.prepared(world.gateways)
+        return world, self._statuses.changed(world.statuses), ready
 
     def _gateway(self, key: ObjectKey) -> Json | None:
         return self._store.snapshot().find(GATEWAY, *key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
@@ -19,6 +19,14 @@ MAX_KEPT: Final = 4
 Resources = Mapping[str, SentFragment]
 
 
+class PreparedState(NamedTuple):
+    """A state that may become the newest one. `changed`: whether its resources differ from those before."""
+
+    fragments: dict[str, Fragment]
+    resources: Resources
+    changed: bool
+
+
 class GatewayState:
     """The newest state of one Gateway. `number` counts states; `generation` is that of the Gateway's object."""
 
@@ -32,8 +40,8 @@ class GatewayState:
         # By the number that a data plane has.
         self._kept: dict[int, bytes] = {}
 
-    def update(self, fragments: tuple[Fragment, ...], generation: int) -> bool:
-        """Take another state; tell whether resources differ."""
+    def prepared(self, fragments: tuple[Fragment, ...]) -> PreparedState:
+        """Return another state, encoded where it differs from the newest one. Changes nothing."""
         before, known = self.resources, self._fragments
         found: dict[str, SentFragment] = {}
         changed = False
@@ -45,11 +53,16 @@ class GatewayState:
             new = resource_of(one)
             changed = changed or new != old
             found[one.key] = new
-        self._fragments = {one.key: one for one in fragments}
+        changed = changed or len(found) != len(before)
+        return PreparedState({one.key: one for one in fragments}, found, changed)
+
+    def update(self, state: PreparedState, generation: int) -> bool:
+        """Take another state; tell whether resources differ."""
+        self._fragments = state.fragments
         self.generation = generation
-        if not changed and len(found) == len(before) and self.number:
+        if not state.changed and self.number:
             return False
-        self.resources = found
+        self.resources = state.resources
         self.number += 1
         self._kept.clear()
         return True
@@ -146,19 +159,28 @@ class GatewayStates:
         # Whether there was an update, so that what is missing is known to be gone.
         self.synced = False
 
-    def update(
-        self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]], generations: Mapping[ObjectKey, int]
-    ) -> None:
-        """Take the newest state of all Gateways, and send the differences. Encodes fragments that are new objects or
-        unequal to those before; 10,000 of which one differs take about 2 ms.
+    def prepared(self, gateways: Mapping[ObjectKey, tuple[Fragment, ...]]) -> dict[ObjectKey, PreparedState]:
+        """Return the newest state of all Gateways for update(). It encodes fragments that are new objects or unequal to
+        those before: 10,000 new ones take 40 ms, so it may be called in a thread, as long as nobody updates meanwhile.
         """
+        states = self._states
+        return {key: (states.get(key) or GatewayState(key)).prepared(found) for key, found in gateways.items()}
+
+    def update(
+        self,
+        gateways: Mapping[ObjectKey, tuple[Fragment, ...]],
+        generations: Mapping[ObjectKey, int],
+        prepared: Mapping[ObjectKey, PreparedState] | None = None,
+    ) -> None:
+        """Take the newest state of all Gateways, and send the differences. `prepared`: what prepared() has returned."""
+        ready = self.prepared(gateways) if prepared is None else prepared
         self.synced = True
         for key in self._states.keys() - gateways.keys():
             state = self._states.pop(key)
             self._wake(state)
-        for key, fragments in gateways.items():
+        for key in gateways:
             state = self._states.setdefault(key, GatewayState(key))
-            if state.update(fragments, generations.get(key, -1)):
+            if state.update(ready[key], generations.get(key, -1)):
                 self._wake(state)
         self._tell()
 

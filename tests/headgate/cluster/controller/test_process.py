@@ -50,7 +50,7 @@ def test_statuses_follow_what_is_there() -> None:
         await until(lambda: cluster.parents() == [TRUE])
         cluster.server.remove(ROUTES, "shop/cart")
         await until(lambda: cluster.status()["listeners"][0]["attachedRoutes"] == 0)
-        assert cluster.server.get(CLASSES, "headgate")["status"]["supportedFeatures"]
+        await until(lambda: cluster.status(CLASSES, "headgate").get("supportedFeatures"))
 
     in_cluster(body)
 
@@ -98,6 +98,8 @@ def test_programmed_waits_for_data_planes_and_their_refusal_shows() -> None:
         assert cluster.sends is not None
         assert cluster.places is not None
         assert cluster.sends.generations == {MAIN: 1}
+        # Ten thousand fragments take longer than the loop may be held.
+        assert cluster.sends.prepared_in.startswith("translation")
         await until(lambda: cluster.conditions().get("Programmed") == ("False", "AddressNotAssigned"))
         cluster.places.place(Placement(({"type": "IPAddress", "value": "10.9.8.7"},)))
         await until(lambda: cluster.conditions()["Programmed"] == ("False", "Pending"))

@@ -96,6 +96,21 @@ def test_a_data_plane_may_take_later_what_it_has_rejected() -> None:
     assert states.acknowledged() == {KEY: Acknowledged(3, "no")}
 
 
+def test_a_state_that_was_prepared_is_the_same() -> None:
+    states, _ = states_with(fragment("a"), fragment("b"))
+    plane = Plane(states)
+    plane.receive()
+    plane.answer()
+    wanted = {KEY: (fragment("a"), fragment("b", 2)), OTHER: (fragment("c"),)}
+    ready = states.prepared(wanted)
+    assert plane.receive() is None
+    states.update(wanted, {KEY: 2, OTHER: 1}, ready)
+    found = plane.receive()
+    assert found is not None
+    assert [one.name for one in found.resources] == ["b"]
+    assert Plane(states, key=OTHER).receive() is not None
+
+
 def test_one_that_has_everything_gets_an_empty_difference() -> None:
     states, _ = states_with(fragment("a"), fragment("b"))
     plane = Plane(states)
