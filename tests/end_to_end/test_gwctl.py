@@ -187,7 +187,7 @@ def test_version_help_and_completion(tmp_path: Path) -> None:
     tool.write_text(f"#!{sys.executable}\nfrom headgate.cli.gwctl import main\nraise SystemExit(main())\n")
     tool.chmod(0o755)
     done = subprocess.run([tool], capture_output=True, text=True, check=False, env={**os.environ, **words})
-    assert {line.split(",")[1] for line in done.stdout.split()} == {"config", "log", "profile", "trace"}
+    assert {line.split(",")[1] for line in done.stdout.split()} == {"config", "log", "profile", "trace", "upgrade"}
     for words in ("gwctl proxy trace --file ", "gwctl proxy config all -f ", "gwctl proxy profile heap --output "):
         asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_GWCTL_COMPLETE": "bash_complete"}
         done = subprocess.run([tool], capture_output=True, text=True, check=False, env={**os.environ, **asked})

@@ -14,6 +14,7 @@ from headgate.admin.page import page_rows
 from headgate.admin.requests import request_rows
 from headgate.admin.resources import resource_rows
 from headgate.admin.running import RunningGateway
+from headgate.admin.upgrade import upgrade_rows
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.dump import Runtime, dump
 from headgate.telemetry.build_info import build_info
@@ -69,6 +70,7 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         *debug_rows(running),
         AdminRoute("GET", "/memory", memory_report),
         AdminRoute("POST", "/quitquitquit", quit_),
+        *upgrade_rows(running),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import logging
 import os
+import socket
 import stat
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from headgate.admin.mount_points import mount_url, mounts
 from headgate.admin.running import STARTING, RunningGateway
 from headgate.ir.gateway import Gateway
 from headgate.ir.process import ListenAddress, ProcessSettings
+from headgate.net.sockets import bind_socket, listens_at
 
 if TYPE_CHECKING:  # loaded only if a server is configured, and once traffic is served
     from headgate.admin.mount import Mounts
@@ -48,13 +51,35 @@ class AdminServers:
         self._folder = folder
         self._mounts: Mounts | None = None
         self._servers: list[WebServer] = []
+        self._bound: dict[str, list[socket.socket]] = {}
+
+    def bind(self, settings: ProcessSettings, handed: Iterable[tuple[str, socket.socket]] = ()) -> None:
+        """Take the configured ports, so that nothing but start() is left to do once traffic is served. `handed`:
+        listening sockets of a gateway whose place this one takes, with the names of their servers; those that are not
+        configured are closed. Raises OSError, whose message names the server.
+        """
+        left = list(handed)
+        for name, address in _wanted(settings).items():
+            try:
+                self._bound[name] = _bind(address, [one for one in left if one[0] == name])
+            except OSError as error:
+                raise _unusable(name, address, error) from error
+        used = [sock for socks in self._bound.values() for sock in socks]
+        for _, sock in left:
+            if sock not in used:
+                sock.close()
+
+    def sockets(self) -> list[tuple[str, socket.socket]]:
+        """Return the listening sockets, with the names of their servers."""
+        return [(name, sock) for name, socks in self._bound.items() for sock in socks]
 
     async def start(self, settings: ProcessSettings) -> None:
-        """Open the configured ports; the gateway is then ready. Raises OSError, whose message names the server."""
-        addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
-        wanted = {name: address for name, address in addresses.items() if not address.off}
-        for name in addresses.keys() - wanted.keys():
+        """Serve at the configured ports; the gateway is then ready. Raises OSError, whose message names the server."""
+        wanted = _wanted(settings)
+        for name in sorted({"admin", "stats", "readiness"} - wanted.keys()):
             logger.info("server is off", extra={"server": name})
+        if not self._bound:
+            self.bind(settings)
         if wanted:
             await self._open(wanted)
         url = mount_url(self._running.gateway) or (page_url(settings.admin) if settings.admin.hosts else None)
@@ -72,11 +97,12 @@ class AdminServers:
             "readiness": WebServer(self._readiness_rows, proxy_protocol=True),
         }
         for name, address in wanted.items():
-            try:
-                await _listen(servers[name], address)
-            except OSError as error:
-                raise OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}") from error
             self._servers.append(servers[name])
+            try:
+                for sock in self._bound[name]:
+                    await servers[name].serve_at(sock)
+            except OSError as error:
+                raise _unusable(name, address, error) from error
         if admin is not None and not _is_private(admin):
             from headgate.admin.configuration import store_mode
 
@@ -139,12 +165,29 @@ def _is_private(address: ListenAddress | None) -> bool:
     )
 
 
-async def _listen(server: WebServer, address: ListenAddress) -> None:
+def _wanted(settings: ProcessSettings) -> dict[str, ListenAddress]:
+    addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
+    return {name: address for name, address in addresses.items() if not address.off}
+
+
+def _unusable(name: str, address: ListenAddress, error: OSError) -> OSError:
+    return OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}")
+
+
+def _bind(address: ListenAddress, handed: list[tuple[str, socket.socket]]) -> list[socket.socket]:
     if address.unix_path is None:
-        await server.listen(address.hosts, address.port)
-        return
+        found = []
+        for host in address.hosts:
+            same = (sock for _, sock in handed if listens_at(sock, host, address.port))
+            found.append(next(same, None) or bind_socket(host, address.port, shared=False))
+        return found
+    for _, sock in handed:
+        if sock.family == socket.AF_UNIX and sock.getsockname() == address.unix_path:
+            return [sock]
     _clear(address.unix_path)
-    await server.listen_unix(address.unix_path)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.bind(address.unix_path)
+    return [sock]
 
 
 def _clear(path: str) -> None:

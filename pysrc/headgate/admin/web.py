@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -127,6 +128,10 @@ class WebServer:
         for host in hosts:
             sock = open_socket(host, port, shared=False)
             self._servers.append(await asyncio.start_server(self._serve, sock=sock))
+
+    async def serve_at(self, sock: socket.socket) -> None:
+        """Serve at a bound socket, which is closed with the server; raises OSError. A Unix socket keeps its path."""
+        self._servers.append(await asyncio.start_server(self._serve, sock=sock))
 
     async def listen_unix(self, path: str) -> None:
         """Open a Unix socket; raises OSError."""

@@ -60,6 +60,7 @@ proxy = Commands(
         "log": "headgate.cli.proxy_log:log",
         "profile": "headgate.cli.profile:profile",
         "trace": "headgate.cli.proxy_trace:trace",
+        "upgrade": "headgate.cli.proxy_upgrade:upgrade",
     },
     aliases={"c": "config", "cfg": "config"},
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import ipaddress
 import socket
 import struct
 
@@ -25,7 +26,18 @@ class LentSocket(socket.socket):
 
 
 def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
-    """Return a bound, listening, non-blocking socket. Raises OSError.
+    """Return a bound, listening, non-blocking socket; see bind_socket(). Raises OSError."""
+    sock = bind_socket(host, port, shared=shared)
+    try:
+        sock.listen(BACKLOG)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def bind_socket(host: str, port: int, *, shared: bool) -> socket.socket:
+    """Return a bound, non-blocking socket, which refuses connections until it listens. Raises OSError.
 
     `::` accepts IPv4 as well; on a machine without IPv6 it becomes `0.0.0.0`. With `shared`, several sockets may bind
     the same port (SO_REUSEPORT), and the kernel spreads connections over them.
@@ -41,12 +53,22 @@ def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.bind((host, port))
-        sock.listen(BACKLOG)
         sock.setblocking(False)
     except BaseException:
         sock.close()
         raise
     return sock
+
+
+def listens_at(sock: socket.socket, host: str, port: int) -> bool:
+    """Return whether open_socket() with these arguments would open what this socket is."""
+    wanted = ipaddress.ip_address(host)
+    if wanted == ipaddress.IPv6Address(0) and not ipv6_works():
+        wanted = ipaddress.IPv4Address(0)
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    found = sock.getsockname()
+    return bool(port == found[1] and wanted == ipaddress.ip_address(found[0]))
 
 
 def set_keepalives(sock: socket.socket, keepalives: Keepalives) -> None:

@@ -30,7 +30,7 @@ class Lent(NamedTuple):
     """A socket with the name that the unit gives it, and where it listens."""
 
     name: str
-    sock: LentSocket
+    sock: socket.socket
     address: ipaddress.IPv4Address | ipaddress.IPv6Address
     port: int
 
@@ -83,13 +83,18 @@ def _lent(name: str, descriptor: int) -> Lent:
         raise ReloadFailed(f"{who} is no socket: {error.strerror}") from None
     if not listens:
         raise ReloadFailed(f"{who} is no listening TCP socket (ListenStream= with a port in the socket unit)")
-    host, port = sock.getsockname()[:2]
-    address = ipaddress.ip_address(host)
+    lent = lent_at(name, sock)
     # As the gateway opens its own: :: takes clients of IPv4 too.
-    if address == ipaddress.IPv6Address(0) and sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
-        raise ReloadFailed(f"{who} at [::]:{port} takes no IPv4: set BindIPv6Only=both in the socket unit")
+    if lent.address == ipaddress.IPv6Address(0) and sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
+        raise ReloadFailed(f"{who} at [::]:{lent.port} takes no IPv4: set BindIPv6Only=both in the socket unit")
     sock.setblocking(False)
-    return Lent(name, sock, address, port)
+    return lent
+
+
+def lent_at(name: str, sock: socket.socket) -> Lent:
+    """Return a listening TCP socket with the place where it listens."""
+    host, port = sock.getsockname()[:2]
+    return Lent(name, sock, ipaddress.ip_address(host), port)
 
 
 def check_lent(sockets: Iterable[Lent], gateway: Gateway) -> None:
@@ -106,7 +111,7 @@ def check_lent(sockets: Iterable[Lent], gateway: Gateway) -> None:
         )
 
 
-def find_lent(sockets: Iterable[Lent], host: str, port: int) -> LentSocket | None:
+def find_lent(sockets: Iterable[Lent], host: str, port: int) -> socket.socket | None:
     """Return a copy of the socket that a bind means, None if there is none."""
     for lent in sockets:
         if lent.serves(host, port):

@@ -17,6 +17,8 @@ class BoundSockets:
     def __init__(self) -> None:
         self.by_key: dict[str, socket.socket] = {}
         self._lent: list[Lent] = []
+        self._inherited: list[Lent] = []
+        self.taken: set[str] = set()
 
     def borrow(self, sockets: list[Lent], gateway: Gateway | None) -> None:
         """Use these sockets for the binds at their addresses, now and later. Raises ReloadFailed if `gateway`, where it
@@ -25,6 +27,22 @@ class BoundSockets:
         if gateway is not None:
             check_lent(sockets, gateway)
         self._lent = sockets
+
+    def inherit(self, sockets: list[Lent]) -> None:
+        """Use these sockets of a predecessor for the binds at their addresses (`taken`: the names of those in use),
+        until settle()."""
+        self._inherited = sockets
+
+    def settle(self) -> None:
+        """Close sockets of the predecessor that no bind uses."""
+        for one in self._inherited:
+            one.sock.close()
+        self._inherited = []
+
+    @property
+    def lent(self) -> list[Lent]:
+        """Return the sockets that a service manager has lent."""
+        return self._lent
 
     def open(self, gateway: Gateway) -> set[str]:
         """Open the sockets of new ports; return their keys. If one fails, opens none and raises ReloadFailed."""
@@ -36,6 +54,13 @@ class BoundSockets:
             lent = find_lent(self._lent, bind.host, bind.port)
             if lent is not None:
                 self.by_key[bind.key] = lent
+                opened.add(bind.key)
+                continue
+            inherited = next((one for one in self._inherited if one.serves(bind.host, bind.port)), None)
+            if inherited is not None:
+                self._inherited.remove(inherited)
+                self.taken.add(inherited.name)
+                self.by_key[bind.key] = inherited.sock
                 opened.add(bind.key)
                 continue
             if taken(bind.host, bind.port):

@@ -52,10 +52,11 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """Finish what runs, then exit. Milliseconds."""
+    """Finish what runs, then exit. Milliseconds. `handed`: the ports at which another gateway accepts already."""
 
     min_ms: int
     max_ms: int
+    handed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,11 @@ class Acceptor:
         self._sock = sock
         self._factory = factory
         self._server: asyncio.Server | None = None
+        self._handed = False
+
+    def hand_over(self) -> None:
+        """Leave what waits in the queue to another gateway, which has this socket too: stop() only closes it here."""
+        self._handed = True
 
     async def start(self) -> None:
         """Begin to accept."""
@@ -37,6 +42,10 @@ class Acceptor:
 
         At a lent socket, clients whose handshake ends later wait for whoever gets the socket next.
         """
+        if self._handed:
+            self._close()
+            self._sock.close()
+            return
         if not isinstance(self._sock, LentSocket) and refuse_handshakes(self._sock):
             await asyncio.sleep(HALF_OPEN_SECONDS)
         self._close()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 PR_SET_PDEATHSIG: Final = 1
+PR_GET_PDEATHSIG: Final = 2
 PR_SET_CHILD_SUBREAPER: Final = 36
 
 
@@ -19,6 +20,13 @@ def die_with_parent(parent: int, sig: int = signal.SIGKILL) -> None:
     libc.prctl(PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def ends_with_parent() -> bool:
+    """Return whether die_with_parent() was called in this process."""
+    sig = ctypes.c_int(0)
+    ctypes.CDLL(None, use_errno=True).prctl(PR_GET_PDEATHSIG, ctypes.byref(sig), 0, 0, 0)
+    return sig.value != 0
 
 
 @contextlib.contextmanager

@@ -33,6 +33,9 @@ class ServiceManager:
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
         address, usec, pid = (environ.pop(name, "") for name in VARIABLES)
+        # What a process that takes the place of this one needs to speak to the manager: it is the one that is watched.
+        told = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": usec}
+        self.environment = {name: value for name, value in told.items() if value}
         self._address = _address(address)
         self._watched = _watched(usec, pid)
         self._reloading = 0
@@ -64,6 +67,16 @@ class ServiceManager:
         """Tell that the gateway drains."""
         self._stopping = True
         self._send("STOPPING=1", "STATUS=finishes the requests that are in flight")
+
+    @property
+    def listens(self) -> bool:
+        """Whether there is a manager that hears what is told."""
+        return self._address is not None
+
+    def hand_over(self, pid: int) -> None:
+        """Tell that the gateway is another process from now on, and nothing any more."""
+        self._send(f"MAINPID={pid}")
+        self._address = None
 
     def alive(self) -> None:
         """Tell that the gateway works, where the manager wants to know."""

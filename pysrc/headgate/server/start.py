@@ -9,6 +9,7 @@ import secrets
 import signal
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,11 +21,14 @@ from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
 from headgate.server.config_warnings import warn
 from headgate.server.ending import bound_end
+from headgate.server.handover import HandoverFailed
 from headgate.server.parent_death import die_with_parent
-from headgate.server.supervisor import Supervisor, start_levels
+from headgate.server.predecessor import Predecessor
+from headgate.server.supervisor import Supervisor
 from headgate.server.template import import_all
 from headgate.server.template_handle import TemplateHandle
 from headgate.server.worker import Life, begin
+from headgate.server.worker_care import start_levels
 from headgate.telemetry import logs
 from headgate.telemetry.levels import Directives
 from headgate_engine.shared.segment import Segment
@@ -48,21 +52,25 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
     parent = os.environ.pop("HEADGATE_PARENT", "")
     if parent.isdigit():
         die_with_parent(int(parent), signal.SIGTERM)
+    # Until the supervisor handles it. A process that begins cannot be replaced yet.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    try:
+        predecessor = Predecessor.of(os.environ)
+    except HandoverFailed as error:
+        print(f"headgate: cannot start: {error}", file=sys.stderr)
+        return 1
     reader = _reader(source, feed)
     try:
         loaded = first_load(reader)
         heap.rate_of(os.environ.get(heap.VARIABLE))
         folder = private_folder()
     except ConfigErrors as error:
-        print(error, file=sys.stderr)
-        return 1
+        return _refused(str(error), predecessor)
     except ValueError as error:
-        print(f"headgate: cannot start: {error}", file=sys.stderr)
-        return 1
+        return _refused(f"headgate: cannot start: {error}", predecessor)
     except OSError as error:
         why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
-        print(f"headgate: cannot start: {why}", file=sys.stderr)
-        return 1
+        return _refused(f"headgate: cannot start: {why}", predecessor)
     segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
     template = TemplateHandle(segment, folder, wake_descriptors(_workers(loaded)))
     template.modules = needed_modules(loaded.gateway)
@@ -70,11 +78,22 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
     import_all(template.modules)
     worker = template.fork()
     if worker is not None:
+        if predecessor is not None:
+            predecessor.forget()
         return begin(worker, loaded.gateway)
     try:
-        return _supervise(reader, loaded, segment, folder, template, feed)
+        supervisor = partial(Supervisor, reader, loaded, segment, folder, template, _workers(loaded))
+        return _supervise(supervisor, loaded, folder, feed, predecessor)
     finally:
         _remove(folder)
+
+
+def _refused(why: str, predecessor: Predecessor | None) -> int:
+    """Tell why the gateway cannot start; return the exit status."""
+    print(why, file=sys.stderr)
+    if predecessor is not None:
+        predecessor.refuse(why)
+    return 1
 
 
 def _remove(folder: str) -> None:
@@ -92,7 +111,7 @@ def _reader(source: Source, feed: Feed | None) -> SourceReader:
 
 
 def _supervise(
-    reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle, feed: Feed | None
+    make: Callable[[], Supervisor], loaded: Loaded, folder: str, feed: Feed | None, predecessor: Predecessor | None
 ) -> int:
     gc.freeze()
     gc.enable()
@@ -100,7 +119,9 @@ def _supervise(
     warn(loaded)
 
     async def run() -> int:
-        supervisor = Supervisor(reader, loaded, segment, folder, template, _workers(loaded))
+        supervisor = make()
+        if predecessor is not None:
+            supervisor.succeed(predecessor)
         if feed is not None:
             supervisor.follow(feed)
         status = await supervisor.run()

@@ -19,29 +19,23 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
-from headgate.server.activation import lent_sockets
-from headgate.server.bound_sockets import BoundSockets
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.failures import ReloadFailed, WorkerLost
-from headgate.server.figures import ProcessFigures
 from headgate.server.metrics_push import MetricsPush
 from headgate.server.reload_meter import ReloadMeter
-from headgate.server.request_log import RequestLog
 from headgate.server.service_manager import ServiceManager
 from headgate.server.stored_resources import Confirm, ResourceKeeper, unconfirmed
 from headgate.server.template_handle import TemplateHandle
-from headgate.server.traces import TraceHub, TraceWatch
+from headgate.server.traces import TraceWatch
 from headgate.server.transfer import store_for
+from headgate.server.upgrade import Upgradable
 from headgate.server.watch import Fingerprint, changes, fingerprint
 from headgate.server.watchdog import Watchdog
-from headgate.server.worker_pool import PREPARE_SECONDS, WorkerHandle, WorkerSecrets, session_key
-from headgate.server.workload_identity import WorkloadIdentityKeeper
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
 from headgate.telemetry.series import series_limit
-from headgate_engine.shared.counters import Counter, Gauge
-from headgate_engine.shared.loads import WorkerLoads
+from headgate_engine.shared.counters import Gauge
 from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
@@ -58,9 +52,11 @@ BLANK = "the configuration is empty ({} would say that there is nothing)"
 SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
 KILL_MARGIN_SECONDS = 2.0
+# How long an upgrade leaves what is in flight to the old process: nobody waits for the end of that.
+UPGRADE_DRAIN_MS = 3_600_000
 
 
-class Supervisor(ProcessFigures):
+class Supervisor(Upgradable):
     """One gateway process tree. `loaded` is the first configuration, `template` what `workers` workers are forked from.
 
     `folder` contains the sockets over which workers reach each other.
@@ -70,33 +66,18 @@ class Supervisor(ProcessFigures):
         self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle,
         workers: int,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(loaded, segment, template, workers)
         self.source = reader.source
         self._reader = reader
-        self.gateway: Gateway = loaded.gateway
-        self.generation = 0
-        self.segment = segment
-        self.levels = Directives(start_levels(loaded.gateway))
-        self._start_levels = str(self.levels)
         self._loaded = loaded
         self._watched = loaded.watched_files
-        self._template = template
-        self._secrets = WorkerSecrets(session_key(loaded.gateway))
-        self._worker_count = workers
-        self._loads = WorkerLoads(segment, workers) if workers > 1 else None
-        self._sockets = BoundSockets()
-        self._stopping = False
         self._stop_count = 0
-        self._reload_lock = asyncio.Lock()
         self._reloads = ReloadMeter(segment)
         self._generation_gauge = Gauge(segment, series_key("gw_config_generation", {}))
-        self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._stopped: asyncio.Event = asyncio.Event()
-        self._traces = TraceHub(segment, self._living)
-        self._records = RequestLog(segment)
-        self._identity = WorkloadIdentityKeeper(self._living, segment)
         self._resources = ResourceKeeper(self.source, segment, lambda: self._loaded, self.reload)
         self._delivery: Delivery | None = None
+        self._drain_ends = 0.0
         self._following: asyncio.Task[None] | None = None
         self._running = running = RunningGateway(self)
         self._admin = AdminServers(running, folder)
@@ -112,22 +93,28 @@ class Supervisor(ProcessFigures):
         loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sig, self._on_signal, sig)
+        loop.add_signal_handler(signal.SIGUSR2, self._on_upgrade)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
             loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
         before = fingerprint(self._watched)
         try:
-            self._sockets.borrow(lent_sockets(os.environ), None if self._delivery is not None else self.gateway)
+            self._take_sockets()
             await self._start_workers(self.gateway)
             if self._heap_rate:
                 await self.sample_heap(self._heap_rate)
             async with self._reload_lock:
                 await self._begin()
             self._resources.follow(self.gateway)
+            self._sockets.settle()
             await self._admin.start(self.gateway.process)
         except (ReloadFailed, OSError) as error:
             self._stop_workers()
             print(f"headgate: cannot start: {error}", file=sys.stderr)
+            if self._predecessor is not None:
+                self._predecessor.refuse(f"cannot start: {error}")
             return 1
+        if self._predecessor is not None:
+            await self._predecessor.take_over(self._sockets.taken)
         logger.info(
             "gateway is ready",
             extra={"generation": self.generation, "workers": len(self._workers), "ports": self._port_list()},
@@ -163,24 +150,16 @@ class Supervisor(ProcessFigures):
             self._loaded = await asyncio.to_thread(self._reader.load)
             self.gateway = self._loaded.gateway
 
+    @property
+    def _delivered(self) -> bool:
+        return self._delivery is not None
+
     def _status(self) -> str:
         ports, workers = len(self.gateway.binds), len(self._workers)
         return f"serves {ports} ports with {workers} workers, configuration {self.generation}{self._reloads.status}"
 
     def _port_list(self) -> str:
         return ",".join(bind.address for bind in self.gateway.binds)
-
-    async def _start_workers(self, gateway: Gateway) -> None:
-        while len(self._workers) < self._worker_count:
-            worker = WorkerHandle(len(self._workers), self._template, self._sockets.by_key, self._on_death)
-            await worker.start(gateway.process.log_format, str(self.levels))
-            self._workers.append(worker)
-
-    def _stop_workers(self) -> None:
-        self._stopping = True
-        self._template.kill()
-        for worker in self._workers:
-            worker.kill()
 
     # -- configurations ------------------------------------------------------------------------------------------------
     async def _install(self, gateway: Gateway, confirm: Confirm | None = None) -> None:
@@ -245,21 +224,6 @@ class Supervisor(ProcessFigures):
             await self._admin.mount(gateway)
         except OSError as error:
             raise ReloadFailed(f"admin page: {error}") from error
-
-    async def _prepare(self, generation: int, config_fd: int, workers: list[WorkerHandle]) -> list[str]:
-        """Have workers compile a configuration. Return their errors. Raises ConnectionError or TimeoutError."""
-        modules = self._template.modules
-        if not self.generation:
-            answers = await asyncio.gather(
-                *(worker.prepare(generation, config_fd, self._secrets, modules) for worker in workers)
-            )
-            return sorted({error for answer in answers for error in answer})
-        # One after the other, so that the others have the cores for their traffic.
-        for worker in workers:
-            errors = await worker.prepare(generation, config_fd, self._secrets, modules)
-            if errors:
-                return sorted(errors)
-        return []
 
     def _close_sockets(self, keys: Iterable[str]) -> None:
         closed = self._sockets.close(keys)
@@ -365,63 +329,6 @@ class Supervisor(ProcessFigures):
                 logger.exception("Failed to reload config", extra={"generation": self.generation})
 
     # -- workers -------------------------------------------------------------------------------------------------------
-    def _on_death(self, worker: WorkerHandle) -> None:
-        if self._stopping:
-            return
-        status = worker.ended()
-        if self._loads is not None:
-            self._loads.reset(worker.index)
-        self._traces.worker_died()
-        logger.error("worker died", extra={"worker": worker.index, "status": status})
-        self._restarts.add()
-        spawn(f"restart worker {worker.index}", self._restart(worker))
-
-    async def _restart(self, worker: WorkerHandle) -> None:
-        await asyncio.sleep(worker.restart_delay())
-        async with self._reload_lock:
-            if self._stopping:
-                return
-            worker.kill()
-            try:
-                await worker.start(self.gateway.process.log_format, str(self.levels))
-                await worker.wait_ready()
-                if self._heap_rate:
-                    await worker.sample_heap(self._heap_rate)
-                await self._give_configuration(worker)
-            except OSError as error:  # ConnectionError and TimeoutError among them
-                logger.error("worker cannot be restarted", extra={"worker": worker.index, "error": str(error)})
-                worker.kill()
-                if not worker.linked:
-                    spawn(f"restart worker {worker.index}", self._restart(worker))
-                return
-            await self._traces.readmit(worker)
-            logger.info("worker restarted", extra={"worker": worker.index, "generation": self.generation})
-
-    async def _give_configuration(self, worker: WorkerHandle) -> None:
-        """Have one worker run what the others do. Raises OSError."""
-        config_fd = await store_for(self.gateway, [worker.inherited])
-        try:
-            await self._records.prepare(self.gateway, [worker])
-            await self._identity.prepare(self.gateway, [worker])
-            errors = await worker.prepare(self.generation, config_fd, self._secrets, self._template.modules)
-        finally:
-            os.close(config_fd)
-        if errors:
-            raise ConnectionError("; ".join(errors))
-        await worker.commit(self.generation)
-
-    async def _catch_up(self, worker: WorkerHandle) -> None:
-        async with self._reload_lock:
-            try:
-                # What it was asked while it stood still is answered before this.
-                await worker.ask("numbers", PREPARE_SECONDS)
-                await self._give_configuration(worker)
-            except OSError as error:
-                logger.error("worker cannot catch up", extra={"worker": worker.index, "error": str(error)})
-                worker.send_kill()
-            else:
-                logger.info("worker has caught up", extra={"worker": worker.index, "generation": self.generation})
-
     async def watch_trace(self, expression: str | None) -> TraceWatch:
         """Return a watcher of the next matching request. Raises TooManyWatchers or BadExpression."""
         return await self._traces.watch(expression, self.gateway.frontend.max_buffer_bytes)
@@ -463,24 +370,27 @@ class Supervisor(ProcessFigures):
             self._stopping = True
             logger.info("draining", extra={"reason": why})
             self._service.stopping()
+            if self._successor is not None:
+                self._successor.process.kill()
             spawn("drain", self._drain())
+        elif self._handed and not self._hurried:
+            # What an upgrade has left to this process gets the time that any end gives it.
+            self._hurried = True
+            logger.info("draining faster", extra={"reason": why})
+            self._send_drain()
 
     async def _drain(self) -> None:
-        settings = self.gateway.process
-        longest = max(settings.max_termination_ms, settings.min_termination_ms)
         self._traces.drain()
         self._admin.stop_accepting()
         # A configuration on its way is brought in first: a worker that is told to drain before it accepts would leave
         # what waits at its port unanswered. Kept from now on, so that no other begins.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._reload_lock.acquire(), SETTLE_SECONDS)
-        for worker in self._workers:
-            worker.send(Drain(settings.min_termination_ms, longest))
+        self._send_drain()
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
         self._close_sockets(self._sockets.by_key.keys())
-        deadline = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS
         while any(worker.alive() for worker in self._workers):
-            if asyncio.get_running_loop().time() > deadline:
+            if asyncio.get_running_loop().time() > self._drain_ends:
                 logger.warning("workers did not end in time and are killed")
                 break
             await asyncio.sleep(0.02)
@@ -490,7 +400,12 @@ class Supervisor(ProcessFigures):
         logger.info("stopped")
         self._stopped.set()
 
-
-def start_levels(gateway: Gateway) -> str:
-    """Return the log directive at start: RUST_LOG, else `config.logging.level`."""
-    return os.environ.get("RUST_LOG") or gateway.process.log_level
+    def _send_drain(self) -> None:
+        """Have the workers drain, with the time that they have for it."""
+        settings = self.gateway.process
+        least, longest = settings.min_termination_ms, max(settings.max_termination_ms, settings.min_termination_ms)
+        if self._handed:
+            least, longest = 0, longest if self._hurried else max(longest, UPGRADE_DRAIN_MS)
+        for worker in self._workers:
+            worker.send(Drain(least, longest, self._handed))
+        self._drain_ends = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS

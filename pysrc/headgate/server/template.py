@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from headgate.server import activation, service_manager
+from headgate.server import activation, handover, service_manager
 from headgate.server.parent_death import die_with_parent
 from headgate.server.process_title import set_title
 from headgate.telemetry import logs
@@ -29,8 +29,8 @@ from headgate_engine.shared.segment import Segment
 MAX_ORDER: Final = 65536
 STANDARD_STREAMS: Final = 3
 # Who waits for the end of a descriptor must not wait for workers, and nobody else may speak to the service manager.
-OF_THE_SUPERVISOR: Final = ("READY_FD", *service_manager.VARIABLES, *activation.VARIABLES)
-IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+OF_THE_SUPERVISOR: Final = ("READY_FD", handover.VARIABLE, *service_manager.VARIABLES, *activation.VARIABLES)
+IGNORED: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
 
 
 class ForkOrder(NamedTuple):

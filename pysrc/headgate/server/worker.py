@@ -368,6 +368,8 @@ class WorkerProcess:
             self._running.begin_drain()
         if self._shared_accept is not None:
             self._shared_accept.leave()
+        for key in message.handed & self._acceptors.keys():
+            self._acceptors[key].hand_over()
         await drain(self._worker, list(self._acceptors.values()), message.min_ms / 1000, message.max_ms / 1000)
         self._end()
 

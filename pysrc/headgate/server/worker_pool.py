@@ -52,23 +52,26 @@ LAST_DELAY = 5.0
 END_SECONDS = 0.2
 
 
-def session_key(gateway: Gateway) -> bytes:
-    """Return the configured key for session ids, or a random one, with which sessions end with the process."""
+def session_key(gateway: Gateway, inherited: bytes = b"") -> bytes:
+    """Return the configured key for session ids, that of a predecessor, or a random one, with which sessions end with
+    the process.
+    """
     configured = gateway.process.session_key
     if configured is None:
-        return secrets.token_bytes(SESSION_KEY_BYTES)
+        return inherited or secrets.token_bytes(SESSION_KEY_BYTES)
     return bytes.fromhex(configured.secret.reveal().strip())
 
 
 class WorkerSecrets:
     """What all workers have in common for the life of the process, and nobody else has.
 
-    `session_key`: 32 bytes that seal session ids.
+    `session_key`: 32 bytes that seal session ids. `tickets`: what tickets() of a predecessor has returned.
     """
 
-    def __init__(self, session_key: bytes) -> None:
+    def __init__(self, session_key: bytes, tickets: tuple[int, bytes] | None = None) -> None:
         self.session_key = session_key
-        self._tickets = TicketKeys(secrets.token_bytes(TICKET_SECRET_BYTES), TicketKeys.number_now())
+        number, secret = tickets or (TicketKeys.number_now(), secrets.token_bytes(TICKET_SECRET_BYTES))
+        self._tickets = TicketKeys(secret, number)
 
     def tickets(self) -> tuple[int, bytes]:
         """Return what keys of TLS session tickets are made from, as it is now."""

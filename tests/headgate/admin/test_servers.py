@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headgate.admin import web
-from headgate.admin.servers import _listen, page_url
+from headgate.admin.servers import _bind, page_url
 from headgate.admin.web import HEAD_SECONDS, WebServer
 from headgate.ir.process import ListenAddress
 
@@ -35,7 +35,8 @@ def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path
         with socket.socket(socket.AF_UNIX) as left:
             left.bind(str(path))
         server = WebServer(tuple)
-        await _listen(server, address)
+        [sock] = _bind(address, [])
+        await server.serve_at(sock)
         reader, writer = await asyncio.open_unix_connection(str(path))
         writer.write(b"GET /none HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 404")
@@ -44,10 +45,26 @@ def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path
         path.unlink(missing_ok=True)
         path.write_text("somebody's")
         with pytest.raises(FileExistsError, match="is no socket"):
-            await _listen(WebServer(tuple), address)
+            _bind(address, [])
         assert path.read_text() == "somebody's"
 
     asyncio.run(main())
+
+
+def test_sockets_of_another_process_are_used_where_they_fit(tmp_path: Path) -> None:
+    path = tmp_path / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as unix, socket.create_server(("127.0.0.1", 0)) as tcp:
+        unix.bind(str(path))
+        port = tcp.getsockname()[1]
+        handed = [("admin", unix), ("admin", tcp)]
+        assert _bind(ListenAddress(text="unix", unix_path=str(path)), handed) == [unix]
+        assert _bind(ListenAddress(text="tcp", hosts=("127.0.0.1",), port=port), handed) == [tcp]
+        with pytest.raises(OSError, match="in use"):
+            _bind(ListenAddress(text="tcp", hosts=("0.0.0.0",), port=port), handed)
+        inode = path.stat().st_ino
+        [own] = _bind(ListenAddress(text="unix", unix_path=str(path)), [])
+        assert path.stat().st_ino != inode, "one that nobody hands over is left over"
+        own.close()
 
 
 def test_a_head_must_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:

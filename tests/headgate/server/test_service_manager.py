@@ -62,6 +62,20 @@ def test_the_life_of_a_gateway(manager: Manager, environ: dict[str, str]) -> Non
     assert manager.told()[0][0] == "STOPPING=1"
 
 
+def test_another_process_is_the_service_from_then_on(manager: Manager, environ: dict[str, str]) -> None:
+    service = ServiceManager(environ)
+    assert service.listens
+    service.hand_over(4711)
+    assert manager.told() == [["MAINPID=4711"]]
+    service.alive()
+    service.stopping()
+    assert manager.told() == []
+    assert not service.listens
+    # It is watched too, and not by the number of this process.
+    assert ServiceManager(service.environment).listens
+    assert ServiceManager({}).environment == {}
+
+
 def test_of_two_reloads_at_once_the_last_end_counts(manager: Manager, environ: dict[str, str]) -> None:
     service = ServiceManager(environ)
     with service.reloading(lambda: "outer"):
