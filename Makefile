@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -116,11 +116,21 @@ types: $(VENV)/.test-deps ## mypy, strict
 stubs: $(VENV)/.test-deps ## the .pyi files say what the compiled modules do
 	PYTHON=$(BIN)/python ci/stubtest.sh
 
-wheel: $(VENV)/.test-deps ## build the wheel into dist/
+wheel: $(VENV)/.test-deps ## build the wheel and the source distribution into dist/
 	ci/wheel.sh $(BIN)/python
 
-wheel-check: wheel ## install the wheel in a clean environment and serve a request
+wheel-check: wheel ## install the wheel in a clean environment without a compiler, and serve a request
 	ci/wheel_check.sh $(PYTHON)
+
+wheels: $(VENV)/.test-deps ## wheels for all Pythons and C libraries into dist/wheels (needs Docker or Podman; aarch64 elsewhere also QEMU)
+	$(BIN)/pip install -q --group wheels
+	SOURCE_COMMIT=$$(git rev-parse HEAD) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/cibuildwheel --platform linux --output-dir dist/wheels
+
+reproducible: wheel ## build the wheel again, from the source distribution, and compare the two bit by bit (20 minutes)
+	ci/sdist_check.sh $(BIN)/python
+
+completions: $(STAMP) ## write completions of headgate and gwctl for bash, zsh and fish to build/completions
+	$(BIN)/python ci/completions.py build/completions
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh

@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -185,7 +186,8 @@ if __name__ == "__main__":
             "headgate": ["py.typed", "**/*.json", "**/*.yaml", "**/*.html", "**/*.css", "**/*.js", "**/*.svg"],
         },
         cmdclass={"build_ext": BuildExt, "build_py": BuildPy, "sdist": Sdist},
-        ext_modules=build_all(),
+        # A source distribution holds what Cython reads, not what it writes.
+        ext_modules=one_extension_per_pyx() if "sdist" in sys.argv[1:] else build_all(),
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         zip_safe=False,
     )

@@ -1,12 +1,36 @@
 #!/usr/bin/env bash
-# Installs the wheel in a clean environment, away from the sources, and serves a request. Usage: ci/wheel_check.sh PYTHON
+# Installs the wheel in a clean environment, away from the sources and without a compiler in PATH, and serves a request.
+# With auditwheel (group `wheels`) beside PYTHON or in PATH, it also looks what the wheel needs of the system.
+# Usage: ci/wheel_check.sh PYTHON
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 gateway=
 trap '[ -n "$gateway" ] && kill "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
+python=$("$1" -c 'import sys; print(sys.executable)')
+beside=$(dirname "$python")
+audit=$(PATH="$beside:$PATH" command -v auditwheel || true)
+if [ -n "$audit" ]; then
+  # Nothing but the C library, and no older one than the tag says.
+  tag=$("$audit" show "$root"/dist/headgate-*linux_*.whl | tr '\n' ' ')
+  case $tag in
+  *'platform tag: "manylinux_2_'*) ;;
+  *) echo "wheel check failed: auditwheel says: $tag" >&2; exit 1 ;;
+  esac
+else
+  echo "wheel check: auditwheel is not installed; what the wheel needs of the system is not looked at" >&2
+fi
+# What the check itself needs, and no compiler.
+mkdir "$work/bin"
+for tool in cat curl env rm seq sh sleep; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
+PATH=$work/bin
+export PATH
+for tool in cc c++ gcc g++ clang ld as; do
+  if command -v $tool >/dev/null; then echo "wheel check failed: $tool is in PATH" >&2; exit 1; fi
+done
+set -- "$python"
 "$1" -m venv "$work/venv"
-"$work/venv/bin/pip" install -q "$root"/dist/headgate-*.whl
+"$work/venv/bin/pip" install -q "$root"/dist/headgate-*linux_*.whl
 # What tests and benchmarks need of the engine stays at home.
 "$work/venv/bin/python" - <<'EOF'
 import importlib.util, sys
