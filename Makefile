@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions help
+.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -131,6 +131,12 @@ reproducible: wheel ## build the wheel again, from the source distribution, and 
 
 completions: $(STAMP) ## write completions of headgate and gwctl for bash, zsh and fish to build/completions
 	$(BIN)/python ci/completions.py build/completions
+
+deb: wheel man completions ## build the Debian package from the wheel into dist/ (PYTHON of the release it is for: CPython 3.11 for Debian 12)
+	ci/deb.sh $(BIN)/python
+
+deb-check: ## install the Debian package in a clean root and serve a request (needs root, unshare and debootstrap)
+	ci/deb_check.sh
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
