@@ -53,5 +53,5 @@ def test_a_resource_is_removed_from_the_database(gateway: Callable[..., Any]) ->
 
 
 def test_every_kind_is_listed() -> None:
-    listed = set(re.findall(r"`((?:llm|mcp|traffic|ui)\.\w+|modelCatalog)`", PAGE.split("## Resources")[1].split("A value has")[0]))
+    listed = set(re.findall(r"`((?:llm|mcp|traffic|ui|virtualKeys)\.\w+|modelCatalog)`", PAGE.split("## Resources")[1].split("A value has")[0]))
     assert listed >= set(KINDS)

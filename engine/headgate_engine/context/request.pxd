@@ -98,6 +98,7 @@ cdef class RequestContext:
     cdef tuple token_buckets             # limit.bucket.TokenBucket to charge with the usage
     cdef public tuple remote_limits      # limits on tokens that a service counts (steps.remote_limit); None: there are none
     cdef bint remote_limits_asked
+    cdef public object key_use           # limit.account.KeyUse of a virtual key; None: the request has none
     # -- rare log fields: list of (key, value) --------------------------------------------------------------------------
     cdef list log_fields
     # -- what tells the request from others, in logs, in traces and to clients and backends ----------------------------

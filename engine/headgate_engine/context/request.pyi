@@ -4,6 +4,7 @@ from typing import Protocol, type_check_only
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.llm.attempt import LlmCall
 from headgate_engine.llm.pattern import ModelPattern
+from headgate_engine.steps.virtual_key import KeyUse
 
 class Reply:
     """A response of the gateway itself: status 200..999, body, header pairs as bytes (names in lower case).
@@ -88,6 +89,7 @@ class RequestContext:
     response_cut: bool
     own_cookies: list[bytes] | None
     remote_limits: tuple[RemoteTokenLimit, ...] | None
+    key_use: KeyUse | None
     origin: dict[str, object] | None
     @property
     def hops(self) -> int: ...

@@ -254,6 +254,8 @@ cdef class LlmBackend(Backend):
                 settle_tokens(ctx)        # before the client can ask again
             if ctx.remote_limits is not None:
                 settle_remote(ctx)
+            if ctx.key_use is not None:
+                ctx.key_use.settle(ctx)
         return 0
 
 

@@ -43,13 +43,13 @@ def resource_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     endpoint = _Endpoint(running)
 
     async def view(request: AdminRequest) -> AdminResponse:
-        return await _answered(endpoint.view, request)
+        return await answered(endpoint.view, request)
 
     async def put(request: AdminRequest) -> AdminResponse:
-        return await _answered(endpoint.put, request)
+        return await answered(endpoint.put, request)
 
     async def delete(request: AdminRequest) -> AdminResponse:
-        return await _answered(endpoint.delete, request)
+        return await answered(endpoint.delete, request)
 
     return (
         AdminRoute("GET", PATH, view, tree=True, own=True),
@@ -58,7 +58,7 @@ def resource_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     )
 
 
-async def _answered(call: Any, request: AdminRequest) -> AdminResponse:
+async def answered(call: Any, request: AdminRequest) -> AdminResponse:
     """Return what a call answers, or the status of what it raises."""
     from headgate.config.resources.kinds import InvalidResource
     from headgate.config.resources.stored import CandidateRefused, ResourceConflict, ResourceMissing, StorageFailure

@@ -10,10 +10,12 @@ from headgate.admin.api import api_rows
 from headgate.admin.configuration import configuration_rows
 from headgate.admin.costs import cost_rows
 from headgate.admin.debug import debug_rows
+from headgate.admin.keys import key_rows
 from headgate.admin.page import page_rows
 from headgate.admin.requests import request_rows
 from headgate.admin.resources import resource_rows
 from headgate.admin.running import RunningGateway
+from headgate.admin.spend import spend_rows
 from headgate.admin.upgrade import upgrade_rows
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.dump import Runtime, dump
@@ -62,6 +64,8 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         *api_rows(running),
         *configuration_rows(running),
         *resource_rows(running),
+        *key_rows(running),
+        *spend_rows(running),
         *request_rows(running),
         *cost_rows(running),
         AdminRoute("GET", "/config_dump", config_dump),

@@ -38,6 +38,19 @@ class UpgradeRefused(Exception):
     """No other process takes the place of this one, which goes on as it was; the argument gives the reason."""
 
 
+class SpendSums(Protocol):
+    """The ledger of virtual keys."""
+
+    async def sums(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]: ...
+
+
+class RecordKeeper(Protocol):
+    """What writes into the database of the request log."""
+
+    @property
+    def spend(self) -> SpendSums: ...
+
+
 class Process(Protocol):
     """The supervisor's interface for the admin layer."""
 
@@ -47,6 +60,8 @@ class Process(Protocol):
     segment: Segment
     levels: Directives
 
+    @property
+    def records(self) -> RecordKeeper: ...
     async def worker_numbers(self) -> list[dict[str, object]]: ...
     async def worker_memory(self) -> list[dict[str, object]]: ...
     def worker_pids(self) -> list[int]: ...

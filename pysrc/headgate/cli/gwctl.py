@@ -103,6 +103,7 @@ class Root(Commands):
         "proxy": "headgate.cli.gwctl:proxy",
         "controller": "headgate.cli.gwctl:controller",
         "catalog": "headgate.cli.gwctl:catalog",
+        "keys": "headgate.cli.keys:keys",
         "migrate": "headgate.cli.migrate:migrate",
         "completion": "headgate.cli.completion:completion",
         "version": "headgate.cli.version:version",

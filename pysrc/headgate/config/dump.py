@@ -341,6 +341,14 @@ def hidden_texts(gateway: Gateway) -> frozenset[str]:
     return frozenset(concealer.hidden)
 
 
+def _virtual_keys(gateway: Gateway) -> Json:
+    if gateway.virtual_keys is None:
+        return {}
+    from headgate.config import virtual_keys  # as in what reads them
+
+    return {"virtualKeys": virtual_keys.dump(gateway.virtual_keys)}
+
+
 def _document(gateway: Gateway, runtime: Runtime) -> Json:
     backends = {
         f"{one.namespace}/{one.name}": {
@@ -377,5 +385,6 @@ def _document(gateway: Gateway, runtime: Runtime) -> Json:
         "backends": [backends[key] for key in sorted(backends)],
         "models": [models[key] for key in sorted(models)],
         "version": dict(runtime.build),
+        **_virtual_keys(gateway),
         "config": process.settings(gateway, runtime.generation, runtime.workers),
     }

@@ -202,9 +202,8 @@ class Routes:
             self.context.warnings.append(f"{spec.path}: a limit of tokens has no effect: no backend is a model")
         return found
 
-    @staticmethod
     def _route(
-        spec: RouteSpec, key: str, policies: RoutePolicies, backends: tuple[RouteBackend, ...], parent: str = ""
+        self, spec: RouteSpec, key: str, policies: RoutePolicies, backends: tuple[RouteBackend, ...], parent: str = ""
     ) -> Route:
         return Route(
             key=key,
@@ -214,9 +213,19 @@ class Routes:
             hostnames=spec.hostnames,
             matches=spec.matches,
             policies=policies,
-            backends=backends,
+            backends=self._with_tools(policies, backends),
             parent=parent,
         )
+
+    def _with_tools(self, policies: RoutePolicies, backends: tuple[RouteBackend, ...]) -> tuple[RouteBackend, ...]:
+        """Return the backends with a rule for the tools that a virtual key may use, where clients may have one."""
+        if policies.api_key is None or not policies.api_key.virtual:
+            return backends
+        if not any(isinstance(one.backend, McpBackend) for one in backends):
+            return backends
+        from headgate.config.virtual_keys import with_tool_rule  # as the section itself
+
+        return tuple(with_tool_rule(self.context, one) for one in backends)
 
     def _delegated(self, spec: RouteSpec, route: Route, layers: list[Layer], depth: int) -> Iterator[Route]:
         """Yield the routes that a route leads to; `layers`: its policies, weakest first; `depth`: how many routes are

@@ -24,7 +24,9 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
 from headgate.ir.policies import NO_GATEWAY_POLICIES, GatewayPolicies
+from headgate.ir.process import ProcessSettings
 from headgate.ir.route import Route
+from headgate.ir.virtual_keys import VirtualKeys
 
 LLM_PORT: Final = 4000
 MCP_PORT: Final = 3000
@@ -105,7 +107,10 @@ class Standalone:
         self.backends.internal.check(binds)
         policies = tuple(self.targeted.dumped)
         services, workloads = self.backends.services.for_dump()
-        self.rest_digest = digest(backends, policies, client_side, settings, services, workloads, self.context.hbone)
+        keys = self._virtual_keys(settings)
+        self.rest_digest = digest(
+            backends, policies, client_side, settings, services, workloads, self.context.hbone, keys
+        )
         expressions = dict(self.context.notes.expressions)
         for spec in self.listed:
             assert spec.listed is not None
@@ -119,9 +124,18 @@ class Standalone:
             services=services,
             workloads=workloads,
             hbone=self.context.hbone,
+            virtual_keys=keys,
             expressions=frozenset(expressions),
             digest=whole_digest(binds, self.rest_digest),
         )
+
+    def _virtual_keys(self, settings: ProcessSettings) -> VirtualKeys | None:
+        record = self.root.get("virtualKeys")
+        if record is None:
+            return None
+        from headgate.config import virtual_keys  # as other sections that few files have
+
+        return virtual_keys.parse(self.context, record, stores=settings.request_log is not None)
 
     def _binds(self) -> None:
         for index, record in enumerate(self.root.records("binds")):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ MAX_CEL_CHARS: Final = 16_384
 MAX_PATTERN_CHARS: Final = 4_096
 DNS_PORT: Final = 53
 MAX_PORT: Final = 65_535
+MAX_PICODOLLARS: Final = 9_000_000 * 10**12
 
 _UNIT_NS: Final = {
     "ns": 1, "us": 1_000, "\u00b5s": 1_000, "\u03bcs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
@@ -306,3 +308,29 @@ def grpc_method(text: str) -> str:
 def server_name(text: str) -> str:
     """Return the name or IP address to verify a certificate against, in lower case and without brackets."""
     return _host(f"[{text}]" if ":" in text and not text.startswith("[") else text)
+
+
+def picodollars(value: float | str) -> int:
+    """Return an amount of dollars in picodollars (1e-12): a number, or a decimal text, which is exact."""
+    from decimal import Decimal, InvalidOperation  # few files have amounts
+
+    try:
+        amount = Decimal(str(value)).scaleb(12)
+    except InvalidOperation:
+        raise ValueError("not an amount of dollars such as 25 or 0.5") from None
+    if not amount.is_finite() or not 0 <= amount <= MAX_PICODOLLARS:
+        raise ValueError("an amount is 0 to 9 million dollars")
+    if amount != amount.to_integral_value():
+        raise ValueError("an amount of dollars has at most 12 decimals")
+    return int(amount)
+
+
+def unix_seconds(text: str) -> int:
+    """Parse a time such as `2027-01-31T12:00:00Z` (RFC 3339) into Unix seconds, rounded down."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("not a time such as 2027-01-31T12:00:00Z") from None
+    if found.tzinfo is None:
+        raise ValueError("a time needs its zone, such as Z")
+    return int(found.timestamp() // 1)

@@ -132,6 +132,7 @@ class PlanCompiler:
             partial(_functions, gateway.process.custom_functions), running.sealer, running.credentials.store,
             max_answer=gateway.frontend.longest_model_response, programs=programs,
             grpc=partial(grpc_of, running.pools), steps_of_call=steps_of_call, shared=running.shared.limiter,
+            key_table=running.virtual_keys.table,
         )  # fmt: skip
         running.environment = running.pools.environment = self._environment
         catalog = gateway.process.prices
@@ -476,6 +477,7 @@ def compile_steps(
     `programs`: those of expressions that are there already; others are compiled here. Raises CompileError.
     """
     running = RunningConfiguration(worker, gateway, generation, relay, previous)
+    yield from running.virtual_keys.compile()
     compiler = PlanCompiler(running, previous, programs)
     yield
     errors: list[str] = []

@@ -85,6 +85,8 @@ OF_ENDED: Final = ("headgate.backend.mcp.ended", "redis.asyncio.connection")
 OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection")
 # Services that decide about connections, over HTTP and over gRPC.
 OF_CONNECTIONS: Final = ("headgate.policy.ext_authz.network", "headgate.policy.ext_authz.network_grpc")
+# Keys that are made at run time.
+OF_VIRTUAL_KEYS: Final = ("headgate.pipeline.virtual_keys", "headgate.policy.virtual_keys")
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -126,6 +128,9 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
             fields.add("authorization")
         if frontend.network_ext_authz is not None:
             found.update(OF_CONNECTIONS if frontend.network_ext_authz.http is None else OF_CONNECTIONS[:1])
+    asked = (getattr(one, "api_key", None) for one in policies.values())
+    if gateway.virtual_keys is not None or any(one is not None and one.virtual for one in asked):
+        found.update(OF_VIRTUAL_KEYS)
     found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():

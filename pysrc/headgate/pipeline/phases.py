@@ -157,6 +157,10 @@ PROVIDER: Final = Phase(
         ),
         PhaseEntry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
         PhaseEntry(
+            "limits of virtual keys", steps=steps.key_budget,
+            why="what the request may come to is reserved before it is sent",
+        ),
+        PhaseEntry(
             "remoteRateLimit by tokens", steps=steps.remote_tokens, why="behind the limits of the gateway itself"
         ),
         PhaseEntry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),

@@ -91,6 +91,15 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
     ("jwtAuth", ReplyRow(401, refusals.UNAUTHORIZED.decode(), refusals.REASON), "no token, or one that does not count"),
     ("apiKey", ReplyRow(401, refusals.NO_API_KEY, "APIKeyAuth"), "no key"),
     ("apiKey", ReplyRow(401, refusals.BAD_API_KEY, "APIKeyAuth"), "an unknown key, or several"),
+    ("apiKey", ReplyRow(401, refusals.EXPIRED_KEY, "APIKeyAuth"), "a virtual key behind its time"),
+    ("apiKey", ReplyRow(401, refusals.REVOKED_KEY, "APIKeyAuth"), "a virtual key that was revoked"),
+    ("apiKey", ReplyRow(403, refusals.KEY_ELSEWHERE, "Authorization"), "`allowedRoutes` of a virtual key"),
+    ("apiKey", ReplyRow(403, refusals.UNPRICED, "Authorization"), "money can be limited only where prices are known"),
+    (
+        "apiKey",
+        ReplyRow(429, "", "RateLimit"),
+        "a limit of a virtual key or its team; the text says which, and when it ends, as `retry-after` does",
+    ),
     ("backendAuth", ReplyRow(500, "backend authentication failed", "Internal"), "a credential cannot be had"),
     (
         "backendAuth",

@@ -20,7 +20,7 @@ from headgate.net.tls import SniSelector
 from headgate.pipeline.claim_counts import ClaimCounts
 from headgate.pipeline.cloud import CloudCredentials
 from headgate.pipeline.exporters import Exporters
-from headgate.pipeline.keys import KeyStores
+from headgate.pipeline.keys import KeyHolder, KeyStores
 from headgate.pipeline.pools import Endpoints, Pools, client_of
 from headgate.pipeline.replies import engine_replies
 from headgate.pipeline.shared_state import Shared
@@ -173,6 +173,7 @@ class RunningConfiguration:
             worker, self.client, None if previous is None else previous.credentials
         )
         self.exporters: Exporters = Exporters(worker, None if previous is None else previous.exporters)
+        self.virtual_keys: KeyHolder = KeyHolder(worker, gateway, None if previous is None else previous.virtual_keys)
         self.shared: Shared = Shared(worker, gateway, None if previous is None else previous.shared)
         self.endpoints: Endpoints = Endpoints(worker, None if previous is None else previous.endpoints)
         self.binds: dict[str, BindPlan] = {}
@@ -233,6 +234,7 @@ class RunningConfiguration:
             listener.turn_groups()
         for key, plan in self.binds.items():
             self.worker.set_bind(key, plan)
+        self.virtual_keys.turn()
         previous = self._previous
         self._previous = None
         self.endpoints.forget_previous()

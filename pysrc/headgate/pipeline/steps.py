@@ -277,6 +277,16 @@ def prompt_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
     return (counting_step(), PromptTokenStep(TOKENS_LIMITED))
 
 
+def key_budget(model: LlmModel, env: Environment, phase: str) -> Found:
+    table = env.key_table(wanted=False)
+    if table is None:
+        return ()
+    from headgate.backend.llm.long_bodies import counting_step
+    from headgate.policy.virtual_keys import budget_step
+
+    return (counting_step(), budget_step(table))
+
+
 def remote_tokens(model: LlmModel, env: Environment, phase: str) -> Found:
     from headgate_engine.steps.remote_limit import RemoteTokensStep
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from headgate_engine.guard.scan import Scanner
     from headgate_engine.link.grpc_call import GrpcCaller
     from headgate_engine.plan.step import Step
+    from headgate_engine.steps.virtual_key import KeyTable
 
 FAILURES = "gw_expression_failures_total"
 # Expressions that are let go of between two yields: some tens of microseconds.
@@ -49,7 +50,8 @@ class Environment:
     calls to an endpoint. `steps_of_call(policies, host, env)`: returns what the policies of a service do to each call.
     `reads_body`: set when an expression is asked for that reads the request body. `phase`: of the expressions of the
     policies that are being compiled. `scanners`: what prompt guards search with, by rules. `shared`: returns what asks
-    the store that replicas share, None without one.
+    the store that replicas share, None without one. `key_table(wanted=...)`: returns the virtual keys, None where
+    the configuration has no section of them and the table is not wanted.
     """
 
     segment: Segment
@@ -70,6 +72,7 @@ class Environment:
     grpc: Callable[..., GrpcCaller] | None = None
     steps_of_call: Callable[[BackendPolicies, str, Environment], tuple[Step, ...]] | None = None
     shared: Callable[[], SharedLimiter | None] = lambda: None
+    key_table: Callable[..., KeyTable | None] = lambda **_: None
     _programs: dict[tuple[str, str], Program] = field(default_factory=dict)
     _failures: dict[str, Counter] = field(default_factory=dict)
 

@@ -133,6 +133,10 @@ def compile_api_key(auth: ApiKeyAuth, env: Environment) -> ApiKeyStep:
     missing, invalid = (
         Reply(401, text.encode(), (TEXT,), "APIKeyAuth") for text in (NO_API_KEY, BAD_API_KEY)
     )
+    if auth.virtual:
+        from headgate.policy.virtual_keys import compile_virtual  # with the first policy that wants it
+
+        return compile_virtual(auth, keys, (missing, invalid), env)
     return ApiKeyStep("apiKey", compile_location(auth.location, env), auth.mode, keys, missing, invalid)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headgate.ir.gateway import Gateway
+from headgate.server.spend import SpendKeeper
 from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter
@@ -29,10 +30,11 @@ def records_counter(segment: Segment, outcome: str) -> Counter:
 
 
 class RequestLog:
-    """Starts and stops the request log according to `config.database`."""
+    """Starts and stops the request log according to `config.database`, and with it the ledger of virtual keys."""
 
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
+        self.spend: SpendKeeper = SpendKeeper(segment)
         self._gatherer: Gatherer | None = None
         # Who writes into it, by process id.
         self._known: set[int] = set()
@@ -41,8 +43,9 @@ class RequestLog:
         """Start to gather the records of all workers if the new configuration has a request log. Call this before the
         swap."""
         store = gateway.process.request_log
+        await self.spend.prepare(gateway)
         if self._gatherer is not None and self._gatherer.store != store:
-            await self.stop()
+            await self._stop_gathering()
         if store is None:
             return
         if self._gatherer is None:
@@ -69,6 +72,10 @@ class RequestLog:
 
     async def stop(self) -> None:
         """Write the remaining records and stop. Workers have ended by now, or drop further records."""
+        await self.spend.stop()
+        await self._stop_gathering()
+
+    async def _stop_gathering(self) -> None:
         gatherer, self._gatherer = self._gatherer, None
         self._known.clear()
         if gatherer is not None:

@@ -183,7 +183,7 @@ class Supervisor(Upgradable):
             for worker in workers:
                 await worker.wait_ready()
             config_fd = await store_for(gateway, [worker.inherited for worker in workers], before)
-            await self._records.prepare(gateway, workers)
+            await self.records.prepare(gateway, workers)
             await self._identity.prepare(gateway, workers)
             errors = await self._prepare(generation, config_fd, workers)
             failure = ReloadFailed("; ".join(errors))
@@ -200,7 +200,7 @@ class Supervisor(Upgradable):
                 worker.discard(generation)
             self._close_sockets(opened)
             # What goes on running keeps the request log that it had.
-            await self._records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
+            await self.records.prepare(self.gateway, [worker for worker in self._workers if worker.ready])
             raise failure
         self.generation = generation
         self.gateway = gateway
@@ -396,7 +396,7 @@ class Supervisor(Upgradable):
             await asyncio.sleep(0.02)
         self._stop_workers()
         self._identity.stop()
-        await self._records.stop()
+        await self.records.stop()
         logger.info("stopped")
         self._stopped.set()
 

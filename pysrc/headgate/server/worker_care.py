@@ -47,7 +47,7 @@ class WorkerCare(ProcessFigures):
         self._reload_lock = asyncio.Lock()
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._traces = TraceHub(segment, self._living)
-        self._records = RequestLog(segment)
+        self.records = RequestLog(segment)
         self._identity = WorkloadIdentityKeeper(self._living, segment)
 
     async def _start_workers(self, gateway: Gateway) -> None:
@@ -113,7 +113,7 @@ class WorkerCare(ProcessFigures):
         """Have one worker run what the others do. Raises OSError."""
         config_fd = await store_for(self.gateway, [worker.inherited])
         try:
-            await self._records.prepare(self.gateway, [worker])
+            await self.records.prepare(self.gateway, [worker])
             await self._identity.prepare(self.gateway, [worker])
             errors = await worker.prepare(self.generation, config_fd, self._secrets, self._template.modules)
         finally:

@@ -60,6 +60,8 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "ModelName": ("*", "gpt-*", "m"),
     "TextOrInteger": (2, "50%"),
     "Sampling": (True, 0.5, 1, "true"),
+    "Dollars": (5, 0.25, "0.000000000001"),
+    "Timestamp": ("2027-01-31T12:00:00Z", "2027-01-31T12:00:00+02:00"),
     "Null": (None,),
     "Bool": (True, False),
     "Number": (0.5, 1),

@@ -36,7 +36,7 @@ ORDER = {
         "requestRedirect", "a2a",
     ],
     "provider": [
-        "guardrails and prompt enrichment", "tokenize", "remoteRateLimit by tokens", "credential of the client",
+        "guardrails and prompt enrichment", "tokenize", "limits of virtual keys", "remoteRateLimit by tokens", "credential of the client",
         "the backend phase, with the model's policies", "key of the provider", "translation of a long body",
     ],
     "departure": ["signature"],

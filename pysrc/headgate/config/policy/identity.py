@@ -111,15 +111,21 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
         if digest in keys:
             context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
         shown = json.dumps(metadata or {}, sort_keys=True)
-        keys[digest] = ApiKey(digest=digest, metadata=shown, models=_models(context, entry))
+        keys[digest] = ApiKey(digest=digest, metadata=shown, models=checked_models(context, entry))
+    virtual = record.get("virtualKeys", False)
+    if virtual and context.phase != "route":
+        message = "virtual keys are known at routes, and in the sections llm and mcp: write apiKey there"
+        context.fault(Problem.UNSUPPORTED, record, "virtualKeys", message)
     return ApiKeyAuth(
         keys=tuple(keys.values()),
+        virtual=virtual,
         mode=record.get("mode", "strict"),
         location=location.parse(context, record.get("location"), BEARER),
     )
 
 
-def _models(context: Context, record: Record) -> tuple[str, ...] | None:
+def checked_models(context: Context, record: Record) -> tuple[str, ...] | None:
+    """Return the patterns of `allowedModels`, None for all models."""
     models = record.get("allowedModels")
     if models is None:
         return None
@@ -156,7 +162,8 @@ def dump_api_key(auth: ApiKeyAuth) -> dict[str, Any]:
         keys.append({"keyHash": REDACTED, "metadata": json.loads(one.metadata)})
         if one.models is not None:
             keys[-1]["allowedModels"] = list(one.models)
-    return {"mode": auth.mode, "location": location.dump(auth.location), "keys": keys}
+    found = {"mode": auth.mode, "location": location.dump(auth.location), "keys": keys}
+    return found | {"virtualKeys": True} if auth.virtual else found
 
 
 def parse_basic(context: Context, record: Record) -> BasicAuth | None:

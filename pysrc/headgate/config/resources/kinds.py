@@ -64,6 +64,8 @@ _ROWS: Final = (
     StoredKind("traffic.gateway", ("gateways",), "entry", _NAME),
     StoredKind("traffic.route", ("routes",), "item", _NAME),
     StoredKind("traffic.tcpRoute", ("tcpRoutes",), "item", _NAME),
+    StoredKind("virtualKeys.team", ("virtualKeys", "teams"), "item", _NAME),
+    StoredKind("virtualKeys.key", ("virtualKeys", "keys"), "item", _NAME),
     StoredKind("ui.policy", ("ui", "policies"), "field", waits_for="ui"),
 )  # fmt: skip
 KINDS: Final = {kind.name: kind for kind in _ROWS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headgate.config.shape.scalars import (
+    BOOL,
     CEL,
     DURATION,
     FILE_INLINE_OR_REMOTE,
@@ -103,7 +104,8 @@ BASIC: Final = Object(
 API_KEY: Final = Object(
     "ApiKeyAuth",
     {
-        "keys": required(
+        "virtualKeys": optional(BOOL),
+        "keys": optional(
             ListOf(
                 Object(
                     "ApiKey",
@@ -120,6 +122,7 @@ API_KEY: Final = Object(
         "mode": optional(MODE),
         "location": optional(LOCATION),
     },
+    any_of=("keys", "virtualKeys"),
 )
 IDP_KINDS: Final = ("auth0", "keycloak", "okta", "descope", "authentik", "entra")
 MCP_AUTHENTICATION: Final = Object(

@@ -22,6 +22,7 @@ from headgate.config.shape.route import (
     TARGETED,
 )
 from headgate.config.shape.scalars import PORT
+from headgate.config.shape.virtual_keys import VIRTUAL_KEYS
 from headgate.config.shape.vocabulary import (
     ListOf,
     MapOf,
@@ -81,6 +82,7 @@ ROOT: Final = Object(
         "tcpRoutes": optional(ListOf(ATTACHED_TCP_ROUTE)),
         "routeGroups": optional(ListOf(ROUTE_GROUP)),
         "ui": maybe(UI),
+        "virtualKeys": maybe(VIRTUAL_KEYS),
         "services": optional(ListOf(SERVICE_ENTRY)),
         "workloads": optional(ListOf(WORKLOAD_ENTRY)),
     },

@@ -47,9 +47,10 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKeyAuth:
-    """Authentication by API keys."""
+    """Authentication by API keys: those of the policy, and where `virtual` says so those of `virtualKeys` as well."""
 
     keys: tuple[ApiKey, ...]
+    virtual: bool = False
     mode: Mode = "strict"
     location: Location = BEARER
 

@@ -32,6 +32,13 @@ CREATE TABLE headgate.resources (
 CREATE TABLE headgate.resource_version (version bigint NOT NULL);
 INSERT INTO headgate.resource_version VALUES (0);
 """,
+    # What virtual keys have spent (headgate.telemetry.spend).
+    """
+CREATE TABLE headgate.spend (
+  day text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, team text COLLATE "C" NOT NULL,
+  model text COLLATE "C" NOT NULL, requests bigint NOT NULL, calls bigint NOT NULL, input_tokens bigint NOT NULL,
+  output_tokens bigint NOT NULL, cost_picos bigint NOT NULL, PRIMARY KEY (day, key, team, model));
+""",
 )
 VERSION: Final = len(_MIGRATIONS)
 _VERSION_TABLE: Final = "CREATE TABLE headgate.version (version int NOT NULL)"

@@ -46,6 +46,13 @@ CREATE TABLE IF NOT EXISTS resources (
 CREATE TABLE IF NOT EXISTS resource_version (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL);
 INSERT OR IGNORE INTO resource_version VALUES (1, 0);
 """,
+    # What virtual keys have spent (headgate.telemetry.spend).
+    """
+CREATE TABLE IF NOT EXISTS spend (
+  day TEXT NOT NULL, key TEXT NOT NULL, team TEXT NOT NULL, model TEXT NOT NULL, requests INTEGER NOT NULL,
+  calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_picos INTEGER NOT NULL,
+  PRIMARY KEY (day, key, team, model));
+""",
 )
 RESOURCES_SINCE: Final = 2
 VERSION: Final = len(_MIGRATIONS)

@@ -9,10 +9,10 @@ import pytest
 from headgate.config.resources.kinds import KINDS, InvalidResource, identity, items, resource_id, shape_of, value_shape
 from headgate.config.shape.vocabulary import ListOf, MapOf, Object
 
-# The list of the reference.
+# The list of the reference, and virtual keys.
 NAMES = {
     "modelCatalog", "llm.provider", "llm.model", "llm.virtualModel", "llm.apiKey", "llm.policy", "mcp.target", "mcp.policy",
-    "mcp.settings", "traffic.gateway", "traffic.route", "traffic.tcpRoute", "ui.policy",
+    "mcp.settings", "traffic.gateway", "traffic.route", "traffic.tcpRoute", "ui.policy", "virtualKeys.key", "virtualKeys.team",
 }  # fmt: skip
 
 

@@ -1,0 +1,47 @@
+# Virtual keys: who may use what, with limits of requests, tokens and money that hold before the call.
+
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.limit.account cimport Breach, SpendCell, UsageLimits
+from headgate_engine.plan.step cimport Step
+from headgate_engine.shared.segment cimport Segment
+from headgate_engine.steps.identity cimport ApiKeyStep
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    # Models of a key on one day that the ledger tells apart; those beyond are `other`.
+    MAX_MODELS = 256
+
+cdef class VirtualKey:
+    cdef readonly str name, team
+    cdef dict metadata               # what expressions see as `apiKey`
+    cdef tuple models                # patterns; None: all
+    cdef frozenset routes            # (namespace, name); None: all
+    cdef int64_t expires_s           # Unix seconds, 0: never
+    cdef bint revoked
+    cdef tuple limits                # UsageLimits of the key itself and of its team
+    cdef bint tokens, money          # one of them limits these
+    cdef Segment segment
+    cdef int64_t day                 # that `cells` are of, in days since 1970
+    cdef dict cells                  # SpendCell by model
+    cdef SpendCell cell(self, str model, int64_t now_s)
+
+cdef class KeyTable:
+    cdef dict keys                   # SHA-256 digest -> VirtualKey
+    cdef readonly int64_t assumed    # tokens of an answer whose length the request does not bound
+
+cdef class KeyUse:
+    # What a request with a virtual key has taken.
+    cdef readonly VirtualKey key
+    cdef int64_t tokens, picos       # reserved
+    cdef int64_t prompt, prompt_picos      # what is charged of an answer whose provider does not count
+    cdef int free(self) except -1
+
+cdef class VirtualKeyStep(ApiKeyStep):
+    cdef KeyTable table
+    cdef Reply expired, withdrawn, elsewhere
+
+cdef class KeyBudgetStep(Step):
+    cdef KeyTable table
+    cdef Reply unpriced
+    cdef int64_t worst_tokens(self, RequestContext ctx, int64_t* output) except -1

@@ -1,0 +1,83 @@
+import re
+from collections.abc import Iterable
+
+from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.limit.account import UsageLimits
+from headgate_engine.llm.pattern import ModelPattern
+from headgate_engine.plan.step import Step
+from headgate_engine.shared.segment import Segment
+from headgate_engine.steps.identity import ApiKeyStep
+from headgate_engine.steps.location import CredentialLocation
+
+BOUNDS: re.Pattern[bytes]
+CHOICES: re.Pattern[bytes]
+ANSWERLESS: frozenset[str]
+MAX_CHOICES: int
+
+class VirtualKey:
+    """A key with what it may use.
+
+    names: its own and its team's. metadata: what expressions see as `apiKey`. limits: of the key and of its team.
+    allowed: models, and routes by namespace and name, None for all. ends: Unix seconds, 0 for never, and whether it was
+    revoked.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        names: tuple[str, str],
+        metadata: dict[str, object],
+        limits: Iterable[UsageLimits],
+        allowed: tuple[Iterable[ModelPattern] | None, Iterable[tuple[str, str]] | None] = (None, None),
+        ends: tuple[int, bool] = (0, False),
+    ) -> None: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def team(self) -> str: ...
+
+class KeyTable:
+    """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""
+
+    def __init__(self) -> None: ...
+    def turn(self, keys: dict[bytes, VirtualKey], assumed: int) -> None:
+        """Put other keys in force, by the SHA-256 digests of what clients present.
+
+        assumed: tokens of an answer whose length the request does not bound. Raises TypeError for other values.
+        """
+    def __len__(self) -> int: ...
+    @property
+    def assumed(self) -> int: ...
+
+class KeyUse:
+    """What a request with a virtual key has taken."""
+
+    def __init__(self, key: VirtualKey) -> None: ...
+    @property
+    def key(self) -> VirtualKey: ...
+    def settle(self, ctx: RequestContext) -> None:
+        """The request is over: what it used takes the place of what was reserved."""
+
+class VirtualKeyStep(ApiKeyStep):
+    """apiKey with virtual keys: those of `table`, beside the policy's own `keys`.
+
+    replies: to a request without a key, with an unknown one, with one that has expired, that was revoked, and that is
+    not for the route.
+    """
+
+    def __init__(
+        self,
+        location: CredentialLocation,
+        mode: str,
+        keys: dict[bytes, tuple[dict[str, object], tuple[ModelPattern, ...] | None]],
+        table: KeyTable,
+        replies: tuple[Reply, Reply, Reply, Reply, Reply],
+    ) -> None: ...
+
+class KeyBudgetStep(Step):
+    """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
+
+    unpriced: the reply where money is limited and the model has no price.
+    """
+
+    def __init__(self, table: KeyTable, unpriced: Reply) -> None: ...

@@ -1,0 +1,198 @@
+"""`virtualKeys` to the IR and back. A key that says nothing of a matter has what its team says of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from headgate.config.check import Record
+from headgate.config.context import Context
+from headgate.config.policy.identity import HASH, checked_models
+from headgate.document.lazy_dataclass import replace
+from headgate.document.secret import REDACTED
+from headgate.errors import Problem
+from headgate.ir.backend import RouteBackend
+from headgate.ir.mcp import McpBackend
+from headgate.ir.policy.authorization import Authorization
+from headgate.ir.virtual_keys import ASSUMED_OUTPUT, KeyRecord, KeyTeam, UsageLimit, VirtualKeys
+
+UNITS: Final = ("requests", "tokens", "dollars")
+# The sections of the file by the routes that stand for them.
+SECTIONS: Final = {"llm": ("internal", "llm:request"), "mcp": ("internal", "default")}
+MAX_NAME: Final = 128
+NO_STORE: Final = (
+    "a limit by day or month has to survive a restart, and there is no config.database to keep what was used"
+)
+
+
+def parse(context: Context, record: Record, *, stores: bool) -> VirtualKeys:
+    """Return the keys and teams. `stores`: there is a database."""
+    reader = _Reader(context, stores)
+    teams: dict[str, KeyTeam] = {}
+    for entry in record.records("teams"):
+        team = reader.team(entry)
+        if team.name in teams:
+            context.fault(Problem.CONFLICT, entry, "name", f"team {team.name!r} is there twice")
+        teams[team.name] = team
+    keys: dict[str, KeyRecord] = {}
+    digests: set[bytes] = set()
+    for entry in record.records("keys"):
+        key = reader.key(entry, teams)
+        if key is None:
+            continue
+        if key.name in keys:
+            context.fault(Problem.CONFLICT, entry, "name", f"key {key.name!r} is there twice")
+        if key.digest in digests:
+            context.fault(Problem.CONFLICT, entry, "keyHash", "another key has this hash")
+        digests.add(key.digest)
+        keys[key.name] = key
+    return VirtualKeys(
+        keys=tuple(keys.values()), teams=tuple(teams.values()),
+        assumed_output=record.get("assumedOutputTokens") or ASSUMED_OUTPUT,
+    )  # fmt: skip
+
+
+# What `allowedTools` means: tools by name, `target/tool`, and `target/*`. A client without such a key may use all.
+TOOL_RULE: Final = (
+    "!has(apiKey.allowedTools) || !has(mcp.tool) || apiKey.allowedTools.exists(one, one == mcp.tool.name"
+    " || one == mcp.tool.target + '/' + mcp.tool.name || one == mcp.tool.target + '/*')"
+)
+
+
+def with_tool_rule(context: Context, entry: RouteBackend) -> RouteBackend:
+    """Return a backend of a route, if it is one of MCP with the rule for the tools of virtual keys."""
+    backend = entry.backend
+    if not isinstance(backend, McpBackend):
+        return entry
+    context.notes.expressions[TOOL_RULE, "mcp"] = None
+    rules = backend.rules or Authorization(allow=(), deny=(), require=())
+    return replace(entry, backend=replace(backend, rules=replace(rules, require=(*rules.require, TOOL_RULE))))
+
+
+class _Reader:
+    def __init__(self, context: Context, stores: bool) -> None:
+        self._context = context
+        self._stores = stores
+
+    def _name(self, record: Record) -> str:
+        name: str = record["name"]
+        if not name or len(name) > MAX_NAME or not name.isprintable():
+            self._context.fault(Problem.VALUE, record, "name", f"a name has 1 to {MAX_NAME} printable characters")
+        return name
+
+    def team(self, record: Record) -> KeyTeam:
+        models, tools, routes = self._allowed(record)
+        return KeyTeam(
+            name=self._name(record), limits=self._limits(record, "limits"),
+            key_limits=self._limits(record, "keyLimits"), models=models, tools=tools, routes=routes,
+        )  # fmt: skip
+
+    def key(self, record: Record, teams: dict[str, KeyTeam]) -> KeyRecord | None:
+        name, team_name = self._name(record), record.get("team")
+        team = None if team_name is None else teams.get(team_name)
+        if team_name is not None and team is None:
+            self._context.fault(Problem.VALUE, record, "team", f"there is no team {team_name!r}")
+        found = HASH.fullmatch(record["keyHash"].reveal())
+        if found is None:
+            self._context.fault(Problem.VALUE, record, "keyHash", "not sha256: and 64 hexadecimal digits")
+            return None
+        given = record.get("metadata")
+        if given is not None and not isinstance(given, dict):
+            self._context.fault(Problem.TYPE, record, "metadata", "expected a map")
+            given = None
+        models, tools, routes = self._allowed(record)
+        limits = self._limits(record, "limits")
+        if team is not None:
+            models = team.models if models is None else models
+            tools = team.tools if tools is None else tools
+            routes = team.routes if routes is None else routes
+            limits = team.key_limits if record.get("limits") is None else limits
+        seen: dict[str, Any] = {**(given or {}), "name": name}
+        seen |= {key: record[key] for key in ("owner", "team") if record.get(key) is not None}
+        seen |= {"tags": dict(record["tags"])} if record.get("tags") else {}
+        seen |= {} if tools is None else {"allowedTools": list(tools)}
+        return KeyRecord(
+            name=name, digest=bytes.fromhex(found[1]), metadata=json.dumps(seen, sort_keys=True), team=team_name or "",
+            models=models, tools=tools, routes=routes, expires_s=record.get("expires"),
+            revoked=record.get("revoked", False), limits=limits,
+        )  # fmt: skip
+
+    def _limits(self, record: Record, key: str) -> tuple[UsageLimit, ...]:
+        found: dict[tuple[str, str], UsageLimit] = {}
+        for entry in record.records(key) if record.get(key) is not None else ():
+            unit: Any = next(unit for unit in UNITS if unit in entry)
+            window: Any = entry["per"]
+            if (unit, window) in found:
+                self._context.fault(Problem.CONFLICT, entry, unit, f"a limit of {unit} a {window} is there twice")
+            if window != "minute" and not self._stores:
+                self._context.fault(Problem.MISSING, entry, "per", NO_STORE)
+            found[unit, window] = UsageLimit(
+                unit=unit, window=window, most=entry[unit], warn_percent=entry.get("warnAtPercent")
+            )
+        return tuple(found.values())
+
+    def _allowed(
+        self, record: Record
+    ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None, tuple[tuple[str, str], ...] | None]:
+        models = checked_models(self._context, record)
+        tools, routes = record.get("allowedTools"), record.get("allowedRoutes")
+        return models, None if tools is None else tuple(tools), None if routes is None else tuple(map(_route, routes))
+
+
+def _route(text: str) -> tuple[str, str]:
+    """Return namespace and name of a route as it is written: a section, `name`, or `namespace/name`."""
+    if text in SECTIONS:
+        return SECTIONS[text]
+    namespace, slash, name = text.rpartition("/")
+    return (namespace if slash else "default"), name
+
+
+def _shown_route(place: tuple[str, str]) -> str:
+    section = next((name for name, one in SECTIONS.items() if one == place), None)
+    return section or (place[1] if place[0] == "default" else "/".join(place))
+
+
+def shown_limits(limits: tuple[UsageLimit, ...]) -> list[dict[str, Any]]:
+    """Return limits in the form of the file; amounts of dollars as decimal texts, which are exact."""
+    found = []
+    for one in limits:
+        most: Any = dollars_text(one.most) if one.unit == "dollars" else one.most
+        entry: dict[str, Any] = {one.unit: most, "per": one.window}
+        found.append(entry if one.warn_percent is None else entry | {"warnAtPercent": one.warn_percent})
+    return found
+
+
+def dollars_text(picos: int) -> str:
+    """Return picodollars as a decimal text of dollars, without zeros at the end."""
+    whole, rest = divmod(picos, 10**12)
+    return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
+
+
+def _dump_allowed(one: KeyRecord | KeyTeam) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if one.models is not None:
+        found["allowedModels"] = list(one.models)
+    if one.tools is not None:
+        found["allowedTools"] = list(one.tools)
+    if one.routes is not None:
+        found["allowedRoutes"] = [_shown_route(place) for place in one.routes]
+    return found
+
+
+def dump(keys: VirtualKeys) -> dict[str, Any]:
+    """Return the form of the configuration dump: each key with what it has from its team."""
+    return {
+        "assumedOutputTokens": keys.assumed_output,
+        "teams": [
+            {"name": one.name, "limits": shown_limits(one.limits), "keyLimits": shown_limits(one.key_limits)}
+            | _dump_allowed(one)
+            for one in keys.teams
+        ],
+        "keys": [
+            {"keyHash": REDACTED, "revoked": one.revoked, "limits": shown_limits(one.limits)}
+            | json.loads(one.metadata)
+            | ({} if one.expires_s is None else {"expires": one.expires_s})
+            | _dump_allowed(one)
+            for one in keys.keys
+        ],
+    }

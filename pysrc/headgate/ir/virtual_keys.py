@@ -1,0 +1,72 @@
+"""Virtual keys: credentials for clients that are made, changed and revoked at run time, and their teams."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from headgate.document.lazy_dataclass import dataclass
+
+LimitUnit = Literal["requests", "tokens", "dollars"]
+LimitWindow = Literal["minute", "day", "month"]
+# Tokens of an answer whose length neither the request nor the configuration bounds.
+ASSUMED_OUTPUT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageLimit:
+    """A limit on what is used in a window of the calendar (UTC). `most` is in picodollars where the unit is dollars.
+
+    Responses warn from `warn_percent` of it on, None: they do not.
+    """
+
+    unit: LimitUnit
+    window: LimitWindow
+    most: int
+    warn_percent: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyTeam:
+    """A team. `limits` hold for all of its keys together, `key_limits` for each key that says none of its own.
+
+    `models`, `tools` and `routes` hold for keys that do not say these (None: all).
+    """
+
+    name: str
+    limits: tuple[UsageLimit, ...] = ()
+    key_limits: tuple[UsageLimit, ...] = ()
+    models: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+    routes: tuple[tuple[str, str], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRecord:
+    """A virtual key, with what it inherits from its team. `digest` is the SHA-256 digest of what clients present.
+
+    `metadata` is JSON: what expressions see as `apiKey`. `models` are patterns of models, `tools` names of MCP tools,
+    `routes` pairs of namespace and name; None: all. `expires_s` is in Unix seconds, None: never.
+    """
+
+    name: str
+    digest: bytes
+    metadata: str
+    team: str = ""
+    models: tuple[str, ...] | None = None
+    tools: tuple[str, ...] | None = None
+    routes: tuple[tuple[str, str], ...] | None = None
+    expires_s: int | None = None
+    revoked: bool = False
+    limits: tuple[UsageLimit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualKeys:
+    """All virtual keys of a configuration.
+
+    `assumed_output`: tokens of an answer whose length a request does not bound.
+    """
+
+    keys: tuple[KeyRecord, ...] = ()
+    teams: tuple[KeyTeam, ...] = ()
+    assumed_output: int = ASSUMED_OUTPUT

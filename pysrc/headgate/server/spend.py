@@ -1,0 +1,86 @@
+"""The ledger of virtual keys in the supervisor: emptied into the database once a second, and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from headgate.ir.gateway import Gateway
+from headgate.net.tasks import spawn
+from headgate_engine.shared.segment import Segment
+
+if TYPE_CHECKING:  # loaded by a configuration with virtual keys
+    from headgate.telemetry.spend.ledger import SpendLedger
+
+logger = logging.getLogger("headgate.spend")
+
+# How old the ledger may be, and what other gateways have spent may be unknown.
+CARRY_SECONDS: Final = 1.0
+
+
+class SpendKeeper:
+    """Keeps the ledger of a gateway that has virtual keys and a database."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self._ledger: SpendLedger | None = None
+        self._task: asyncio.Future[Any] | None = None
+        self._away = False
+
+    async def prepare(self, gateway: Gateway) -> None:
+        """Take up the keys of a configuration before it comes into force: their limits know what was spent before."""
+        store, keys = gateway.process.request_log, gateway.virtual_keys
+        if self._ledger is not None and self._ledger.store != store:
+            await self.stop()
+        if store is None or (keys is None and self._ledger is None):
+            return
+        if self._ledger is None:
+            from headgate.telemetry.spend.ledger import SpendLedger
+
+            self._ledger = SpendLedger(self._segment, store)
+            self._task = spawn("spend", self._run())
+        self._ledger.watch(keys)
+        await self.carry()
+
+    async def carry(self) -> bool:
+        """Bring ledger and accounts to the same state. Return whether that could be done."""
+        from headgate.telemetry.requests.stores import LogFailure
+
+        if self._ledger is None:
+            return True
+        try:
+            await asyncio.to_thread(self._ledger.carry, datetime.now(UTC))
+        except LogFailure as error:
+            if not self._away:
+                self._away = True
+                logger.error("the ledger cannot be written, what was spent is kept", extra={"error": str(error)})
+            return False
+        if self._away:
+            self._away = False
+            logger.info("the ledger is written again")
+        return True
+
+    async def sums(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
+        """Return what was spent up to now, as LedgerStore.read() does. Raises LogFailure."""
+        if self._ledger is None:
+            return []
+        await self.carry()
+        return await asyncio.to_thread(self._ledger.read, first, last, by)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(CARRY_SECONDS)
+            try:
+                await self.carry()
+            except Exception:  # task boundary: the next second gets its chance
+                logger.exception("the ledger cannot be carried on")
+
+    async def stop(self) -> None:
+        """Write what is left, and stop."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        await self.carry()
+        self._ledger = None

@@ -1,0 +1,1 @@
+"""The ledger of virtual keys: what each has spent, by team, model and day."""

@@ -1,0 +1,79 @@
+"""The ledger in PostgreSQL, which several gateways add to."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+from headgate.ir.request_log import RequestLogStore
+from headgate.telemetry.requests.postgres import MIGRATE_SECONDS, WRITE_SECONDS, PostgresSession, lent_session
+from headgate.telemetry.requests.postgres_schema import migrate
+from headgate.telemetry.requests.stores import LogFailure
+from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, SpendRow, SpendTotal
+
+EXISTS: Final = "SELECT to_regclass('headgate.spend') IS NOT NULL"
+_BEGIN: Final = (
+    f"BEGIN; SET LOCAL statement_timeout = {int(WRITE_SECONDS * 1000)}; "
+    f"SET LOCAL idle_in_transaction_session_timeout = {int(WRITE_SECONDS * 1000)}"
+)
+# Tells whether the batch is new: a connection that breaks in COMMIT leaves that in doubt.
+_BATCH: Final = (
+    "INSERT INTO headgate.writers AS known (writer, batch, at) VALUES ($1, $2, now()) ON CONFLICT (writer) "
+    "DO UPDATE SET batch = excluded.batch, at = now() WHERE known.batch < excluded.batch RETURNING 1"
+)
+_TYPES: Final = ", ".join(
+    f"${at}::{'text' if name in NAMES else 'bigint'}[]" for at, name in enumerate(SpendRow._fields, start=1)
+)
+# Rows in order, so that two gateways never wait for each other in a ring.
+_ADD: Final = (
+    f"INSERT INTO headgate.spend AS known ({', '.join(SpendRow._fields)}) SELECT * FROM unnest({_TYPES}) "  # noqa: S608
+    f"ORDER BY 1, 2, 3, 4 ON CONFLICT ({', '.join(NAMES)}) DO UPDATE SET {ADD.format('known')}"
+)
+_TOTALS: Final = (
+    "SELECT key, team, sum(requests)::bigint, sum(input_tokens + output_tokens)::bigint, sum(cost_picos)::bigint "
+    "FROM headgate.spend WHERE day BETWEEN ? AND ? GROUP BY key, team"
+)
+_SUMS: Final = ", ".join(f"sum({name})::bigint" for name in AMOUNTS)
+
+
+class PostgresLedger:
+    """The ledger at one server."""
+
+    def __init__(self, store: RequestLogStore) -> None:
+        self._store = store
+        self._writer = f"spend/{uuid.uuid4()}"
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[PostgresSession]:
+        with lent_session(self._store) as session:
+            if not session.value(EXISTS):
+                migrate(lambda text, *values: session.value(text, *values, seconds=MIGRATE_SECONDS), LogFailure)
+            yield session
+
+    def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
+        """Add to what is there, unless this batch has been added before."""
+        with self._session() as session:
+            session.execute(_BEGIN)
+            if session.value(_BATCH, self._writer, batch) is not None:
+                session.execute(_ADD, *(list(column) for column in zip(*rows, strict=True)))
+                session.execute("DELETE FROM headgate.spend WHERE day < $1", oldest)
+            session.execute("COMMIT")
+
+    def _rows(self, text: str, first: str, last: str) -> list[tuple[Any, ...]]:
+        with self._session() as session:
+            marked = text.replace("?", "$1", 1).replace("?", "$2", 1)
+            return session.rows(marked, (first, last), WRITE_SECONDS)
+
+    def totals(self, first: str, last: str) -> list[SpendTotal]:
+        """Return what was spent, by key and team."""
+        return [SpendTotal(*row) for row in self._rows(_TOTALS, first, last)]
+
+    def read(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
+        """Return sums by columns, at most MOST_ROWS + 1."""
+        columns = ", ".join(name for name in NAMES if name in by)
+        text = f"SELECT {columns + ', ' if columns else ''}{_SUMS} FROM headgate.spend WHERE day BETWEEN ? AND ?"  # noqa: S608
+        text += f" GROUP BY {columns} ORDER BY {columns}" if columns else ""
+        found = self._rows(f"{text} LIMIT {MOST_ROWS + 1}", first, last)
+        return [row for row in found if row[-len(AMOUNTS)] is not None]

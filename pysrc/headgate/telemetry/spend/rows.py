@@ -1,0 +1,54 @@
+"""What the ledger holds, as values. Money is in picodollars (1e-12 USD), so that no sum is ever rounded."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol
+
+# Columns that identify a row, and those that are summed up.
+NAMES: Final = ("day", "key", "team", "model")
+AMOUNTS: Final = ("requests", "calls", "input_tokens", "output_tokens", "cost_picos")
+# Days that the ledger keeps.
+KEPT_DAYS: Final = 400
+# Rows of one answer.
+MOST_ROWS: Final = 10_000
+
+
+class SpendRow(NamedTuple):
+    """What a key has spent on a day (`2027-01-31`, UTC) with one model; its requests are in the row without a model."""
+
+    day: str
+    key: str
+    team: str
+    model: str
+    requests: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_picos: int
+
+
+class SpendTotal(NamedTuple):
+    """What a key of a team has spent in a time: `tokens` of both directions."""
+
+    key: str
+    team: str
+    requests: int
+    tokens: int
+    cost_picos: int
+
+
+class LedgerStore(Protocol):
+    """The ledger in a database. All methods raise LogFailure."""
+
+    def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
+        """Add to what is there, all rows or none, and once for each `batch`. Delete rows before the day `oldest`."""
+
+    def totals(self, first: str, last: str) -> list[SpendTotal]:
+        """Return what was spent from the day `first` to the day `last`, by key and team."""
+
+    def read(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
+        """Return the sums from the day `first` to the day `last` by these columns: they, then AMOUNTS."""
+
+
+ADD: Final = ", ".join(f"{name} = {{0}}.{name} + excluded.{name}" for name in AMOUNTS)
+SUMS: Final = ", ".join(f"sum({name})" for name in AMOUNTS)

@@ -1,0 +1,296 @@
+"""Limits of virtual keys: reserved before the call, exact for many callers and workers, and equal to the ledger."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from postgres_rig import Server, postgres
+from tests.end_to_end.conftest import Gateway
+from tests.end_to_end.page_rig import ask_admin
+from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, event, reset, stream, whole
+from tests.end_to_end.provider_stand_in import chat as answer
+from tests.end_to_end.stored_rig import ask
+from tests.end_to_end.virtual_keys_rig import Start, chat, make, started
+
+WORKERS = 3
+CALLERS = 64
+# 11 tokens in at 2 and 7 out at 8 dollars per million.
+COST = 11 * 2 + 7 * 8
+PICO = 10**12
+USED = 18
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with postgres() as found:
+        yield found
+
+
+@pytest.fixture
+def provider(stand_in: Any) -> StandIn:
+    # Without tokens that were cached: their price would be another one.
+    found: StandIn = stand_in(whole(answer() | {"usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": USED}}))
+    return found
+
+
+def spend(running: Gateway, query: str = "by=key") -> list[dict[str, Any]]:
+    status, found = ask(running, "GET", f"/api/spend?{query}")
+    assert status == 200, found
+    rows: list[dict[str, Any]] = found["rows"]
+    return rows
+
+
+def used(running: Gateway, name: str, scope: str = "keys") -> dict[str, Any]:
+    found: dict[str, Any] = ask(running, "GET", f"/api/{scope}/{name}")[1]["usage"]
+    return found
+
+
+def dollars(micros: int) -> str:
+    return f"{micros / 10**6:.6f}"
+
+
+def test_requests_are_limited_over_all_workers(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", WORKERS)
+    key = make(running, "ci", limits=[{"requests": 10, "per": "month"}])
+    with ThreadPoolExecutor(CALLERS) as pool:
+        found = list(pool.map(lambda _: chat(running, key), range(CALLERS)))
+    assert sorted(one.status_code for one in found) == [200] * 10 + [429] * (CALLERS - 10)
+    refused = next(one for one in found if one.status_code == 429)
+    error = refused.json()["error"]
+    assert error["code"] == "rate_limit_exceeded"
+    now = datetime.now(UTC)
+    end = datetime(now.year + now.month // 12, now.month % 12 + 1, 1, tzinfo=UTC)
+    assert 'the key "ci" has a limit of 10 requests a month, of which 0 requests are left' in error["message"]
+    assert f"the limit ends at {end:%Y-%m-%dT%H:%M:%SZ}" in error["message"]
+    assert 0 < int(refused.headers["retry-after"]) <= 31 * 86400
+    assert len(provider.seen) == 10
+    assert used(running, "ci")["month"]["requests"] == 10
+
+
+def test_money_holds_with_64_callers_and_is_spent_to_the_end(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """What is let pass never exceeds the limit, ledger, account and provider agree to the last digit, nothing stays reserved."""
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", WORKERS)
+    limit = 20 * COST
+    key = make(running, "ci", limits=[{"dollars": dollars(limit), "per": "day"}])
+    with ThreadPoolExecutor(CALLERS) as pool:
+        found = list(pool.map(lambda _: chat(running, key, max_tokens=7).status_code, range(4 * CALLERS)))
+    passed = found.count(200)
+    assert set(found) <= {200, 429}
+    assert passed == len(provider.seen)
+    [row] = spend(running)
+    assert row["costPicos"] == passed * COST * PICO // 10**6 <= limit * PICO // 10**6
+    assert (row["calls"], row["inputTokens"], row["outputTokens"]) == (passed, passed * 11, passed * 7)
+    assert row["cost"] == f"{passed * COST / 10**6:.12f}"
+    account = used(running, "ci")
+    assert account["day"]["dollars"] == account["month"]["dollars"] == row["costPicos"]
+    assert account["reserved"] == {"requests": 0, "tokens": 0, "dollars": 0}
+    # One at a time, until not even one fits any more.
+    while (last := chat(running, key, max_tokens=7)).status_code == 200:
+        pass
+    assert "of which" in last.json()["error"]["message"]
+    [row] = spend(running)
+    assert limit - 2 * COST < row["costPicos"] * 10**6 // PICO <= limit
+
+
+def test_what_does_not_fit_costs_nothing_and_what_fits_later_does(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"tokens": 100, "per": "day"}])
+    refused = chat(running, key, max_tokens=1000)
+    assert refused.status_code == 429
+    assert "this request may take 10" in refused.json()["error"]["message"]
+    # Without a bound the answer is assumed to be long, and several answers are so many times as long.
+    assert [chat(running, key).status_code, chat(running, key, max_tokens=40, n=3).status_code] == [429, 429]
+    assert provider.seen == []
+    assert chat(running, key, max_completion_tokens=40).status_code == 200
+    assert used(running, "ci")["day"]["tokens"] == USED
+
+
+def test_a_team_has_limits_of_its_own_and_gives_some_to_its_keys(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    team = {"limits": [{"requests": 5, "per": "month"}], "keyLimits": [{"requests": 3, "per": "month"}]}
+    assert ask(running, "PUT", "/api/teams/t", team)[0] == 200
+    one, other = make(running, "one", team="t"), make(running, "other", team="t", limits=[])
+    assert [chat(running, one).status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert [chat(running, other).status_code for _ in range(3)] == [200, 200, 429]
+    assert 'the team "t" has a limit of 5 requests a month' in chat(running, other).json()["error"]["message"]
+    # What the team refuses is not counted for the key.
+    assert used(running, "other")["month"]["requests"] == 2
+    assert used(running, "t", "teams")["month"]["requests"] == 5
+    # A limit that is raised holds at once, with what was used before.
+    team["limits"] = [{"requests": 6, "per": "month"}]
+    assert ask(running, "PUT", "/api/teams/t", team)[0] == 200
+    assert [chat(running, other).status_code for _ in range(2)] == [200, 429]
+    assert [(row["team"], row["requests"]) for row in spend(running, "by=team")] == [("t", 6)]
+
+
+def test_failures_and_clients_that_leave_release_what_was_reserved(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"tokens": 100, "per": "day"}])
+    provider.answers[:] = [whole({"error": {"message": "no"}}, 500)]
+    assert [chat(running, key, max_tokens=60).status_code for _ in range(3)] == [500] * 3
+    provider.answers[:] = [reset]
+    assert [chat(running, key, max_tokens=60).status_code for _ in range(3)] == [503] * 3
+    begun, leave = threading.Event(), threading.Event()
+
+    def waits(_: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        begun.set()
+        leave.wait(60)
+
+    provider.answers[:] = [waits]
+    body = {"model": "real", "max_tokens": 60, "messages": [{"role": "user", "content": "hi"}]}
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{running.url}/v1/chat/completions", json=body, headers={"authorization": f"Bearer {key}"}, timeout=httpx.Timeout(60, read=1))
+    assert begun.is_set()
+    running.wait(lambda: used(running, "ci")["reserved"]["tokens"] == 0)
+    leave.set()
+    provider.answers[:] = [whole(answer())]
+    assert used(running, "ci")["day"]["tokens"] == 0
+    assert chat(running, key, max_tokens=60).status_code == 200
+
+
+def test_streams_are_charged_with_what_the_provider_counts(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"dollars": 1, "per": "day"}])
+    counted = event({"choices": [], "model": "real", "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": USED}})
+    provider.answers[:] = [stream(chunk("a"), chunk("b", "stop"), counted, DONE)]
+    assert chat(running, key, stream=True, max_tokens=50).status_code == 200
+    running.wait(lambda: spend(running)[0]["calls"] == 1)
+    assert spend(running)[0]["costPicos"] == COST * PICO // 10**6
+    # One that does not count is charged with its prompt.
+    provider.answers[:] = [stream(chunk("a"), chunk("b", "stop"), DONE)]
+    assert chat(running, key, stream=True, max_tokens=50).status_code == 200
+    running.wait(lambda: spend(running)[0]["calls"] == 2)
+    found = spend(running)[0]
+    assert (found["outputTokens"], found["inputTokens"] > 11) == (7, True)
+    assert used(running, "ci")["day"]["dollars"] == found["costPicos"]
+    assert used(running, "ci")["reserved"]["dollars"] == 0
+
+
+def test_a_model_without_a_price_is_refused_where_money_is_limited(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    rich, free = make(running, "rich", limits=[{"dollars": 100, "per": "day"}]), make(running, "free")
+    refused = chat(running, rich, "other")
+    assert (refused.status_code, "the model has no price" in refused.json()["error"]["message"]) == (403, True)
+    assert chat(running, free, "other").status_code == 200
+
+
+def test_a_warning_comes_before_the_end(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"requests": 4, "per": "month", "warnAtPercent": 75}])
+    found = [chat(running, key).headers.get("x-headgate-budget-warning") for _ in range(4)]
+    assert found[:2] == [None, None]
+    assert found[2].startswith('key; limit="4 requests"; window=month; left="1 requests"; ends=20')
+    assert 'left="0 requests"' in found[3]
+
+
+def test_limits_survive_restarts_and_reloads(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/keys.db"
+    running = started(gateway, provider, url, WORKERS)
+    key = make(running, "ci", limits=[{"requests": 5, "per": "month"}, {"dollars": dollars(10 * COST), "per": "month"}])
+    assert [chat(running, key, max_tokens=7).status_code for _ in range(3)] == [200] * 3
+    # A reload, by another key.
+    make(running, "another")
+    assert used(running, "ci")["month"]["requests"] == 3
+    before = spend(running)
+    assert running.stop() == 0
+    again = started(gateway, provider, url)
+    assert spend(again) == before
+    account = used(again, "ci")["month"]
+    assert (account["requests"], account["dollars"], account["tokens"]) == (3, 3 * COST * PICO // 10**6, 3 * USED)
+    assert [chat(again, key, max_tokens=7).status_code for _ in range(3)] == [200, 200, 429]
+
+
+def test_what_a_killed_worker_had_reserved_is_free_again(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", 2)
+    key = make(running, "ci", limits=[{"tokens": 100, "per": "day"}])
+    assert chat(running, key, max_tokens=7).status_code == 200
+    begun, leave = threading.Event(), threading.Event()
+
+    def waits(_: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        begun.set()
+        leave.wait(60)
+
+    provider.answers[:] = [waits]
+    with ThreadPoolExecutor(1) as pool:
+        lost = pool.submit(chat, running, key, max_tokens=60)
+        assert begun.wait(60)
+        before = running.worker_pids()
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(httpx.HTTPError):
+            lost.result(60)
+    leave.set()
+    running.wait(lambda: len(set(running.worker_pids()) - set(before)) == 2)
+    running.wait(lambda: used(running, "ci")["reserved"]["tokens"] == 0)
+    assert used(running, "ci")["day"]["tokens"] == USED
+    provider.answers[:] = [whole(answer())]
+    running.wait(lambda: chat(running, key, max_tokens=60).status_code == 200)
+
+
+def test_the_ledger_by_key_team_model_and_day_as_json_and_csv(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    ask(running, "PUT", "/api/teams/t", {})
+    one, other = make(running, "one", team="t"), make(running, "other")
+    for key, model in ((one, "real"), (one, "other"), (other, "real"), (one, "real")):
+        assert chat(running, key, model, max_tokens=7).status_code == 200
+    # The answers come from the model that has a price, whatever it was asked for as.
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    rows = [(row["day"], row["key"], row["team"], row["model"], row["requests"], row["calls"], row["costPicos"]) for row in spend(running, "")]
+    price = COST * PICO // 10**6
+    assert rows == [
+        (today, "one", "t", "", 3, 0, 0), (today, "one", "t", "other", 0, 1, price), (today, "one", "t", "real", 0, 2, 2 * price),
+        (today, "other", "", "", 1, 0, 0), (today, "other", "", "real", 0, 1, price),
+    ]  # fmt: skip
+    _, fields, raw = ask_admin(running, "GET", "/api/spend?by=model&format=csv")
+    assert fields["content-type"] == "text/csv; charset=utf-8"
+    found = list(csv.DictReader(io.StringIO(raw.decode())))
+    assert [(row["model"], row["requests"], row["calls"], row["cost"]) for row in found] == [
+        ("", "4", "0", "0.000000000000"), ("other", "0", "1", f"{COST / 10**6:.12f}"), ("real", "0", "3", f"{3 * COST / 10**6:.12f}"),
+    ]  # fmt: skip
+    [total] = spend(running, "by=day")
+    assert total["costPicos"] == 4 * price
+    assert spend(running, "from=2020-01-01&to=2020-12-31") == []
+    assert ask(running, "GET", "/api/spend?by=nonsense")[0] == 400
+    assert ask(running, "GET", "/api/spend?from=yesterday")[0] == 400
+
+
+def test_replicas_know_each_others_spending(gateway: Start, provider: StandIn, server: Server) -> None:
+    url = server.url(server.database())
+    one, other = started(gateway, provider, url), started(gateway, provider, url)
+    key = make(one, "ci", limits=[{"requests": 6, "per": "month"}])
+    assert [chat(one, key).status_code for _ in range(4)] == [200] * 4
+    other.wait(lambda: used(other, "ci")["month"]["requests"] == 4)
+    assert [chat(other, key).status_code for _ in range(3)] == [200, 200, 429]
+    one.wait(lambda: used(one, "ci")["month"]["requests"] == 6)
+    assert chat(one, key).status_code == 429
+    # Both have one ledger, and a restart knows all of it.
+    assert [row["requests"] for row in spend(one)] == [row["requests"] for row in spend(other)] == [6]
+    assert one.stop() == 0
+    again = started(gateway, provider, url)
+    assert used(again, "ci")["month"]["requests"] == 6
+    assert chat(again, key).status_code == 429
+
+
+def test_days_and_months_need_a_database(tmp_path: Path) -> None:
+
+    text = "virtualKeys: {teams: [{name: t, limits: [{requests: 1, per: minute}, {requests: 1, per: day}]}]}\n"
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    done = subprocess.run([sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "virtualKeys.teams[0].limits[1].per" in done.stdout + done.stderr
+    assert "has to survive a restart" in done.stdout + done.stderr
