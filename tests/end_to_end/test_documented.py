@@ -73,6 +73,10 @@ CASES: dict[str, list[Case]] = {
     "inferenceRouting": [Case(500)],
     "remoteRateLimit": [Case(200), Case(500, headers={"x-user": "ada"}, text="rate limit failed")],
     "localRateLimit": [Case(200, answer={"x-ratelimit-limit": "100", "x-ratelimit-remaining": "99"})],
+    "localRateLimit by team": [
+        Case(200, headers={"authorization": f"Bearer {key}"}, answer={"x-ratelimit-limit": limit, "x-ratelimit-remaining": str(int(limit) - 1)})
+        for key, limit in (("team-red-key", "1000"), ("team-blue-key", "200"), ("guest-key", "20"))
+    ] + [Case(401)],
     "buffer": [Case(200, method="POST", body="x" * 65536), Case(413, method="POST", body="x" * 65537)],
     "transformations": [Case(200, headers={"x-debug": "1"}, seen={"x-user": ["nobody"], "x-debug": []},
                              seen_path="/v2/api/x", answer={"x-took": "200"})],

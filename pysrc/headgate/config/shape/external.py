@@ -159,13 +159,28 @@ WINDOW: Final = Object(
     },
     one_of=("requests", "tokens"),
 )
-RATE_LIMIT: Final = Union(
-    "LocalRateLimitEntry", (Case(WINDOW, has=("unit", "requests", "tokens", "burst")), BUCKET)
+OF_WINDOWS: Final = ("unit", "requests", "tokens", "burst")
+RATE_LIMIT: Final = Union("LocalRateLimitEntry", (Case(WINDOW, has=OF_WINDOWS), BUCKET))
+_CONDITION: Final = {"condition": maybe(CEL)}
+CONDITIONAL_LIMIT: Final = Union(
+    "LocalRateLimitEntryWithCondition",
+    (
+        Case(extend("LocalRateLimitWindowWithCondition", WINDOW, _CONDITION), has=OF_WINDOWS),
+        extend("LocalRateLimitWithCondition", BUCKET, _CONDITION),
+    ),
 )
 RATE_LIMITS: Final = ListOf(RATE_LIMIT)
 RATE_LIMIT_POLICY: Final = Union(
     "LocalRateLimitPolicy",
-    (Case(conditional("LocalRateLimit", BUCKET), has=("conditional",)), RATE_LIMITS),
+    (
+        Case(
+            Object(
+                "LocalRateLimitConditional", {"conditional": required(ListOf(CONDITIONAL_LIMIT, least=1, most=64))}
+            ),
+            has=("conditional",),
+        ),
+        RATE_LIMITS,
+    ),
 )
 
 REMOTE_KIND: Final = WordChoice("RemoteLimitType", ("requests", "tokens"))

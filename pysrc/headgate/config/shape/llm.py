@@ -6,7 +6,7 @@ from typing import Final
 
 from headgate.config.shape.access import API_KEY, BASIC, JWT, OIDC, RULES
 from headgate.config.shape.backend import HEALTH
-from headgate.config.shape.external import EXT_AUTHZ_POLICY, EXT_PROC_POLICY, RATE_LIMITS, REMOTE_LIMIT
+from headgate.config.shape.external import EXT_AUTHZ_POLICY, EXT_PROC_POLICY, RATE_LIMIT_POLICY, REMOTE_LIMIT
 from headgate.config.shape.guard import (
     AZURE_RESOURCE,
     CUSTOM_PROVIDER,
@@ -171,7 +171,7 @@ LLM_POLICIES: Final = Object(
         "basicAuth": maybe(BASIC),
         "apiKey": maybe(API_KEY),
         "guardrails": maybe(GUARDRAILS),
-        "localRateLimit": optional(RATE_LIMITS),
+        "localRateLimit": optional(RATE_LIMIT_POLICY),
         "remoteRateLimit": maybe(REMOTE_LIMIT),
     },
 )
