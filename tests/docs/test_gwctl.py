@@ -69,7 +69,8 @@ def test_gateways_of_a_cluster(
 
 
 def test_every_section_with_commands_is_tested() -> None:
-    assert list(BLOCKS) == ["Gateways of a cluster", "What is in force", "Trace", "Configuration", "Log levels", "Prices", "Profiles"]
+    sections = ["Gateways of a cluster", "What is in force", "Trace", "Configuration", "Log levels", "Upgrades", "Prices", "Profiles"]
+    assert list(BLOCKS) == sections  # upgrades: tests/end_to_end/test_upgrade.py
     for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
         assert (PAGE.parent / picture).exists()
 

@@ -64,7 +64,10 @@ class ApiServer:
             raise ClusterError(f"TLS with the API server {self.access.server} failed: {reason}") from None
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return the object at a path below the server's URL; raises ClusterError for everything but 200."""
+        """Return the object at a path below the server's URL.
+
+        Raises ApiRefused for another status than 200, and ClusterError if there is no answer that can be read.
+        """
         target = f"{self.prefix}{path}{f'?{urlencode(query)}' if query else ''}"
         connection = http.client.HTTPConnection(self._host, self._port)
         connection.sock = self.connect()

@@ -107,17 +107,11 @@ def everything(
         for key in found
     }
     connections = snapshot.remembered("backend TLS", backend_tls, called, CONTROLLER)
-    gateways = {
-        key: snapshot.remembered(
-            ("file", key),
-            _complete,
-            one.translation,
-            [*attached.fragments[key], *connections.fragments[key]],
-            behind[key],
-            used[key],
-        )
-        for key, one in found.items()
-    }
+    gateways: dict[ObjectKey, tuple[Fragment, ...]] = {}
+    for key, one in found.items():
+        more = [*attached.fragments[key], *connections.fragments[key]]
+        file = snapshot.remembered(("file", key), _complete, one.translation, more, behind[key], used[key])
+        gateways[key] = file
     statuses += [_route_status(route, entries) for route, entries in sorted(parents.items())]
     of_backends = [
         snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
