@@ -2,6 +2,8 @@ import re
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.limit.account import UNITS as UNITS
+from headgate_engine.limit.account import WINDOWS as WINDOWS
 from headgate_engine.limit.account import UsageLimits
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.step import Step
@@ -12,6 +14,7 @@ from headgate_engine.steps.location import CredentialLocation
 BOUNDS: re.Pattern[bytes]
 CHOICES: re.Pattern[bytes]
 ANSWERLESS: frozenset[str]
+FREE: frozenset[str]
 MAX_CHOICES: int
 
 class VirtualKey:
@@ -39,7 +42,7 @@ class VirtualKey:
 class KeyTable:
     """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
     def turn(self, keys: dict[bytes, VirtualKey], assumed: int) -> None:
         """Put other keys in force, by the SHA-256 digests of what clients present.
 
