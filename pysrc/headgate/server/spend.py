@@ -18,6 +18,7 @@ logger = logging.getLogger("headgate.spend")
 
 # How old the ledger may be, and what other gateways have spent may be unknown.
 CARRY_SECONDS: Final = 1.0
+LEFT: Final = 2
 
 
 class SpendKeeper:
@@ -26,6 +27,9 @@ class SpendKeeper:
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
         self._ledger: SpendLedger | None = None
+        # Those of the stores before, up to LEFT: one comes back when a configuration is not taken, and knows what the
+        # accounts know of it.
+        self._left: list[SpendLedger] = []
         self._task: asyncio.Future[Any] | None = None
         self._away = False
 
@@ -39,7 +43,9 @@ class SpendKeeper:
         if self._ledger is None:
             from headgate.telemetry.spend.ledger import SpendLedger
 
-            self._ledger = SpendLedger(self._segment, store)
+            left = next((one for one in self._left if one.store == store), None)
+            self._ledger = SpendLedger(self._segment, store) if left is None else left
+            self._left = [one for one in self._left if one is not left]
             self._task = spawn("spend", self._run())
         self._ledger.watch(keys)
         await self.carry()
@@ -83,4 +89,6 @@ class SpendKeeper:
             self._task.cancel()
             self._task = None
         await self.carry()
+        if self._ledger is not None:
+            self._left = [*self._left, self._ledger][-LEFT:]
         self._ledger = None

@@ -23,6 +23,8 @@ Place = tuple[str, str, int, int]
 NOTHING: Final = (0, 0, 0)
 DAY: Final = WINDOWS.index("day")
 MONTH: Final = WINDOWS.index("month")
+# Accounts that are held though their keys are gone.
+MOST_GONE: Final = 1024
 
 
 def open_ledger(store: RequestLogStore) -> LedgerStore:
@@ -45,6 +47,7 @@ class SpendLedger:
         self._ledger = open_ledger(store)
         self._shared = store.url is not None
         self._accounts: dict[tuple[str, str], UsageAccount] = {}
+        self._wanted: frozenset[tuple[str, str]] = frozenset()
         self._cells: dict[bytes, SpendCell] = {}
         # What was taken from cells and is not known to be in the database, under the number of its batch.
         self._pending: list[SpendRow] = []
@@ -55,17 +58,26 @@ class SpendLedger:
         self._guard = threading.Lock()
 
     def watch(self, keys: VirtualKeys | None) -> None:
-        """Hold the accounts of these keys and their teams, so that they outlive all workers."""
+        """Hold the accounts of these keys and their teams, so that they outlive all workers.
+
+        Those of keys that are gone are held for a while: the keys come back when a configuration is not taken, or is
+        made anew under their name, and what such an account has counted must not be added to it again.
+        """
         with self._guard:
             found = () if keys is None else (("key", one.name) for one in keys.keys)
             teams = () if keys is None else (("team", one.name) for one in keys.teams)
             wanted = dict.fromkeys((*found, *teams))
+            held = {one: account for one, account in self._accounts.items() if one not in wanted}
+            older = [one for one in held if one not in self._wanted]
+            for one in older[:-MOST_GONE]:
+                del held[one]
             fresh = wanted.keys() - self._accounts.keys()
-            self._accounts = {
+            self._accounts = held | {
                 one: self._accounts.get(one) or UsageAccount(self._segment, *one) for one in wanted
             }
+            self._wanted = frozenset(wanted)
             # What these have spent before is in the database, even if nobody has asked for it yet.
-            self._known = {place: one for place, one in self._known.items() if place[:2] in wanted}
+            self._known = {place: one for place, one in self._known.items() if place[:2] in self._accounts}
             self._read = self._read and not fresh
 
     def carry(self, now: datetime) -> None:

@@ -1,0 +1,43 @@
+"""The ledger in the supervisor: a store that comes back is not added to accounts again."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from headgate.ir.request_log import RequestLogStore
+from headgate.ir.virtual_keys import KeyRecord, VirtualKeys
+from headgate.server.spend import SpendKeeper
+from headgate_drivers.account import settle_at, spend
+from headgate_engine.limit.account import SpendCell, UsageAccount, UsageLimits
+from headgate_engine.shared.segment import Segment
+
+KEYS = VirtualKeys(keys=(KeyRecord(name="a", digest=b"a", metadata="{}"),))
+
+
+def gateway(path: Path | None) -> Any:
+    store = None if path is None else RequestLogStore(path=str(path))
+    return SimpleNamespace(process=SimpleNamespace(request_log=store), virtual_keys=KEYS)
+
+
+def test_a_store_that_is_left_and_taken_up_again_is_not_added_twice(tmp_path: Path) -> None:
+    async def run() -> None:
+        segment = Segment.create(state_bytes=1 << 20)
+        keeper = SpendKeeper(segment)
+        one, other = gateway(tmp_path / "one.db"), gateway(tmp_path / "other.db")
+        await keeper.prepare(one)
+        now = datetime.now(UTC)
+        account = UsageAccount(segment, "key", "a")
+        settle_at(UsageLimits(account, []), (0, 0), (18, 78), int(now.timestamp()))
+        cell = SpendCell(segment, ("a", "", "real", now.strftime("%Y-%m-%d")))
+        spend(cell, 11, 7, 78)
+        for configuration in (other, one, gateway(None), one, other):
+            await keeper.prepare(configuration)
+            assert account.state(int(now.timestamp()))["month"]["dollars"] == 78
+        assert cell.take() == (0, 0, 0, 0, 0)
+        await keeper.stop()
+
+    asyncio.run(run())
