@@ -119,6 +119,35 @@ def test_what_does_not_fit_costs_nothing_and_what_fits_later_does(gateway: Start
     assert used(running, "ci")["day"]["tokens"] == USED
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"metadata": {"max_tokens": "1"}',
+        '"metadata": {"max_tokens": 1}',
+        '"maxTokens": 1',
+        '"max_tokens": -1',
+        '"max_tokens": 1, "max_completion_tokens": 1000',
+        '"max_tokens": 1e3',
+        '"max_tokens": "1000"',
+        '"max_tokens": 10000000000000',
+        '"max_tokens": 1, "max_tok\\u0065ns": 1000',
+        '"max_tokens": 40, "\\u006e": 3',
+        '"max_tokens": 1, "tools": [{"type": "function", "function": {"name": "f", "description": "TEXT"}}]',
+    ],
+)
+def test_what_bounds_no_answer_is_not_taken_for_its_bound(more: str, gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """A body cannot say a small bound in a place or in a form that the provider reads otherwise."""
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"tokens": 100, "per": "day"}])
+    messages = '"messages": [{"role": "user", "content": "hi"}]'
+    found = httpx.post(
+        f"{running.url}/v1/chat/completions", headers={"authorization": f"Bearer {key}"}, timeout=60,
+        content="{" + ", ".join(['"model": "real"', messages, more.replace("TEXT", "what it does " * 40)]) + "}",
+    )  # fmt: skip
+    assert (found.status_code, provider.seen) == (429, [])
+    assert chat(running, key, max_tokens=40, metadata={"max_tokens": "1"}).status_code == 200
+
+
 def test_a_team_has_limits_of_its_own_and_gives_some_to_its_keys(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
     running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
     team = {"limits": [{"requests": 5, "per": "month"}], "keyLimits": [{"requests": 3, "per": "month"}]}

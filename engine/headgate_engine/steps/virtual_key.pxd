@@ -44,4 +44,4 @@ cdef class VirtualKeyStep(ApiKeyStep):
 cdef class KeyBudgetStep(Step):
     cdef KeyTable table
     cdef Reply unpriced
-    cdef int64_t worst_tokens(self, RequestContext ctx, int64_t* output) except -1
+    cdef int64_t worst_tokens(self, RequestContext ctx, int64_t* output, int64_t* beside) except -1
