@@ -24,7 +24,7 @@ from tests.end_to_end.page_rig import ask_admin
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, event, reset, stream, whole
 from tests.end_to_end.provider_stand_in import chat as answer
 from tests.end_to_end.stored_rig import ask
-from tests.end_to_end.virtual_keys_rig import Start, chat, make, started
+from tests.end_to_end.virtual_keys_rig import FILE, Start, chat, make, settings, started
 
 WORKERS = 3
 CALLERS = 64
@@ -209,6 +209,29 @@ def test_streams_are_charged_with_what_the_provider_counts(gateway: Start, provi
     assert used(running, "ci")["reserved"]["dollars"] == 0
 
 
+def test_what_a_request_spends_is_in_the_ledger_though_its_key_has_changed_meanwhile(
+    gateway: Start, provider: StandIn, tmp_path: Path
+) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci")
+    begun, go = threading.Event(), threading.Event()
+    answered = provider.answers[0]
+
+    def waits(found: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        begun.set()
+        assert go.wait(60)
+        answered(found, handler)
+
+    provider.answers[:] = [waits]
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(chat, running, key)
+        assert begun.wait(60)
+        assert ask(running, "POST", "/api/keys/ci/rotate", {})[0] == 200
+        go.set()
+        assert late.result().status_code == 200
+    assert [(row["model"], row["calls"]) for row in spend(running, "by=model")] == [("", 0), ("real", 1)]
+
+
 def test_a_model_without_a_price_is_refused_where_money_is_limited(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
     running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
     rich, free = make(running, "rich", limits=[{"dollars": 100, "per": "day"}]), make(running, "free")
@@ -241,6 +264,15 @@ def test_limits_survive_restarts_and_reloads(gateway: Start, provider: StandIn, 
     account = used(again, "ci")["month"]
     assert (account["requests"], account["dollars"], account["tokens"]) == (3, 3 * COST * PICO // 10**6, 3 * USED)
     assert [chat(again, key, max_tokens=7).status_code for _ in range(3)] == [200, 200, 429]
+
+
+def test_what_was_spent_just_before_the_end_is_in_the_ledger(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", WORKERS)
+    key = make(running, "ci")
+    assert chat(running, key).status_code == 200
+    assert running.stop() == 0
+    again = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    assert [(row["model"], row["calls"]) for row in spend(again, "by=model")] == [("", 0), ("real", 1)]
 
 
 def test_what_a_killed_worker_had_reserved_is_free_again(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
@@ -312,6 +344,18 @@ def test_replicas_know_each_others_spending(gateway: Start, provider: StandIn, s
     again = started(gateway, provider, url)
     assert used(again, "ci")["month"]["requests"] == 6
     assert chat(again, key).status_code == 429
+
+
+def test_a_name_that_the_database_has_no_place_for_does_not_stop_the_ledger(
+    gateway: Start, provider: StandIn, server: Server
+) -> None:
+    """PostgreSQL has no texts with U+0000, and a client may name any model where the provider knows which there are."""
+    text = FILE.replace("name: other", "name: '*'").replace("PORT", str(provider.port))
+    running = gateway(text, settings=settings(server.url(server.database())))
+    key = make(running, "ci")
+    assert chat(running, key, "a\0b").status_code == 200
+    assert chat(running, key).status_code == 200
+    assert [(row["model"], row["calls"]) for row in spend(running, "by=model")] == [("", 0), ("a\ufffdb", 1), ("real", 1)]
 
 
 def test_days_and_months_need_a_database(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ random bits, so there is nothing to guess that a slow hash would protect, and a 
 duration.
 """
 
+from collections import deque
 from hashlib import sha256
 import json
 import re
@@ -54,6 +55,10 @@ BYTES_PER_TOKEN = 3
 # Formats whose answers have no tokens that are paid for.
 ANSWERLESS = frozenset(("embeddings", "rerank"))
 MAX_CHOICES = 128
+# Cells that were made of late, with the Unix seconds until which they are kept.
+cdef object fresh = deque()
+cdef int64_t FRESH_SECONDS = 10
+cdef Py_ssize_t MOST_FRESH = 4096
 # Of tokens, as BOUNDS reads them.
 cdef int64_t LONGEST = 10 ** 12
 
@@ -85,12 +90,24 @@ cdef class VirtualKey:
         if day != self.day:
             self.cells, self.day = {}, day
         found = self.cells.get(model)
+        if found is None and len(self.cells) >= MAX_MODELS:
+            model = "other"
+            found = self.cells.get(model)
         if found is None:
-            if len(self.cells) >= MAX_MODELS:
-                model = "other"
             shown = time.strftime("%Y-%m-%d", time.gmtime(day * 86400))
             found = self.cells[model] = SpendCell(self.segment, (self.name, self.team, model, shown))
+            hold(found, now_s)
         return found
+
+
+cdef int hold(SpendCell cell, int64_t now_s) except -1:
+    """Keep a new cell until the ledger, which looks once a second, has found it: its key may be replaced or removed while
+    the request is under way that spends last.
+    """
+    while fresh and (fresh[0][0] <= now_s or len(fresh) >= MOST_FRESH):
+        fresh.popleft()
+    fresh.append((now_s + FRESH_SECONDS, cell))
+    return 0
 
 
 cdef class KeyTable:
@@ -146,6 +163,7 @@ cdef class KeyUse:
             one.settle(tokens, reserved, taken_in + taken_out, picos, now_s)
         if was_sent(call) and call.format not in FREE:
             name = "" if ctx.requested_model is None else ctx.requested_model[:256].decode("utf-8", "replace")
+            name = name.replace("\0", "\ufffd")         # PostgreSQL has no texts with it, and would refuse the batch
             self.key.cell(name or "unnamed", now_s).spend(taken_in, taken_out, picos)
 
     def __del__(self):
