@@ -47,7 +47,8 @@ class SpendKeeper:
             self._ledger = SpendLedger(self._segment, store) if left is None else left
             self._left = [one for one in self._left if one is not left]
             self._task = spawn("spend", self._run())
-        self._ledger.watch(keys)
+        # In a thread: the ledger is another thread's as long as a database does not answer.
+        await asyncio.to_thread(self._ledger.watch, keys)
         await self.carry()
 
     async def carry(self) -> bool:
@@ -70,10 +71,11 @@ class SpendKeeper:
 
     async def sums(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
         """Return what was spent up to now, as LedgerStore.read() does. Raises LogFailure."""
-        if self._ledger is None:
+        ledger = self._ledger
+        if ledger is None:
             return []
         await self.carry()
-        return await asyncio.to_thread(self._ledger.read, first, last, by)
+        return await asyncio.to_thread(ledger.read, first, last, by)
 
     async def _run(self) -> None:
         while True:

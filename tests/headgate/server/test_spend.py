@@ -1,16 +1,20 @@
-"""The ledger in the supervisor: a store that comes back is not added to accounts again."""
+"""The ledger in the supervisor: a store that comes back is not added to accounts again, and nothing holds the loop."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, VirtualKeys
 from headgate.server.spend import SpendKeeper
+from headgate.telemetry.spend.sqlite import SqliteLedger
 from headgate_drivers.account import settle_at, spend
 from headgate_engine.limit.account import SpendCell, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
@@ -41,3 +45,32 @@ def test_a_store_that_is_left_and_taken_up_again_is_not_added_twice(tmp_path: Pa
         await keeper.stop()
 
     asyncio.run(run())
+
+
+def test_a_database_that_does_not_answer_does_not_hold_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, found = threading.Event(), threading.Event(), []
+    totals = SqliteLedger.totals
+
+    def waits(ledger: SqliteLedger, first: str, last: str) -> Any:
+        begun.set()
+        found.append(go.wait(30))
+        return totals(ledger, first, last)
+
+    async def run() -> None:
+        keeper = SpendKeeper(Segment.create(state_bytes=1 << 20))
+
+        async def reload() -> None:
+            await asyncio.to_thread(begun.wait, 30)
+            await asyncio.gather(keeper.prepare(gateway(tmp_path / "keys.db")), let_go())
+
+        async def let_go() -> None:
+            go.set()
+
+        await asyncio.gather(keeper.prepare(gateway(tmp_path / "keys.db")), reload())
+        await keeper.stop()
+
+    monkeypatch.setattr(SqliteLedger, "totals", waits)
+    asyncio.run(run())
+    assert all(found)
