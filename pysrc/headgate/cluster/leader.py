@@ -61,14 +61,21 @@ class LeaderElection:
     async def run(self) -> None:
         """Try to hold the Lease until cancelled."""
         while True:
+            if self.leads and self._patience() <= 0:
+                await self._become(False)
             try:
-                async with asyncio.timeout(RENEW_SECONDS):
+                async with asyncio.timeout(self._patience()):
                     holds = await self._try()
             except (ApiError, TimeoutError) as error:
                 logger.warning("lease %s: %s", self._name, error or "no answer in time")
                 holds = self.leads and self.clock() - self._renewed < RENEW_SECONDS
             await self._become(holds)
             await self.sleep(RETRY_SECONDS * (1 if self.leads else 1 + self.chance() / 5))
+
+    def _patience(self) -> float:
+        """Return the seconds that a try may take. A leader has what is left since its last renewal: the time of an
+        answer that does not come counts too, or another would lead beside it."""
+        return self._renewed + RENEW_SECONDS - self.clock() if self.leads else RENEW_SECONDS
 
     async def release(self) -> None:
         """Stop to be the leader, and let another take the Lease at once."""

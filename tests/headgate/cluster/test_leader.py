@@ -123,6 +123,20 @@ def test_a_leader_that_cannot_renew_gives_up_before_another_takes_over() -> None
     with_replicas(body)
 
 
+def test_a_leader_waits_for_no_answer_longer_than_its_renewal_lasts() -> None:
+    async def body(_server: FakeApiServer, first: Replica, second: Replica, clock: Clock) -> None:
+        assert second.election._patience() == RENEW_SECONDS
+        clock.seconds += RENEW_SECONDS - 1
+        assert first.election._patience() == 1
+        clock.seconds += 2
+        # Nobody else has taken it, but somebody might have by the time of the answer.
+        assert await first.turn()
+        assert first.events == ["led", "lost", "led"]
+        assert first.election._patience() == RENEW_SECONDS
+
+    with_replicas(body)
+
+
 def test_a_leader_that_ends_releases_the_lease() -> None:
     async def body(server: FakeApiServer, first: Replica, second: Replica, _clock: Clock) -> None:
         first.task.cancel()
