@@ -47,6 +47,8 @@ SAVE_S: Final = 1.0
 MAX_TOKEN: Final = 16 * 1024
 # Of what is rejected, in the answer.
 MAX_REJECTIONS: Final = 100
+# The key, in answers, of a change that was not taken at all.
+_WHOLE: Final = ""
 _CONTROL: Final = re.compile(r"[\x00-\x20\x7f]")
 PATH: Final = f"/{SERVICE}/{DELTA_METHOD}"
 
@@ -184,7 +186,7 @@ class DeliveryClient:
                     raise ValueError("the controller sent nothing") from None
                 refused = await self._taken(take, {}, [], meter)
                 turns += 1
-                waits = self._retry_pause(parts, turns)
+                waits = self._retry_pause(parts, refused, turns)
                 if (said := answer(nonce, refused)) != told:
                     told = said
                     await stream.send(said)
@@ -207,7 +209,7 @@ class DeliveryClient:
             for name, fault in list(refused.items())[:MAX_REJECTIONS]:
                 logger.warning("resource rejected", extra={"resource": name, "error": fault})
             told, turns = answer(nonce, refused), 0
-            waits = self._retry_pause(parts, turns)
+            waits = self._retry_pause(parts, refused, turns)
             await stream.send(told)
 
     async def _taken(
@@ -217,15 +219,16 @@ class DeliveryClient:
         try:
             refused = await take(changed, removed)
         except ReloadFailed as error:
-            refused = {"": str(error)}
+            refused = {_WHOLE: str(error)}
         refused |= self._unreadable
         self._unsaved.set()
         meter.taken(len(self._versions), len(refused))
         return refused
 
-    def _retry_pause(self, parts: DeliveredParts, turns: int) -> float | None:
-        """Return the seconds until refused parts are tried again; None if no time helps them."""
-        if not parts.passing:
+    def _retry_pause(self, parts: DeliveredParts, refused: Mapping[str, str], turns: int) -> float | None:
+        """Return the seconds until refused parts are tried again, or a change that was not taken at all, as where
+        workers die; None if no time helps."""
+        if not parts.passing and _WHOLE not in refused:
             return None
         pause = min(LEAST_RETRY_S * (1 << min(turns, 10)), MOST_RETRY_S)
         return pause * (0.5 + self._chance())

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
+from waiting import until
 
 from headgate.cluster.deliver import data_plane
 from headgate.cluster.deliver.data_plane import DeliveryClient, DeliveryEnvironment, answer, decoded
 from headgate.cluster.deliver.states import difference
 from headgate.cluster.deliver.wire import TYPE_URL, resource_of
 from headgate.cluster.translate.fragments import Fragment
+from headgate.config.delivered import DeliveredParts
+from headgate.net.tasks import spawn
+from headgate.server.failures import ReloadFailed
 
 ENVIRONMENT = {"XDS_ADDRESS": "https://xds.test", "GATEWAY": "web", "NAMESPACE": "shop"}
 
@@ -93,3 +98,44 @@ def test_a_stream_without_a_first_answer_is_given_up(monkeypatch: pytest.MonkeyP
     nothing: Any = None
     with pytest.raises(ValueError, match="the controller sent nothing"):
         asyncio.run(client._followed(SilentStream(), nothing, nothing, nothing))  # type: ignore[arg-type]
+
+
+class OneChange:
+    """A stream that brings one change, and then says nothing."""
+
+    def __init__(self, message: bytes) -> None:
+        self._left = [message]
+        self.sent: list[bytes] = []
+
+    def __aiter__(self) -> OneChange:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._left:
+            await asyncio.get_running_loop().create_future()
+        return self._left.pop()
+
+    async def send(self, message: bytes) -> None:
+        self.sent.append(message)
+
+
+def test_a_change_that_was_not_taken_at_all_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_plane, "LEAST_RETRY_S", 0.001)
+    failures = [ReloadFailed("the change could not be brought into force")] * 3
+
+    async def take(_changed: Any, _removed: Any) -> dict[str, str]:
+        if failures:
+            raise failures.pop()
+        return {}
+
+    async def run() -> None:
+        client = DeliveryClient(DeliveryEnvironment.read(ENVIRONMENT), lambda: 0.5)
+        stream = OneChange(DeltaDiscoveryResponse(type_url=TYPE_URL, nonce="1").SerializeToString())
+        meter: Any = Mock()
+        follows = spawn("stream", client._followed(stream, DeliveredParts(), take, meter))  # type: ignore[arg-type]
+        await until(lambda: len(stream.sent) == 2)
+        assert stream.sent == [answer("1", {"": "the change could not be brought into force"}), answer("1", {})]
+        follows.cancel()
+        await asyncio.gather(follows, return_exceptions=True)
+
+    asyncio.run(run())
