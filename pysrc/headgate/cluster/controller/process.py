@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import logging
 from collections.abc import Mapping
@@ -224,8 +223,7 @@ class Controller:
         leading, self._leading = self._leading, []
         for one in leading:
             one.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*leading, return_exceptions=True)
+        await asyncio.gather(*leading, return_exceptions=True)
         await self._writer.follow()
 
     def _counts(self) -> dict[tuple[tuple[str, str], ...], float]:

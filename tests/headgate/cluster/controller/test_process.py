@@ -344,6 +344,33 @@ def test_what_goes_wrong_becomes_an_event_of_the_gateway() -> None:
     in_cluster(body)
 
 
+def test_what_ends_while_the_lead_is_lost_ends() -> None:
+    async def body(cluster: Cluster) -> None:
+        controller = cluster.start()
+        await until(lambda: cluster.places is not None and cluster.places.runs)
+        ending, never = asyncio.Event(), asyncio.Event()
+        began = asyncio.Event()
+
+        async def slow() -> None:
+            began.set()
+            try:
+                await never.wait()
+            finally:
+                ending.set()
+                await never.wait()
+
+        controller._leading.append(spawn("slow", slow()))
+        await began.wait()
+        lost = spawn("lost", controller._lost())
+        await ending.wait()
+        lost.cancel()
+        await asyncio.gather(lost, return_exceptions=True)
+        # Whoever waits for the election, which this is part of, would wait for it forever.
+        assert lost.cancelled()
+
+    in_cluster(body)
+
+
 def test_the_delivery_is_counted_and_shown() -> None:
     async def body(cluster: Cluster) -> None:
         controller = cluster.start()
