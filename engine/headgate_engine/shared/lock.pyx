@@ -74,6 +74,13 @@ cdef uint64_t _name_of(int pid) noexcept nogil:
     return <uint64_t>pid << 32 | <uint32_t>strtoull(at, NULL, 10)
 
 
+cdef bint _is_gone(uint64_t word) noexcept nogil:
+    # Without a descriptor to read its start with, a process is there as long as its id is: two in a critical section
+    # would be worse than to wait.
+    cdef uint64_t found = _name_of(<int>(word >> 32))
+    return found != word and (found == 0 or (<uint32_t>found != 0 and <uint32_t>word != 0))
+
+
 cdef uint64_t own_name() noexcept nogil:
     return this_process
 
@@ -90,7 +97,7 @@ cdef void acquire_slow(uint64_t* word, uint64_t mine) noexcept nogil:
         turns += 1
         if turns % PATIENCE == 0:
             holder = HG_LOCK_SEEN(word)
-            if holder and _name_of(<int>(holder >> 32)) != holder and HG_LOCK_SWAP(word, holder, mine):
+            if holder and _is_gone(holder) and HG_LOCK_SWAP(word, holder, mine):
                 return
         sched_yield()
 

@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,6 +28,16 @@ segment = Segment.attach(int(sys.argv[1]))
 for turn in range(3):
     for number in range(300):
         Counter(segment, b"f\\0n=%d" % number).add(1)
+"""
+
+WITHOUT_DESCRIPTORS = """
+import resource, sys
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.segment import Segment
+segment = Segment.attach(int(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+print("waits", flush=True)
+Counter(segment, b"a\\0").add(1)
 """
 
 HOLDER = """
@@ -268,6 +279,34 @@ def test_a_maker_that_died_with_the_lock_blocks_nobody() -> None:
     Counter(segment, b"a\0").add(1)
     assert Counter(segment, b"a\0").value == 1
     assert os.pread(segment.fd, 8, LOCK_AT) == bytes(8)
+
+
+def test_a_live_holder_of_which_nothing_can_be_read_keeps_its_lock() -> None:
+    segment = Segment.create()
+    word = struct.pack("=Q", holder_of(os.getpid()))
+    os.pwrite(segment.fd, word, LOCK_AT)
+    waits = subprocess.Popen([sys.executable, "-c", WITHOUT_DESCRIPTORS, str(segment.fd)], pass_fds=(segment.fd,), stdout=subprocess.PIPE)
+    try:
+        assert waits.stdout is not None
+        with waits.stdout:
+            assert waits.stdout.readline() == b"waits\n"
+        # It looks at the holder every few thousand turns: a second of processor time is a hundred looks.
+        deadline, begun = time.monotonic() + 60, _processor_seconds(waits.pid)
+        while waits.poll() is None and _processor_seconds(waits.pid) < begun + 1 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert os.pread(segment.fd, 8, LOCK_AT) == word
+        os.pwrite(segment.fd, bytes(8), LOCK_AT)
+        assert waits.wait(60) == 0
+    finally:
+        waits.kill()
+        waits.wait()
+    assert Counter(segment, b"a\0").value == 1
+
+
+def _processor_seconds(pid: int) -> float:
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_lock_of_a_dead_process_whose_id_lives_on_in_another_is_taken_over() -> None:
