@@ -102,7 +102,7 @@ VALUES: Final[dict[str, Any]] = {
     "TransformationWithCondition.response": {"set": {"x-a": "'a'"}},
     "DiscoveredService.name": "cart", "DiscoveredService.namespace": "shop", "DiscoveredWorkload.workloadIps": ["10.0.0.1"],
     "DiscoveredService.hostname": "cart.shop.svc.cluster.local", "DiscoveredWorkload.services": {_SERVICE: {"80": 8080}},
-    "DocumentReference.file": "jwks.json", "DocumentReference.url": "https://idp.test/keys",
+    "JwksFile.file": "jwks.json", "RemoteJwks.url": "https://idp.test/keys", "DocumentReference.file": "jwks.json", "DocumentReference.url": "https://idp.test/keys",
     "Bind.tunnelProtocol": "proxy", "Bind.mode": "internal", "Database.url": "sqlite:///var/lib/a.db",
     "Redis.url": "redis://127.0.0.1:1", "Logging.level": "info", "RedisTls.root": "ca.pem", "RedisTls.cert": "cert.pem",
     "RedisTls.key": "key.pem", "CatalogSource.file": "catalog.json", "ProcessTracing.headers": {"x-a": "v"},

@@ -11,6 +11,8 @@ import json
 import re
 import time
 
+import orjson
+
 from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
 from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, U_TOKENS, Breach, SpendCell, UsageLimits
@@ -26,6 +28,7 @@ from headgate_engine.steps.location cimport CredentialLocation
 from libc.stdint cimport int64_t
 
 from headgate_engine.limit.account import UNITS, WINDOWS
+from headgate_engine.shared.segment import SegmentFull
 from headgate_engine.steps.local_rate_limit import FREE
 
 # Most that one request reserves of anything: sums of it do not overflow.
@@ -95,7 +98,12 @@ cdef class VirtualKey:
             found = self.cells.get(model)
         if found is None:
             shown = time.strftime("%Y-%m-%d", time.gmtime(day * 86400))
-            found = self.cells[model] = SpendCell(self.segment, (self.name, self.team, model, shown))
+            try:
+                found = SpendCell(self.segment, (self.name, self.team, model, shown))
+            except SegmentFull:
+                # The sum of another model of the key has it then, and limits know nothing of models.
+                return next(iter(self.cells.values()), None)
+            self.cells[model] = found
             hold(found, now_s)
         return found
 
@@ -152,6 +160,7 @@ cdef class KeyUse:
         cdef int64_t now_s = wall_ns() // 1000000000
         cdef int64_t tokens = self.tokens
         cdef int64_t reserved = self.picos
+        cdef SpendCell cell
         ctx.key_use = None
         self.tokens = self.picos = 0
         if call.total_usage is not None:
@@ -164,7 +173,9 @@ cdef class KeyUse:
         if was_sent(call) and call.format not in FREE:
             name = "" if ctx.requested_model is None else ctx.requested_model[:256].decode("utf-8", "replace")
             name = name.replace("\0", "\ufffd")         # PostgreSQL has no texts with it, and would refuse the batch
-            self.key.cell(name or "unnamed", now_s).spend(taken_in, taken_out, picos)
+            cell = self.key.cell(name or "unnamed", now_s)
+            if cell is not None:
+                cell.spend(taken_in, taken_out, picos)
 
     def __del__(self):
         # Of a request that has ended in no other way.
@@ -225,6 +236,7 @@ cdef class VirtualKeyStep(ApiKeyStep):
         cdef Breach breach
         cdef int64_t now_s
         cdef int taken = 0
+        cdef SpendCell cell
         if credential is None:
             return ApiKeyStep.run(self, ctx)
         found = self.table.keys.get(sha256(credential).digest())
@@ -246,7 +258,9 @@ cdef class VirtualKeyStep(ApiKeyStep):
                 ctx.reply = spent(one, &breach, 1, now_s)
                 return RESPOND
             taken += 1
-        key.cell("", now_s).count_request()
+        cell = key.cell("", now_s)
+        if cell is not None:
+            cell.count_request()
         for one in key.limits:
             if one.near(now_s, &breach):
                 ctx.set_response_header(b"x-headgate-budget-warning", warning(one, &breach))
@@ -272,8 +286,8 @@ cdef bint is_for(VirtualKey key, RequestContext ctx) except -1:
 cdef object decoded(bytes body):
     """Return a body as a document, None for what is no JSON."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return orjson.loads(body)
+    except ValueError:
         return None
 
 
@@ -353,6 +367,7 @@ cdef class KeyBudgetStep(Step):
         cdef int64_t tokens, output, beside, prompt, now_s
         cdef int64_t picos = 0
         cdef int taken = 0
+        cdef SpendCell cell
         if ctx.key_use is None or ctx.llm is None:
             return CONTINUE
         use, call = <KeyUse>ctx.key_use, <LlmCall>ctx.llm

@@ -237,14 +237,16 @@ def every_configuration() -> dict[str, Gateway]:
     for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml"), *ROOT.glob("docs/*.md")):
         text = path.read_text()
         blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if path.suffix == ".md" else [text]
-        # Not those that name certificates, which are not there.
-        texts |= {f"{path.name} {number}": block for number, block in enumerate(blocks) if "certs/" not in block}
+        # Neither resources of a cluster nor what names certificates, which are not there.
+        others = ("certs/", "/etc/headgate/", "apiVersion:")
+        texts |= {f"{path.name} {number}": block for number, block in enumerate(blocks) if not any(one in block for one in others)}
     route = f"{PORT}routes:\n" + route_text("a", "/a")
     found = {}
     for name, text in texts.items():
+        named = {one: one for one in re.findall(r"\$\{(\w+)\}", text)}
         for head in ("", route):
             with suppress(LoadErrors):
-                found[name] = load(TextSource(head + text), environ=environ).gateway
+                found[name] = load(TextSource(head + text), environ={**named, **environ}).gateway
                 break
         else:
             pytest.fail(f"{name} is no configuration")

@@ -15,7 +15,7 @@ from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import Case, ListOf, MapOf, Object, Ref, Shape, Union
 
 # Sections of the file as a whole.
-WHOLE: Final = ("llm", "ui")
+WHOLE: Final = ("llm", "ui", "virtualKeys")
 
 _LISTENER_TLS: Final = "resources say it for a whole Gateway: frontendPolicies.tls has it"
 _NO_HEADERS: Final = "GatewayBackends have none: references of HTTPRoutes have, and transformations can"
@@ -24,6 +24,8 @@ _WORKLOAD: Final = "EndpointSlices say address, port, readiness, zone and node a
 _SERVICE: Final = "a Service has it nowhere that the controller reads"
 # The file has it, and a resource has no field for it.
 REASONS: Final[dict[str, str]] = {
+    "Headgate.virtualKeys": "keys that are given out stand in a database: GatewayParameters have its config.database",
+    "ApiKeyAuth.virtualKeys": "keys of a GatewayPolicy stand in Secrets",
     "Headgate.ui": "a gateway of a cluster has its page at the admin port alone",
     "AccessLog.database": "a database belongs to one process: the file of GatewayParameters has config.database",
     "AiNamedProvider.streamTimeouts": "providers of a GatewayBackend have none",
@@ -88,10 +90,11 @@ REASONS: Final[dict[str, str]] = {
 PARTLY: Final[dict[str, str]] = dict.fromkeys((f"BackendPolicies.{name}" for name in (
     "requestHeaderModifier", "requestRedirect", "responseHeaderModifier",
 )), _NO_HEADERS)  # fmt: skip
-_NOT_YET: Final = "resources have it, and the controller does not translate it yet"
-# Resources have a field, and the controller does not read it, or not all of it.
+_NOT_YET: Final = "resources have it, and headgate convert does not write it yet, or not at all places"
+# Resources have a field, and it is not written, or not at all places.
 PENDING: Final[dict[str, str]] = {
-    "Headgate.llm": "models are GatewayModels, which are not translated yet",
+    "Headgate.llm": "models are GatewayModels, which headgate convert does not write yet",
+    "NamedBackend.llm": "models are GatewayModels, which headgate convert does not write yet",
     "AiPolicy.promptGuard": _NOT_YET,
     "AttachedPolicies.mcpAuthentication": _NOT_YET,
     "AttachedPolicies.mcpGuardrails": _NOT_YET,
@@ -103,6 +106,10 @@ PENDING: Final[dict[str, str]] = {
     "BackendAuthKinds.oauthTokenExchange": _NOT_YET,
     "BackendTls.spiffe": _NOT_YET,
     "DocumentReference.url": _NOT_YET,
+    "RemoteJwks.url": _NOT_YET,
+    "RemoteJwks.host": _NOT_YET,
+    "RemoteJwks.path": _NOT_YET,
+    "RemoteJwks.cacheDuration": _NOT_YET,
 }
 _OTHERS: Final = "no resource has a field for it"
 
@@ -153,7 +160,7 @@ def page() -> str:
     """Return the page about the fields."""
     every = list(fields())
     found = [_HEAD.format(all=len(every))]
-    tables = {"Without a form": REASONS, "With a form at some places": PARTLY, "Not translated yet": PENDING}
+    tables = {"Without a form": REASONS, "With a form at some places": PARTLY, "Not written yet": PENDING}
     for title, table in tables.items():
         found.append(f"## {title}\n\n| object | field | why |\n|---|---|---|\n")
         for name in every:

@@ -91,13 +91,22 @@ def _provider(of: Conversion, value: SaidMap) -> Json:
     of.losses.rest(value, "issuer", "audiences", "jwks", "mode", "location", "providers")
     found = {"issuer": value["issuer"]} | ({"audiences": value["audiences"]} if value.get("audiences") else {})
     source = value["jwks"]
-    remote = isinstance(source, dict) and "url" in source
-    return found | {"jwks": {"remote": {"url": source["url"]}} if remote else {"inline": of.text(source)}}
+    if not isinstance(source, SaidMap) or "file" in source:
+        return found | {"jwks": {"inline": of.text(source)}}
+    place = {"url": source["url"]} if "url" in source else endpoint(of, source)
+    if "backendRef" in place:
+        place["jwksPath"] = source.get("path", "/")
+    elif "path" in source:
+        place["url"] = place["url"].rstrip("/") + source["path"]
+    if "cacheDuration" in source:
+        place["cacheDuration"] = source["cacheDuration"]
+    return found | {"jwks": {"remote": place}}
 
 
 def _keys(of: Conversion, value: SaidMap) -> Json:
+    of.losses.rest(value, "keys", "mode", "location")
     entries = {}
-    for index, one in enumerate(value["keys"]):
+    for index, one in enumerate(value.get("keys", ())):
         of.losses.rest(one, "key", "keyHash", "metadata")
         # In the order of the file.
         entries[f"key-{index:03d}"] = json.dumps(dict(one)) if one.keys() - {"key"} else one["key"]
@@ -154,8 +163,8 @@ def _limits(of: Conversion, value: Any) -> Json:
 
 def _window(of: Conversion, value: SaidMap) -> Iterator[Json]:
     """Yield the limit, nothing (and a loss) for a bucket that no window has."""
-    if value.shape == "LocalRateLimitWindow":
-        yield spelled_words(dict(value), "unit")
+    if value.shape in ("LocalRateLimitWindow", "LocalRateLimitWindowWithCondition"):
+        yield spelled_words({name: said for name, said in value.items() if name != "condition"}, "unit")
         return
     unit = _UNITS.get(duration_ns(value["fillInterval"]))
     fill, most = value.get("tokensPerFill", 0), value.get("maxTokens", 0)
