@@ -15,6 +15,10 @@ BOUNDS: re.Pattern[bytes]
 CHOICES: re.Pattern[bytes]
 ANSWERLESS: frozenset[str]
 FREE: frozenset[str]
+BYTES_PER_TOKEN: int
+DEFINITIONS: tuple[str, ...]
+GEMINI: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]
 MAX_CHOICES: int
 
 class VirtualKey:
