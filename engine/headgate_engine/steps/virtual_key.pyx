@@ -367,7 +367,6 @@ cdef class KeyBudgetStep(Step):
         cdef int64_t tokens, output, beside, prompt, now_s
         cdef int64_t picos = 0
         cdef int taken = 0
-        cdef SpendCell cell
         if ctx.key_use is None or ctx.llm is None:
             return CONTINUE
         use, call = <KeyUse>ctx.key_use, <LlmCall>ctx.llm
