@@ -133,7 +133,9 @@ def test_a_token_of_another_account_gets_no_stream(lab: Lab) -> None:
     """No. 9."""
     main, other = (lab.folder / "gateways" / f"edge.{name}" for name in ("main", "other"))
     credentials = grpc.ssl_channel_credentials((main / "ca.crt").read_bytes())
-    with grpc.secure_channel(f"localhost:{lab.xds}", credentials) as channel:
+    # An address: the library may ask name servers for localhost.
+    options = (("grpc.ssl_target_name_override", "localhost"),)
+    with grpc.secure_channel(f"127.0.0.1:{lab.xds}", credentials, options) as channel:
         call = channel.stream_stream(f"/{SERVICE}/{DELTA_METHOD}", DeltaDiscoveryRequest.SerializeToString, lambda data: data)
         request = DeltaDiscoveryRequest(type_url=TYPE_URL)
         request.node.id = "headgate~127.0.0.1~thief.edge~edge.svc.cluster.local"
