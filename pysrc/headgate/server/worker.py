@@ -296,6 +296,8 @@ class WorkerProcess:
                 spawn("stop accepting", self._acceptors.pop(key).stop())
             self._sockets.pop(key, None)
             self._ports.pop(key, None)
+        # Nobody accepts at a lent socket without a port any more when this configuration is told to be in force.
+        await asyncio.sleep(0)
 
     def _acceptor(self, key: str, factory: Factory) -> Acceptor:
         sock = self._sockets[key]
