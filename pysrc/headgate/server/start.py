@@ -8,19 +8,19 @@ import os
 import secrets
 import signal
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headgate.admin.servers import preload
-from headgate.config.load import Loaded, LoadErrors, Source
+from headgate.config.load import Loaded, Source
 from headgate.config.source_reader import SourceReader
 from headgate.errors import ConfigErrors
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
 from headgate.server.config_warnings import warn
 from headgate.server.ending import bound_end
+from headgate.server.first_load import first_load
 from headgate.server.handover import HandoverFailed
 from headgate.server.parent_death import die_with_parent
 from headgate.server.predecessor import Predecessor
@@ -36,9 +36,6 @@ from headgate_engine.shared.segment import Segment
 if TYPE_CHECKING:
     from headgate.server.delivery import Feed
 
-# How long a start waits for the database of stored resources, and the pauses between looks.
-DATABASE_SECONDS: Final = 10.0
-DATABASE_PAUSE: Final = 0.25
 # In memory, and writable where the root of a container is not.
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (mkdtemp is private)
 
@@ -61,7 +58,8 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
         return 1
     reader = _reader(source, feed)
     try:
-        loaded = first_load(reader)
+        first = first_load(reader)
+        loaded = first.loaded
         heap.rate_of(os.environ.get(heap.VARIABLE))
         folder = private_folder()
     except ConfigErrors as error:
@@ -82,7 +80,7 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
             predecessor.forget()
         return begin(worker, loaded.gateway)
     try:
-        supervisor = partial(Supervisor, reader, loaded, segment, folder, template, _workers(loaded))
+        supervisor = partial(Supervisor, reader, first, segment, folder, template, _workers(loaded))
         return _supervise(supervisor, loaded, folder, feed, predecessor)
     finally:
         _remove(folder)
@@ -133,20 +131,6 @@ def _supervise(
 
 def _workers(loaded: Loaded) -> int:
     return loaded.gateway.process.workers.resolve(len(os.sched_getaffinity(0)))
-
-
-def first_load(reader: SourceReader) -> Loaded:
-    """Return the first configuration. Waits a little for a database of stored resources that is away, as it is when
-    both are started at once. Raises ConfigErrors.
-    """
-    deadline = time.monotonic() + DATABASE_SECONDS
-    while True:
-        try:
-            return reader.load()
-        except LoadErrors as error:
-            if not error.passing or time.monotonic() > deadline:
-                raise
-        time.sleep(DATABASE_PAUSE)
 
 
 def wake_descriptors(workers: int) -> tuple[int, ...]:

@@ -104,14 +104,14 @@ class Successor:
             why = f"the new process ended before it served ({await self._status()}); its output says why"
         except UpgradeRefused:
             await self._status()  # it says why on its standard error, and cleans up
-            self.kill()
+            await self.end()
             raise
         except (KeyError, TypeError, ValueError) as error:
             why = f"the new process says what is not understood: {error!r}"
         except BaseException:
             self.kill()
             raise
-        self.kill()
+        await self.end()
         raise UpgradeRefused(why)
 
     async def _status(self) -> str:
@@ -129,10 +129,14 @@ class Successor:
             self._channel.send(json.dumps({"go": True}).encode())
         self._channel.close()
 
+    async def end(self) -> None:
+        """End the new process and its workers, and wait until it is gone."""
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self.process.wait, KILL_SECONDS)
+
     def kill(self) -> None:
-        """End the new process, unless it has ended, and its workers with it."""
+        """End the new process, unless it has ended, and its workers with it. Waits for nothing."""
         self._channel.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(KILL_SECONDS)

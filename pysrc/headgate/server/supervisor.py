@@ -22,6 +22,7 @@ from headgate.pipeline.modules import needed_modules
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.failures import ReloadFailed, WorkerLost
+from headgate.server.first_load import FirstLoad
 from headgate.server.metrics_push import MetricsPush
 from headgate.server.reload_meter import ReloadMeter
 from headgate.server.service_manager import ServiceManager
@@ -30,7 +31,7 @@ from headgate.server.template_handle import TemplateHandle
 from headgate.server.traces import TraceWatch
 from headgate.server.transfer import store_for
 from headgate.server.upgrade import Upgradable
-from headgate.server.watch import Fingerprint, changes, fingerprint
+from headgate.server.watch import Fingerprint, changes
 from headgate.server.watchdog import Watchdog
 from headgate.telemetry.levels import Directives
 from headgate.telemetry.metrics import series_key
@@ -57,20 +58,23 @@ UPGRADE_DRAIN_MS = 3_600_000
 
 
 class Supervisor(Upgradable):
-    """One gateway process tree. `loaded` is the first configuration, `template` what `workers` workers are forked from.
+    """One gateway process tree. `first` is the configuration that it starts with, `template` what `workers` workers are
+    forked from.
 
     `folder` contains the sockets over which workers reach each other.
     """
 
     def __init__(
-        self, reader: SourceReader, loaded: Loaded, segment: Segment, folder: str, template: TemplateHandle,
+        self, reader: SourceReader, first: FirstLoad, segment: Segment, folder: str, template: TemplateHandle,
         workers: int,
     ) -> None:  # fmt: skip
+        loaded = first.loaded
         super().__init__(loaded, segment, template, workers)
         self.source = reader.source
         self._reader = reader
         self._loaded = loaded
         self._watched = loaded.watched_files
+        self._read_from = first.files
         self._stop_count = 0
         self._reloads = ReloadMeter(segment)
         self._generation_gauge = Gauge(segment, series_key("gw_config_generation", {}))
@@ -96,7 +100,6 @@ class Supervisor(Upgradable):
         loop.add_signal_handler(signal.SIGUSR2, self._on_upgrade)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
             loop.add_signal_handler(signal.SIGHUP, self._on_hangup, os.isatty(0))
-        before = fingerprint(self._watched)
         try:
             self._take_sockets()
             await self._start_workers(self.gateway)
@@ -121,7 +124,7 @@ class Supervisor(Upgradable):
         )
         self._service.ready(self._status())
         tasks = [
-            spawn("watch", self._watch(before)), spawn("watchdog", self._watchdog.run()),
+            spawn("watch", self._watch(self._read_from)), spawn("watchdog", self._watchdog.run()),
             spawn("metrics", self._metrics.run()),
         ]  # fmt: skip
         if self._delivery is not None:

@@ -83,7 +83,7 @@ class Upgradable(WorkerCare):
             finally:
                 self._successor = None
             if self._stopping:
-                successor.kill()
+                await successor.end()
                 raise UpgradeRefused("the gateway ends")
             logger.info("upgraded", extra={"pid": ready.pid})
             self._service.hand_over(ready.pid)
