@@ -155,13 +155,22 @@ def test_limits_and_ends(started) -> None:
         client.until(gone, b"db\n")
         client.h2.reset_stream(gone.number, 8)
         client.flush()
+        running.wait_log("network authorization failed")
+        running.wait_log("client closed the connection")
+
+
+def test_tunnels_outlive_a_reload_and_end_with_their_connection(started) -> None:
+    running, plain, _ = started
+    text = running.path.read_text().replace("http1IdleTimeout: 1s", "http1IdleTimeout: 300s")
+    text = text[text.index("binds:") :]
+    running.reload(text)
+    with connect(running.port) as sock:
+        client = TunnelClient(sock)
         last = client.connect(f"any.test:{plain}")
         client.send(last, GET)
         client.until(last, b"plain")
-        running.wait_log("network authorization failed")
-        running.wait_log("client closed the connection")
         # A reload that drops the wildcard drops no tunnel.
-        running.reload(without_wildcard(running.path.read_text()))
+        running.reload(without_wildcard(text))
         assert client.connect("db.test:5432").status == 404
         client.send(last, GET)
         client.until(last, b"plain")

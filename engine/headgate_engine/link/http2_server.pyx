@@ -434,10 +434,19 @@ cdef class Http2Server(Http2StreamOwner):
 
     # -- the end -------------------------------------------------------------------------------------------------------
     cdef int _begin_leaving(self) except -1:
-        """New requests go elsewhere: said twice, so that those on their way are still taken (RFC 9113 section 6.8)."""
+        """New requests go elsewhere: said twice, so that those on their way are still taken (RFC 9113 section 6.8).
+
+        An idle connection is told once, with the last stream that was taken, and ends, as nginx does it: a request that
+        meets this counts as not processed and is sent again. Clients on the h2 package, such as httpx, know how to do that;
+        whatever comes after a GOAWAY, such as the PING that a second one waits for, is an error to them.
+        """
         cdef int64_t now = monotonic_ns()
         if self.leave_ns or self.over:
             return 0
+        if self.idle() and self.partial_ns == 0 and self.session.state == CS_OPEN and self.face.wire.no_pending_input():
+            self.session.now_ns = self.leave_ns = now
+            self.session.goaway(E_NO_ERROR, "")
+            return self._close()
         self.session.now_ns = now
         self.leave_ns = now + NOTICE_NS
         if self.session.state != CS_OPEN:

@@ -364,6 +364,21 @@ async def test_an_idle_connection_leaves_at_once(rig: Rig) -> None:
     assert client.goaways == [(1, 0)]
 
 
+@on_rig()
+async def test_an_idle_connection_is_told_once_when_the_gateway_drains(rig: Rig) -> None:
+    client = await connected(rig)
+    assert (await client.ask()).status == 200
+    rig.worker.begin_drain()
+    rig.worker.close_idle()
+    # A request that meets the notice is not taken, and its client is told so.
+    late = await client.request()
+    await client.end()
+    assert client.goaways == [(1, 0)]
+    assert late > 1
+    assert len(rig.seen) == 1
+    await rig.wait(lambda: rig.worker.connection_count() == 0, "the end")
+
+
 @on_rig(faults=1)
 async def test_a_fault_of_one_request_is_its_own(rig: Rig) -> None:
     def fail(ctx: object) -> int:
