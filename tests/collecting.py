@@ -1,6 +1,6 @@
-"""What a run costs before its first test, which every process of pytest-xdist pays.
+"""What a run costs before its first test: with `-n` every process of pytest-xdist pays it, with `--processes` one.
 
-Each of them imports all test modules. To rewrite their assertions takes three times as long as the rest of that, so it is done once,
+It imports all test modules. To rewrite their assertions takes three times as long as the rest of that, so it is done once,
 beforehand, by as many processes as there are processors; pytest itself would do it in all processes at the same time. What was
 collected is never garbage: the collector of cycles leaves it alone from then on.
 """

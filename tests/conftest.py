@@ -13,7 +13,7 @@ from typing import Any
 import certifi
 import pytest
 from hypothesis import settings
-from tests import collecting, costs
+from tests import collecting, costs, forked_run
 
 sys.path.insert(0, str(Path(__file__).parent / "oracles"))
 # Drivers (engine/headgate_drivers) are not installed. At the end: an engine that is built elsewhere goes first.
@@ -30,12 +30,15 @@ if os.environ.get("CI"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--costs", metavar="FILE", help="write the processor time of each test file")
+    forked_run.pytest_addoption(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--costs"):
         config.pluginmanager.register(costs.Costs(), "costs")
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+    forked_run.pytest_configure(config)
+    many = config.getoption("--processes") or getattr(config.option, "numprocesses", None)
+    if many and not hasattr(config, "workerinput"):
         collecting.rewrite_all(config)
 
 

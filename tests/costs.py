@@ -1,7 +1,7 @@
 """Processor time of test files: `pytest --costs FILE` writes it, and runs give out the longest files first.
 
 A run ends when its last file ends. Files that took long by the clock in the last measurement (`costs.txt`, renewed by `make test-cost`)
-begin first, so that no worker of pytest starts a long file when the others are done.
+begin first, so that no process starts a long file when the others are done.
 """
 
 from __future__ import annotations
@@ -92,15 +92,22 @@ class Costs:
             self._file = ""
         return done
 
+    def measured(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Processor seconds and seconds by the clock, by file."""
+        return dict(self.processor), dict(self.clock)
+
+    def add(self, processor: dict[str, float], clock: dict[str, float]) -> None:
+        """Count what another process has measured."""
+        self.processor.update(processor)
+        self.clock.update(clock)
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["costs"] = (dict(self.processor), dict(self.clock))
+            output["costs"] = self.measured()
 
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        processor, clock = getattr(node, "workeroutput", {}).get("costs", ({}, {}))
-        self.processor.update(processor)
-        self.clock.update(clock)
+        self.add(*getattr(node, "workeroutput", {}).get("costs", ({}, {})))
 
     def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
         path = Path(config.getoption("--costs"))
