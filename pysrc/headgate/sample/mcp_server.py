@@ -140,25 +140,30 @@ async def serve_stdio() -> None:
     reader = asyncio.StreamReader(limit=16 * 1024 * 1024)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    tasks: dict[str, asyncio.Task[None]] = {}        # keyed by the JSON text of the id, which may be of any type
-    while line := await reader.readline():
-        try:
-            message = json.loads(line)
-        except ValueError:
-            write_line(PARSE_ERROR)
-            continue
-        if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
-            params = message.get("params")
-            wanted = params.get("requestId") if isinstance(params, dict) else None
-            task = tasks.get(json.dumps(wanted))
-            if task is not None:
-                task.cancel()
-            continue
-        key = json.dumps(message.get("id")) if isinstance(message, dict) else ""
-        tasks[key] = loop.create_task(_one(message))
-        tasks[key].add_done_callback(partial(_forget, tasks, key))
-    for task in list(tasks.values()):
-        task.cancel()
+    by_id: dict[str, asyncio.Task[None]] = {}        # keyed by the JSON text of the id, which may be of any type
+    # The group owns the tasks, also those whose id another request has used again.
+    async with asyncio.TaskGroup() as group:
+        tasks: set[asyncio.Task[None]] = set()
+        while line := await reader.readline():
+            try:
+                message = json.loads(line)
+            except ValueError:
+                write_line(PARSE_ERROR)
+                continue
+            if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
+                params = message.get("params")
+                wanted = params.get("requestId") if isinstance(params, dict) else None
+                task = by_id.get(json.dumps(wanted))
+                if task is not None:
+                    task.cancel()
+                continue
+            key = json.dumps(message.get("id")) if isinstance(message, dict) else ""
+            by_id[key] = task = group.create_task(_one(message))
+            tasks.add(task)
+            task.add_done_callback(partial(_forget, by_id, key))
+            task.add_done_callback(tasks.discard)
+        for task in list(tasks):
+            task.cancel()
 
 
 def _forget(tasks: dict[str, asyncio.Task[None]], key: str, task: asyncio.Task[None]) -> None:
@@ -226,13 +231,16 @@ async def _events(message: dict[str, Any]) -> AsyncIterator[bytes]:
     queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     async def work() -> None:
-        queue.put_nowait(await answer(message, queue.put_nowait))
-        queue.put_nowait(None)
+        try:
+            queue.put_nowait(await answer(message, queue.put_nowait))
+        finally:
+            queue.put_nowait(None)
 
     task = asyncio.get_running_loop().create_task(work())
     try:
         while (event := await queue.get()) is not None:
             yield b"event: message\ndata: " + json.dumps(event).encode() + b"\n\n"
+        await task
     finally:
         task.cancel()
 
