@@ -47,11 +47,11 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
 def test_odd_arguments_raise(walked: Callable[[str, Path], int], module: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     status = walked(module, journal)
-    where = journal.read_text(errors="replace") if journal.exists() else "the import"
+    where = entry_walk.told(journal) or "the import"
     reason = signal.Signals(-status).name if status < 0 else f"exit status {status}"
     assert status == 0, f"{where}: {reason}"
 
 
 def test_a_module_that_ends_the_process_is_told(walked: Callable[[str, Path], int], tmp_path: Path) -> None:
     assert walked("deadly", tmp_path / "journal") == -signal.SIGABRT
-    assert (tmp_path / "journal").read_text() == "fatal"
+    assert entry_walk.told(tmp_path / "journal") == "fatal"
