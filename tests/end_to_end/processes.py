@@ -41,9 +41,16 @@ def kill(pid: int, seconds: float = 60) -> None:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process exists and has not ended; one that nobody has waited for yet has ended."""
+    """Whether a thread of a process runs; one that nobody has waited for yet has ended.
+
+    The first thread may end before the others, and the process has its sockets until the last one has.
+    """
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+    for thread in threads:
+        with contextlib.suppress(OSError):      # it has ended meanwhile
+            if (thread / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                return True
+    return False

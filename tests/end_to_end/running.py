@@ -79,6 +79,8 @@ class Gateway:
         self._log = self.log_path.open("wb")
         self._log_start = 0
         self._counted: dict[str, float] = {}
+        # What ends with the test that has the gateway.
+        self.at_rest: list[Callable[[], object]] = []
         wanted = {**os.environ, **environment}
         if forked:
             self.process = forked_rig.start("headgate.cli.main", ["-f", str(self.path)], self._log, self._log, wanted)
@@ -196,6 +198,8 @@ class Gateway:
     # -- for one test after the other ----------------------------------------------------------------------------------
     def rest(self) -> None:
         """Have it forget its configuration, and with it all sessions and processes."""
+        while self.at_rest:
+            self.at_rest.pop()()
         self._log_start = self.log_path.stat().st_size
         self.port = free_port()
         self.write(NOTHING)
@@ -208,7 +212,7 @@ class Gateway:
         """Serve another configuration on ports of its own."""
         self._log_start = self.log_path.stat().st_size
         self.port, self.spare = traffic_port(), traffic_port()
-        self._counted = self._samples()
+        self._counted = self._unwatched()
         self.write(text)
         deadline = time.monotonic() + PATIENCE
         while "configuration reloaded" not in self.log():
@@ -222,6 +226,14 @@ class Gateway:
         said = self.log_path.read_bytes()[self._log_start :]
         first = said.find(b"\tconfiguration warning=")
         self._log_start += len(said) if first < 0 else said.rfind(b"\n", 0, first) + 1
+
+    def _unwatched(self) -> dict[str, float]:
+        """The samples, once nobody watches any more: who did for the test before would have the first requests of this one."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self._samples()).get("gw_trace_watchers"):
+            assert time.monotonic() < deadline, "watchers of another test stay"
+            time.sleep(0.02)
+        return found
 
     def fit(self) -> bool:
         """Whether another test may have it: nothing of it has ended."""

@@ -17,7 +17,8 @@ from headgate.net.sockets import ipv6_works
 
 # Runs in the process that becomes the gateway, as systemd's own does between fork and exec.
 LAUNCH = """
-import json, os, sys
+import json, os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)    # whoever runs the tests may ignore it (nohup)
 descriptors, names = json.loads(sys.argv[1])
 high = [os.dup(number) for number in descriptors]
 for index, number in enumerate(high):

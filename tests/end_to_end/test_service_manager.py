@@ -146,7 +146,8 @@ def test_signs_of_life_end_when_no_worker_answers(unit: Units) -> None:
         os.kill(pid, signal.SIGSTOP)
     try:
         deadline = time.monotonic() + PATIENCE
-        while one.log().count("worker is silent") < len(workers):
+        # A busy machine may have made one silent before, that was back since.
+        while one.log().count("worker is silent") - one.log().count("worker is back") < len(workers):
             assert time.monotonic() < deadline, one.log()[-3000:]
             time.sleep(0.02)
         one.waiting()

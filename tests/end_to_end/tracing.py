@@ -33,6 +33,7 @@ class Watch:
             assert self.answer.readline() + self.answer.readline() == b": ready\n\n"
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
+        running.at_rest.append(self.leave)
 
     def _read(self) -> None:
         with contextlib.suppress(http.client.IncompleteRead, ConnectionError):
@@ -50,6 +51,7 @@ class Watch:
 
     def wait(self) -> list[dict[str, Any]]:
         """The events, once the stream has ended."""
+        assert self.status == 200, self.answer.read()
         self._thread.join(100)
         assert not self._thread.is_alive(), f"the trace does not end: {rows(self.events)}"
         return self.events
@@ -61,7 +63,8 @@ class Watch:
 
     def leave(self) -> None:
         """Go away without a word."""
-        self.sock.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):      # it has ended
+            self.sock.shutdown(socket.SHUT_RDWR)
 
 
 def checked(event: dict[str, Any]) -> dict[str, Any]:

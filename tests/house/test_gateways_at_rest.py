@@ -34,6 +34,13 @@ def test_a_series_that_was_forgotten_begins_anew(tmp_path: Path) -> None:
     assert found.metric("gone") == 1.0
 
 
+def test_watchers_of_the_test_before_are_waited_for(tmp_path: Path) -> None:
+    watched, left = {"gw_trace_watchers": 1.0, "kept": 5.0}, {"gw_trace_watchers": 0.0, "kept": 7.0}
+    found = Rested(tmp_path, watched, watched, left, left, {**left, "kept": 8.0})
+    found.wake("")
+    assert found.metric("kept") == 1.0
+
+
 class Starting:
     """Its first processes fail with these lines in their logs."""
 
