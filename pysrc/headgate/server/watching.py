@@ -21,9 +21,19 @@ class Watching:
         self._worker = worker
         self._segment = segment
         self._watchers: Watchers | None = None
+        # Of watchers that came before the first configuration, by their numbers; the supervisor bounds them.
+        self._early: dict[int, tuple[WatchCommand, int]] = {}
 
-    def add(self, message: WatchCommand, descriptor: int, gateway: Gateway) -> list[str]:
-        """Add a watcher; `descriptor` is its pipe to the supervisor. Return the error of its expression, if any."""
+    def add(self, message: WatchCommand, descriptor: int, gateway: Gateway | None) -> list[str]:
+        """Add a watcher; `descriptor` is its pipe to the supervisor. Return the error of its expression, if any.
+
+        Without a configuration (None) it waits for one, so that a worker which takes the place of another has all
+        watchers before its first request. An expression is then compiled later, and one with an error watches nothing.
+        """
+        if gateway is None:
+            self._drop_early(message.number)
+            self._early[message.number] = (message, descriptor)
+            return []
         from headgate.trace.watchers import Watcher
 
         program = None
@@ -45,15 +55,24 @@ class Watching:
 
     def drop(self, number: int) -> None:
         """Forget one."""
+        self._drop_early(number)
         if self._watchers is not None:
             self._watchers.drop(number)
 
     def configured(self, gateway: Gateway) -> None:
         """Note that a new configuration is in force."""
+        early, self._early = self._early, {}
+        for message, descriptor in early.values():
+            self.add(message, descriptor, gateway)
         if self._watchers is not None:
             from headgate.server.descriptions import PlanDescriptions
 
             self._watchers.descriptions = PlanDescriptions(gateway)
+
+    def _drop_early(self, number: int) -> None:
+        found = self._early.pop(number, None)
+        if found is not None:
+            os.close(found[1])
 
     def _list(self, gateway: Gateway) -> Watchers:
         from headgate.server.descriptions import PlanDescriptions

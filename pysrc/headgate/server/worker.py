@@ -321,10 +321,8 @@ class WorkerProcess:
         spawn("release", in_slices(work()))
 
     def _watch(self, message: WatchCommand, descriptor: int) -> list[str]:
-        if self._running is None:
-            os.close(descriptor)
-            return ["no configuration runs yet"]
-        return self._watching.add(message, descriptor, self._running.gateway)
+        gateway = None if self._running is None else self._running.gateway
+        return self._watching.add(message, descriptor, gateway)
 
     def _find_relayed(self, key: str) -> Callable[[BackendCall], Awaitable[None]] | None:
         return None if self._running is None else self._running.relayed(key)

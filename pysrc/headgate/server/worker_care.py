@@ -99,6 +99,8 @@ class WorkerCare(ProcessFigures):
                 await worker.wait_ready()
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)
+                # Before its first request.
+                await self._traces.readmit(worker)
                 await self._give_configuration(worker)
             except OSError as error:  # ConnectionError and TimeoutError among them
                 logger.error("worker cannot be restarted", extra={"worker": worker.index, "error": str(error)})
@@ -106,7 +108,6 @@ class WorkerCare(ProcessFigures):
                 if not worker.linked:
                     spawn(f"restart worker {worker.index}", self._restart(worker))
                 return
-            await self._traces.readmit(worker)
             logger.info("worker restarted", extra={"worker": worker.index, "generation": self.generation})
 
     async def _give_configuration(self, worker: WorkerHandle) -> None:
