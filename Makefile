@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -180,6 +180,13 @@ spire: ## a SPIRE server and agent, built into build/bin (needs Go; 3 minutes), 
 	  go get -tool $(addprefix github.com/spiffe/spire/cmd/,$(addsuffix @$(SPIRE),spire-server spire-agent)) && \
 	  GOBIN=$(CURDIR)/build/bin go install $(addprefix github.com/spiffe/spire/cmd/,spire-server spire-agent)
 	$(BIN)/python -m pytest tests/end_to_end/test_spire.py
+
+mlkem: $(VENV)/.test-deps ## OpenSSL 3.5 (of the wheel psycopg-binary of PyPI) in the place of the machine's, and the tests of X25519_MLKEM768 with it
+	rm -rf build/openssl && mkdir -p build/openssl/lib
+	$(BIN)/pip download -q --no-deps -d build/openssl psycopg-binary
+	cd build/openssl && unzip -q psycopg_binary-*.whl 'psycopg_binary.libs/*'
+	cd build/openssl/lib && ln -s ../psycopg_binary.libs/* . && ln -s libssl-*.so.3 libssl.so.3 && ln -s libcrypto-*.so.3 libcrypto.so.3
+	HEADGATE_OPENSSL=$(CURDIR)/build/openssl/lib $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_mlkem.py
 
 cluster-lab: $(VENV)/.test-deps ## a real Kubernetes API server, controller manager and etcd (needs Go 1.26 and openssl; 20 minutes and 4 GB, once; KUBETEST_CACHE), and the tests with them
 	ci/cluster-lab/recipe.sh

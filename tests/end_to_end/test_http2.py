@@ -211,7 +211,9 @@ def test_h2spec(gateway, echo, authority, tmp_path) -> None:
     tls_port = free_port()
     running = gateway(filled(tmp_path, SECURE=tls_port, BACKEND=echo, GRPC=1, SAFE=1, OLDER=1).replace("hostname: a.test, ", ""))
     for port, flags, failed in ((tls_port, ["-t", "-k"], "0 failed"), (running.port, [], "1 failed")):
-        done = subprocess.run(
-            [str(H2SPEC), "-h", "127.0.0.1", "-p", str(port), "-P", "/read", *flags], capture_output=True, text=True, check=False)
-        assert failed in done.stdout, done.stdout[-3000:]
-        assert failed == "0 failed" or "Sends invalid connection preface" in done.stdout.split("Failures:")[1]
+        # A backend answers, or the gateway itself.
+        for path in ("/read", "/made"):
+            done = subprocess.run(
+                [str(H2SPEC), "-h", "127.0.0.1", "-p", str(port), "-P", path, *flags], capture_output=True, text=True, check=False)
+            assert failed in done.stdout, path + done.stdout[-3000:]
+            assert failed == "0 failed" or "Sends invalid connection preface" in done.stdout.split("Failures:")[1]
