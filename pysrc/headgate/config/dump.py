@@ -29,7 +29,7 @@ from headgate.ir.backend import (
     UiBackend,
 )
 from headgate.ir.bind import Bind
-from headgate.ir.frontend import AccessLog, Frontend
+from headgate.ir.frontend import STALL_TIMEOUT_MS, AccessLog, Frontend
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend, McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
@@ -287,6 +287,11 @@ def frontend_policies(frontend: Frontend) -> Json:
         ("http2ConnectionWindowSize", frontend.http2_connection_window),
         ("http2FrameSize", frontend.http2_frame),
         ("http2MaxHeaderSize", frontend.http2_max_header),
+        ("http2MaxHeaders", frontend.http2_max_fields),
+        ("http2MaxConcurrentStreams", frontend.http2_streams),
+        ("http2MaxContinuations", frontend.http2_continuations),
+        ("http2MaxResets", frontend.http2_resets),
+        ("http2MaxControlFrames", frontend.http2_control_frames),
     ):
         if size is not None:
             http[name] = size
@@ -295,6 +300,8 @@ def frontend_policies(frontend: Frontend) -> Json:
     if frontend.http2_keepalive_ms is not None:
         http["http2KeepaliveInterval"] = duration(frontend.http2_keepalive_ms)
         http["http2KeepaliveTimeout"] = duration(frontend.http2_keepalive_timeout_ms)
+    if frontend.stall_timeout_ms != STALL_TIMEOUT_MS:
+        http["stallTimeout"] = duration(frontend.stall_timeout_ms)
     if frontend.max_connection_duration_ms is not None:
         http["maxConnectionDuration"] = duration(frontend.max_connection_duration_ms)
     return {

@@ -12,7 +12,7 @@ from headgate.config.ports import DEFAULT, GATEWAY
 from headgate.config.process_settings import keepalives
 from headgate.errors import Problem
 from headgate.ir.endpoint import Keepalives
-from headgate.ir.frontend import AccessLog, Frontend, ProxyProtocol
+from headgate.ir.frontend import STALL_TIMEOUT_MS, AccessLog, Frontend, ProxyProtocol
 from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.telemetry import OtlpMetrics, Tracing
 
@@ -82,8 +82,14 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         http2_connection_window=http.get("http2ConnectionWindowSize"),
         http2_frame=http.get("http2FrameSize"),
         http2_max_header=http.get("http2MaxHeaderSize"),
+        http2_max_fields=http.get("http2MaxHeaders"),
+        http2_streams=http.get("http2MaxConcurrentStreams"),
+        http2_continuations=http.get("http2MaxContinuations"),
+        http2_resets=http.get("http2MaxResets"),
+        http2_control_frames=http.get("http2MaxControlFrames"),
         http2_keepalive_ms=http.get("http2KeepaliveInterval") or None,
         http2_keepalive_timeout_ms=http.get("http2KeepaliveTimeout") or 20_000,
+        stall_timeout_ms=http.get("stallTimeout") or STALL_TIMEOUT_MS,
         keeps_underscores=http.get("headersWithUnderscores") == "keep",
         keeps_header_case=http.get("http1HeaderCase") == "preserve",
         path_normalization=http.get("pathNormalization", "resolve"),

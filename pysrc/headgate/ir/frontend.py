@@ -12,6 +12,8 @@ from headgate.ir.telemetry import OtlpLog, OtlpMetrics, Tracing
 
 # Of a model's response: pictures and sound in base64 take megabytes.
 MAX_MODEL_RESPONSE_BYTES: Final = 33_554_432
+# Of a client that neither sends what it owes nor takes what waits for it.
+STALL_TIMEOUT_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,9 @@ class Frontend:
     dot segments or needless escapes. Without `keeps_underscores`, request headers with underscores are dropped.
     With `keeps_header_case`, header names stay as HTTP/1.1 peers wrote them, otherwise they are sent in lower case.
     None for a window of HTTP/2 lets it grow with what its reader takes, for another size means the engine's default.
+    `http2_resets` streams may be given up, and `http2_control_frames` may come that carry nothing; both are of one
+    connection, and come back with time. A client may owe a part of its body, or take nothing of a response, for
+    `stall_timeout_ms`.
     Without `http2_keepalive_ms` no PING is sent; a client has `http2_keepalive_timeout_ms` to answer one.
     `request_ids`: whether requests get an id in `x-request-id`, or keep that of their client where it is usable.
     `tracing`: which requests have spans; None: none. `metrics`: where metrics are sent; None: nowhere.
@@ -68,8 +73,14 @@ class Frontend:
     http2_connection_window: int | None = None
     http2_frame: int | None = None
     http2_max_header: int | None = None
+    http2_max_fields: int | None = None
+    http2_streams: int | None = None
+    http2_continuations: int | None = None
+    http2_resets: int | None = None
+    http2_control_frames: int | None = None
     http2_keepalive_ms: int | None = None
     http2_keepalive_timeout_ms: int = 20_000
+    stall_timeout_ms: int = STALL_TIMEOUT_MS
     keeps_underscores: bool = False
     keeps_header_case: bool = False
     path_normalization: Literal["resolve", "refuse", "keep"] = "resolve"

@@ -187,6 +187,7 @@ class PlanCompiler:
         plan.path_mode = MODES[frontend.path_normalization]
         plan.request_ids = REQUEST_ID_MODES.index(frontend.request_ids)
         plan.idle_timeout_ns = frontend.http1_idle_timeout_ms * NS_PER_MS
+        plan.body_timeout_ns = frontend.stall_timeout_ms * NS_PER_MS
         plan.max_duration_ns = (frontend.max_connection_duration_ms or 0) * NS_PER_MS
         forwarding = self._gateway.process.forwarding
         plan.forwarded = int(forwarding.x_forwarded) | int(forwarding.forwarded) << 1

@@ -113,7 +113,8 @@ def test_every_setting_of_http_shows(loaded: Callable[..., Gateway]) -> None:
         "maxBufferSize": 1000, "maxModelResponseSize": 2000, "http1MaxHeaders": 50, "http1IdleTimeout": "7s",
         "headersWithUnderscores": "keep", "pathNormalization": "refuse", "http1HeaderCase": "preserve", "http2WindowSize": 70000,
         "http2ConnectionWindowSize": 80000, "http2FrameSize": 20000, "http2MaxHeaderSize": 9000, "http2KeepaliveInterval": "8s",
-        "http2KeepaliveTimeout": "9s", "maxConnectionDuration": "1m0s", "requestId": "trust",
+        "http2MaxHeaders": 60, "http2MaxConcurrentStreams": 40, "http2MaxContinuations": 0, "http2MaxResets": 30, "http2MaxControlFrames": 20,
+        "http2KeepaliveTimeout": "9s", "stallTimeout": "6s", "maxConnectionDuration": "1m0s", "requestId": "trust",
     }  # fmt: skip
     assert set(said) == set(FRONTEND_HTTP.fields), "each of the file"
     assert frontend_policies(loaded(f"gateways: {{g: {{port: 1}}}}\nfrontendPolicies: {{http: {said}}}".replace("1m0s", "60s")).frontend)["http"] == said

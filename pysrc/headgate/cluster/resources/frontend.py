@@ -67,6 +67,7 @@ HTTP: Final = like(
         "http2FrameSize": integer(16_384, 1_677_215),
         "http2KeepaliveInterval": SECONDS,
         "http2KeepaliveTimeout": SECONDS,
+        "stallTimeout": SECONDS,
         "maxConnectionDuration": SECONDS,
     },
 )
