@@ -9,8 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.conftest import free_port
 from tests.end_to_end.federation_rig import SAMPLE, Raw, config, messages
+from tests.end_to_end.otlp_rig import GrpcCollector, tracing
 from tests.end_to_end.provider_stand_in import StandIn, whole
+from tests.end_to_end.tracing import Watch, wait_for, watchers
 
 pytestmark = pytest.mark.warm
 
@@ -73,6 +76,46 @@ def test_a_clients_id_is_kept_where_it_is_trusted(gateway: Any, backend: StandIn
     answer = httpx.get(running.url + "/b", headers={"x-request-id": "not mine"})
     assert uuid.UUID(answer.headers["x-request-id"])
     assert backend.seen[-1].headers["x-request-id"] == answer.headers["x-request-id"]
+
+
+def test_traces_and_spans_have_it(gateway: Any, backend: StandIn) -> None:
+    collector = GrpcCollector()
+    text = ROUTE.format(mode="trust", backend=backend.port).replace("requestId: trust}", f"requestId: trust}}, tracing: {tracing(collector)}")
+    running = gateway(text)
+    watch = Watch(running)
+    wait_for(lambda: watchers(running))
+    assert httpx.get(running.url + "/a", headers={"x-request-id": "mine"}).status_code == 200
+    states = [event["message"]["requestState"] for event in watch.wait() if "requestState" in event["message"]]
+    assert {state["request"]["headers"]["x-request-id"] for state in states} == {"mine"}
+    assert [span.attributes["request.id"] for span in collector.trace(2) if span.kind == "server"] == ["mine"]
+    collector.stop()
+
+
+GUARDED = """
+frontendPolicies: {{http: {{requestId: trust}}, tracing: {tracing}}}
+llm:
+  port: {{port}}
+  models:
+  - name: m
+    provider: openai
+    params: {{baseUrl: "http://127.0.0.1:{port}/v1", apiKey: k}}
+    guardrails: {{request: [{{webhook: {{target: {{host: "127.0.0.1:{port}"}}}}}}]}}
+"""
+
+
+def test_lines_about_a_request_have_its_ids(gateway: Any) -> None:
+    """Not only the line of the access log: also those that say what went wrong on its way."""
+    collector = GrpcCollector()
+    running = gateway(GUARDED.format(tracing=tracing(collector), port=free_port()), settings=JSON)
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    answer = httpx.post(running.url + "/v1/chat/completions", json=body, headers={"x-request-id": "mine"}, timeout=60)
+    assert answer.status_code >= 400
+    access = last_line(running, "/v1/chat/completions")
+    [failed] = [json.loads(line) for line in running.log().splitlines() if '"guard failed"' in line]
+    ids = ("request.id", "trace.id", "span.id")
+    assert [failed[name] for name in ids] == [access[name] for name in ids]
+    assert failed["request.id"] == "mine"
+    collector.stop()
 
 
 MODELS = """

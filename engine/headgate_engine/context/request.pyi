@@ -143,6 +143,9 @@ class RequestContext:
     def respond(self, reply: Reply) -> None:
         """Set the reply; the step must then return RESPOND."""
 
+def log_extra(ctx: RequestContext | None, **fields: object) -> dict[str, object]:
+    """Return the fields of a log line about a request (None: about none): these, and what tells it from others."""
+
 def make_context(
     method: str = "GET",
     target: str = "/",

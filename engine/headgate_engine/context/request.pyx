@@ -2,6 +2,7 @@
 
 cimport cython
 
+from headgate_engine.context.trace_context cimport SPAN_ID, TRACE_ID, TraceContext
 from headgate_engine.wire.block cimport is_value
 from headgate_engine.wire.scan cimport IS_TOKEN, all_of
 
@@ -197,6 +198,20 @@ cdef int release_context(RequestContext ctx) except -1:
     ctx.trace = None
     ctx.llm = None
     return 0
+
+
+def log_extra(RequestContext ctx, **fields):
+    """Return the fields of a log line about a request (None: about none): these, and what tells it from others."""
+    cdef TraceContext trace
+    if ctx is None:
+        return fields
+    trace = ctx.trace_context
+    if ctx.request_id is not None:
+        fields["request.id"] = ctx.request_id.decode("latin-1")
+    if trace is not None:
+        fields["trace.id"] = trace.trace_id[:TRACE_ID].decode("ascii")
+        fields["span.id"] = trace.span_id[:SPAN_ID].decode("ascii")
+    return fields
 
 
 def make_context(str method="GET", str target="/", str authority="a.test", headers=(), *, bytes body=None, bint secure=False,

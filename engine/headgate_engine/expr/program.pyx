@@ -8,6 +8,7 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.expr.nodes cimport BUDGET, UNKNOWN, EvaluationFrame, ExpressionNode
 from headgate_engine.expr.values cimport Redacted, Uint
 
+from headgate_engine.context.request import log_extra
 from headgate_engine.expr.answers import AT_THE_END
 from headgate_engine.expr.functions import double_text
 from headgate_engine.expr.values import EvaluationError, NoSuchKey, cel_type
@@ -54,7 +55,7 @@ cdef int tell(Program program, RequestContext ctx, error) except -1:
     An absent key is common in conditions and in fields of the log, so it is left to the debug log and the trace.
     """
     if logger.isEnabledFor(logging.DEBUG):
-        logger.debug("expression failed", extra={"expression": shown(program), "error": str(error)})
+        logger.debug("expression failed", extra=log_extra(ctx, expression=shown(program), error=str(error)))
     if ctx is not None and ctx.error is None and not ctx.finished_ns and not isinstance(error, NoSuchKey):
         ctx.error = f"expression `{shown(program)}`: {error}"
     return 0

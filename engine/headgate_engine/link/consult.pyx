@@ -9,6 +9,8 @@ from headgate_engine.steps.asking cimport AskingStep
 
 from libc.stdint cimport int64_t
 
+from headgate_engine.context.request import log_extra
+
 logger = logging.getLogger("headgate.step")
 
 cdef enum:
@@ -102,7 +104,7 @@ cdef class Consultation(UnaryListener):
             if not self.suspended:
                 self.failure = error         # the step raises it: here, a pool would get it
                 return 0
-            logger.exception("%s failed", self.name)
+            logger.exception("%s failed", self.name, extra=log_extra(ctx))
             if ctx.exchange is exchange:
                 ctx.waiting = None
                 exchange.task_failed(f"step {self.name}: {type(error).__name__}")

@@ -16,6 +16,7 @@ from headgate_engine.link.worker cimport Worker
 
 from headgate_engine.log.labels cimport place_labels
 
+from headgate_engine.context.request import log_extra
 from headgate_engine.log.labels import route_labels
 
 # token of RFC 9110 section 5.6.2
@@ -58,7 +59,7 @@ cdef class HandlerBackend(Backend):
         except ConnectionResetError:
             call.fail("client closed the connection")
         except Exception as error:  # task boundary: the client gets a 500, the worker goes on
-            logger.exception("handler failed", extra={"handler": self.name})
+            logger.exception("handler failed", extra=log_extra(call.exchange.ctx, handler=self.name))
             call.fail(f"handler failed: {type(error).__name__}")
         else:
             if call.exchange.ctx is not None and not is_passing(<RequestCore>call.exchange):

@@ -21,6 +21,8 @@ from headgate_engine.route.table cimport HostTable, RouteRule, RouteTable
 
 import logging
 
+from headgate_engine.context.request import log_extra
+
 logger = logging.getLogger("headgate.forward")
 
 
@@ -272,7 +274,7 @@ cdef int guarded_steps(RequestCore request, tuple steps) except -1:
             return request.observer.run_steps(request, steps, request.phase)
         return run_steps(request.ctx, steps)
     except Exception as error:  # task boundary
-        logger.exception("a step failed")
+        logger.exception("a step failed", extra=log_extra(request.ctx))
         request.ctx.error = f"step failed: {type(error).__name__}"
         request.ctx.reply = request.worker.reply(REPLY_INTERNAL)
         return RESPOND

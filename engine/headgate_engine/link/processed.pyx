@@ -23,6 +23,8 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t, uint32_t
 
+from headgate_engine.context.request import log_extra
+
 PASSES, HOLDS, GATHERS, FEEDS, DROPS = LANE_PASSES, LANE_HOLDS, LANE_GATHERS, LANE_FEEDS, LANE_DROPS
 KEPT, UNKNOWN_LENGTH = -2, -1
 
@@ -254,15 +256,13 @@ cdef class ProcessedStream(StreamFilter):
 
     cdef int leave(self) except -1:
         """What follows passes; what waits of a response is dropped."""
-        cdef object session = self.session
         self.bypassed = True
         self.outgoing = new_lane(True)
         if self.incoming.mode != LANE_DROPS:
             self.incoming.mode = LANE_PASSES
             self.incoming.watches_end = False
             self.incoming.held = None
-        if session is not None:
-            self._tell("own_answer")
+        self._tell("own_answer")
         return 0
 
     def _tell(self, str name, *args):
@@ -274,7 +274,7 @@ cdef class ProcessedStream(StreamFilter):
         try:
             getattr(session, name)(*args)
         except Exception as error:  # task boundary: a 500 for this request
-            logger.exception("processing failed")
+            logger.exception("processing failed", extra=log_extra(request.ctx))
             request.answer_failed(f"processing failed: {type(error).__name__}")
 
     # -- both directions -----------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from headgate_engine.route.table cimport RouteRule, RouteTable
 import json
 import logging
 
+from headgate_engine.context.request import log_extra
+
 logger = logging.getLogger("headgate.forward")
 
 # What the log says of refusals whose text is not the gateway's own, or that have none.
@@ -41,7 +43,7 @@ cdef bint run_response_steps(RequestCore request) except -1:
         if request.observer is not None:
             request.observer.response_changed(request)
     except Exception as error:  # task boundary
-        logger.exception("a response step failed")
+        logger.exception("a response step failed", extra=log_extra(request.ctx))
         request.broken = True
         request.ctx.error = f"response step failed: {type(error).__name__}"
         return False

@@ -25,6 +25,7 @@ from headgate_engine.steps.remote_limit cimport settle_remote
 import asyncio
 import logging
 
+from headgate_engine.context.request import log_extra
 from headgate_engine.llm.capture_tap import COUNTING
 from headgate_engine.llm.resources import LOOSE
 from headgate_engine.llm.router import BODY_TOO_LONG
@@ -160,7 +161,7 @@ cdef class LlmBackend(Backend):
                 reply = self.own_answer(ctx, reply)
             request.answer_whole(reply.status, reply.headers, reply.body, reply.reason)
         except Exception as error:  # task boundary: a 500 for this request
-            logger.exception("the models of providers cannot be listed")
+            logger.exception("the models of providers cannot be listed", extra=log_extra(request.ctx))
             if not call.gone:
                 request.answer_failed(f"models cannot be listed: {type(error).__name__}")
         finally:
@@ -188,7 +189,7 @@ cdef class LlmBackend(Backend):
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request
-            logger.exception("a request cannot be put into the provider's format")
+            logger.exception("a request cannot be put into the provider's format", extra=log_extra(ctx))
             ctx.error = f"request cannot be rendered: {type(error).__name__}"
             reply = request.worker.reply(REPLY_INTERNAL)
         if reply is not None:
@@ -243,7 +244,7 @@ cdef class LlmBackend(Backend):
             format = self.router.format_of(ctx) if call is None or call.format in LOOSE else call.format
             return self.speak(format, reply, limit, remaining, reset, ctx.request_id)
         except Exception:  # task boundary: the answer as it is elsewhere
-            logger.exception("an answer cannot be told in the client's format")
+            logger.exception("an answer cannot be told in the client's format", extra=log_extra(ctx))
             return reply
 
     cdef int ended(self, RoutedRequest request) except -1:

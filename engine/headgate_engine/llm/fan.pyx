@@ -21,7 +21,7 @@ from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport coding_of
 
-from headgate_engine.context.request import derived_context
+from headgate_engine.context.request import derived_context, log_extra
 from headgate_engine.link.client import CallError
 from headgate_engine.llm.answer_body import TOO_LARGE
 from headgate_engine.llm.translate.writers import dump_json
@@ -152,7 +152,7 @@ cdef class FanStream(ClientStream):
             if sink is not None:
                 sink.on_upstream_failed(self.begun, str(error))
         except Exception as error:  # task boundary: the request fails
-            logger.exception("the parts of an answer cannot be put together")
+            logger.exception("the parts of an answer cannot be put together", extra=log_extra(self.fan.ctx))
             sink = self.sink
             self.sink = None
             if sink is not None:

@@ -22,6 +22,7 @@ from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.buffer cimport ByteBuffer
 from headgate_engine.wire.coding cimport Decoder, coding_of, decoded
 
+from headgate_engine.context.request import log_extra
 from headgate_engine.llm.answer_body import TOO_LARGE
 from headgate_engine.wire.coding import CodingError, DecodedTooLong
 
@@ -146,7 +147,7 @@ cdef class TranslatedTap(ResponseTap):
         try:
             self.stream.feed_into(p, n, out)
         except Exception as error:  # task boundary: this stream ends with its format's error event
-            logger.exception("a stream cannot be translated")
+            logger.exception("a stream cannot be translated", extra=log_extra(self.ctx))
             self.fail(self.ctx, f"the provider's stream cannot be translated: {type(error).__name__}", out)
             return 0
         if out.length > before:
@@ -277,7 +278,7 @@ cdef class TranslatedTap(ResponseTap):
         try:
             return self.work.reply(body, self.call.translation_state, self.head)
         except Exception as error:  # task boundary: the client is told that the answer is broken
-            logger.exception("an answer cannot be translated")
+            logger.exception("an answer cannot be translated", extra=log_extra(self.ctx))
             return (*self.work.broken(f"the answer cannot be translated: {type(error).__name__}"), None, None)
 
     def _error(self, bytes body not None):

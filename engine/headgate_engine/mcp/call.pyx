@@ -28,7 +28,7 @@ from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.sse.encode cimport append_event
 from headgate_engine.wire.buffer cimport ByteBuffer
 
-from headgate_engine.context.request import derived_context
+from headgate_engine.context.request import derived_context, log_extra
 from headgate_engine.link.client import CallError, ClientResponse
 from headgate_engine.log.labels import route_labels
 from headgate_engine.mcp.telemetry import response_in
@@ -416,7 +416,7 @@ cdef class DirectCall(ClientCall):
     cdef int _broke(self, error) except -1:
         """Handles an unexpected error: 500 before the head, a broken connection after it (HandlerBackend._run)."""
         cdef RoutedRequest exchange = self.exchange
-        logger.exception("handler failed", extra={"handler": self.settings.handler.name})
+        logger.exception("handler failed", extra=log_extra(exchange.ctx, handler=self.settings.handler.name))
         self.phase = PHASE_OVER
         self.exchange = None
         self.abandon()

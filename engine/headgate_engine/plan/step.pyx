@@ -5,6 +5,8 @@ import logging
 
 from headgate_engine.context.request cimport Reply, RequestContext
 
+from headgate_engine.context.request import log_extra
+
 CONTINUE_VERDICT = CONTINUE
 RESPOND_VERDICT = RESPOND
 SUSPEND_VERDICT = SUSPEND
@@ -102,7 +104,7 @@ async def drive(str name, RequestContext ctx, exchange, awaitable, verdict_of, g
     except asyncio.CancelledError:
         raise
     except Exception as error:  # task boundary: a 500 for this request
-        logger.exception("%s failed", name)
+        logger.exception("%s failed", name, extra=log_extra(ctx))
         if ctx.exchange is exchange:
             ctx.waiting = None
             exchange.task_failed(f"{name}: {type(error).__name__}")

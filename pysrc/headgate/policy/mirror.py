@@ -10,7 +10,7 @@ from typing import Final
 from headgate.ir.policy.mirror import Mirror
 from headgate.policy.environment import Environment
 from headgate_engine.context.field_names import REQUEST_FRAMING
-from headgate_engine.context.request import RequestContext
+from headgate_engine.context.request import RequestContext, log_extra
 from headgate_engine.link.client import CallError
 from headgate_engine.plan.step import PythonStep
 
@@ -34,7 +34,7 @@ def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
     credential = goal.credential
     in_flight = 0
 
-    async def send(method: str, target: str, headers: list[tuple[str, str]]) -> None:
+    async def send(ctx: RequestContext, method: str, target: str, headers: list[tuple[str, str]]) -> None:
         nonlocal in_flight
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
@@ -46,7 +46,7 @@ def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
                     await response.aclose()
         except (CallError, TimeoutError, ValueError, OSError) as error:
             reason = str(error) or type(error).__name__
-            logger.debug("mirror failed", extra={"target": goal.name, "error": reason})
+            logger.debug("mirror failed", extra=log_extra(ctx, target=goal.name, error=reason))
         finally:
             in_flight -= 1
 
@@ -61,6 +61,6 @@ def compile_mirror(mirror: Mirror, env: Environment) -> PythonStep:
             headers = [(name, value) for name, value in headers if name.lower() != place.name]
             headers.append((place.name, place.prefix + credential.key.secret.reveal()))
         in_flight += 1
-        env.spawn(f"mirror {goal.name}", send(head.method, head.target, headers))
+        env.spawn(f"mirror {goal.name}", send(ctx, head.method, head.target, headers))
 
     return PythonStep("requestMirror", run)

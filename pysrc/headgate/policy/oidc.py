@@ -200,7 +200,7 @@ class OidcPolicy:
             raise Failure(400, "csrf state mismatch")
         gone = self._cookie(name, "", 0)
         try:
-            session = await self._exchange(given, login)
+            session = await self._exchange(given, login, ctx)
             cookie = self._seal(session)
         except Failure as error:
             return _failed(error.status, str(error), gone)
@@ -209,7 +209,7 @@ class OidcPolicy:
         target = login["target"].encode()
         return Reply(302, b"", ((b"location", target), NO_STORE, cookie, gone), "Oidc")
 
-    async def _exchange(self, given: dict[str, str], login: dict[str, Any]) -> OidcSession:
+    async def _exchange(self, given: dict[str, str], login: dict[str, Any], ctx: RequestContext) -> OidcSession:
         metadata = await self.provider.metadata()
         issuer = given.get("iss")
         if issuer != self._policy.issuer and (issuer is not None or metadata.names_issuer):
@@ -223,8 +223,8 @@ class OidcPolicy:
             "code": given["code"],
             "redirect_uri": self._policy.redirect_uri,
             "code_verifier": login["verifier"],
-        })  # fmt: skip
-        claims = await self.provider.verified(found.get("id_token"), login["nonce"])
+        }, ctx)  # fmt: skip
+        claims = await self.provider.verified(found.get("id_token"), login["nonce"], ctx)
         return _session(found, claims, None)
 
     # -- renewal and logout ------------------------------------------------------------------------------------------
@@ -248,8 +248,8 @@ class OidcPolicy:
         """Renew the session at the provider. If that fails, the session continues unchanged."""
         try:
             form = {"grant_type": "refresh_token", "refresh_token": session.refresh or ""}
-            found = await self.provider.tokens(form)
-            claims = await self.provider.verified(found.get("id_token"), None)
+            found = await self.provider.tokens(form, ctx)
+            claims = await self.provider.verified(found.get("id_token"), None, ctx)
             if claims["sub"] != session.claims["sub"]:
                 raise ProviderError("the ID token is not valid")
             renewed = _session(found, claims, session.refresh)

@@ -20,6 +20,7 @@ from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.oidc import Oidc, TokenAuth
 from headgate.policy.environment import Environment
 from headgate.policy.key_sets import KeyStore
+from headgate_engine.context.request import RequestContext, log_extra
 from headgate_engine.link.client import CallError
 
 logger = logging.getLogger("headgate.oidc")
@@ -151,7 +152,7 @@ class Provider:
             finally:
                 await response.aclose()
 
-    async def tokens(self, form: dict[str, str]) -> dict[str, Any]:
+    async def tokens(self, form: dict[str, str], ctx: RequestContext) -> dict[str, Any]:
         """Return the token endpoint's response to a grant; raises ProviderError."""
         metadata = await self.metadata()
         headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
@@ -169,15 +170,16 @@ class Provider:
                 raise ValueError("the answer is no object")
         except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
             reason = str(error) or type(error).__name__
-            logger.warning("token call failed", extra={"url": metadata.token.shown, "error": reason})
+            logger.warning("token call failed", extra=log_extra(ctx, url=metadata.token.shown, error=reason))
             raise ProviderError("the token exchange failed") from None
         if status != 200:
             code = str(found.get("error"))[:64]
-            logger.warning("token call refused", extra={"url": metadata.token.shown, "status": status, "error": code})
+            fields = log_extra(ctx, url=metadata.token.shown, status=status, error=code)
+            logger.warning("token call refused", extra=fields)
             raise ProviderError("the token exchange failed")
         return found
 
-    async def verified(self, token: object, nonce: str | None) -> dict[str, Any]:
+    async def verified(self, token: object, nonce: str | None, ctx: RequestContext) -> dict[str, Any]:
         """Return the claims of an ID token (Core 1.0 section 3.1.3.7). A `nonce` of None is not checked.
 
         Raises ProviderError if the token is invalid.
@@ -188,7 +190,7 @@ class Provider:
         try:
             claims = await self._verify(token.encode(), store)
         except TokenError as error:
-            logger.warning("ID token refused", extra={"issuer": self._policy.issuer, "error": str(error)})
+            logger.warning("ID token refused", extra=log_extra(ctx, issuer=self._policy.issuer, error=str(error)))
             raise ProviderError("the ID token is not valid") from None
         audience = claims["aud"]
         if isinstance(audience, list) and len(audience) > 1 and claims.get("azp") != self._policy.client_id:

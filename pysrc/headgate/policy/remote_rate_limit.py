@@ -14,7 +14,7 @@ from headgate.policy.environment import Environment
 from headgate.policy.header_values import APPEND
 from headgate.policy.remote import GrpcPolicyService
 from headgate.telemetry.metrics import series_key
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply, RequestContext, log_extra
 from headgate_engine.envoy.limits import LimitAnswer, LimitQuestion, domain_field, read_limit_answer
 from headgate_engine.expr.program import Program
 from headgate_engine.expr.values import EvaluationError, Uint
@@ -98,7 +98,7 @@ class RemoteLimiter:
 
     def _unanswered(self, ctx: RequestContext, error: Exception) -> Reply | None:
         ctx.add_log_field("ratelimit.error", str(error))
-        logger.debug("rate limit service failed", extra={"service": self._service.name, "error": str(error)})
+        logger.debug("rate limit service failed", extra=log_extra(ctx, service=self._service.name, error=str(error)))
         self._decisions[UNANSWERED].add()
         return self._failed
 
@@ -145,7 +145,8 @@ class TokenLimiter(RemoteLimiter):
         try:
             await self._service.unary(ctx, METHOD, question, timeout_s=self._timeout_s, limit=MAX_ANSWER)
         except GrpcFailure as error:
-            logger.warning("tokens were not counted", extra={"service": self._service.name, "error": str(error)})
+            fields = log_extra(ctx, service=self._service.name, error=str(error))
+            logger.warning("tokens were not counted", extra=fields)
 
 
 class LimitPolicy:

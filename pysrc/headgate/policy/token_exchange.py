@@ -31,7 +31,7 @@ from headgate.policy.cloud.steps import TEXT, failed
 from headgate.policy.environment import Environment
 from headgate.policy.location import compile_location
 from headgate.policy.remote import HttpPolicyService
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply, RequestContext, log_extra
 from headgate_engine.expr.values import EvaluationError
 from headgate_engine.link.client import CallError
 from headgate_engine.plan.step import AsyncStep
@@ -99,9 +99,9 @@ class TokenEndpointClient:
             raise ExchangeError("the token endpoint did not answer in time") from None
         except (CallError, ValueError, OSError) as error:
             raise ExchangeError(f"the token endpoint cannot be called: {error}") from None
-        return self._read(status, body)
+        return self._read(status, body, origin)
 
-    def _read(self, status: int, body: bytes) -> dict[str, Any]:
+    def _read(self, status: int, body: bytes, origin: RequestContext) -> dict[str, Any]:
         try:
             found = json.loads(body)
         except (ValueError, RecursionError):
@@ -110,7 +110,8 @@ class TokenEndpointClient:
             code = found.get("error") if isinstance(found, dict) else None
             told = f" ({code[:64]})" if isinstance(code, str) and code.isprintable() else ""
             where = self._endpoint.service.name
-            logger.warning("token endpoint refused", extra={"endpoint": where, "status": status, "error": told.strip()})
+            fields = log_extra(origin, endpoint=where, status=status, error=told.strip())
+            logger.warning("token endpoint refused", extra=fields)
             raise ExchangeError(
                 f"the token endpoint answered {status}{told}", refused=400 <= status < 500 and status not in (401, 403)
             )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headgate_drivers.requests import own_reply
-from headgate_engine.context.request import Reply, RequestContext, TokenUsage, derived_context, make_context
+from headgate_engine.context.request import Reply, RequestContext, TokenUsage, derived_context, log_extra, make_context
 
 
 def test_a_context_shows_its_request() -> None:
@@ -28,6 +28,14 @@ def test_steps_leave_fields_and_answers() -> None:
     assert ctx.added_response_headers == [(b"x-y", b"1")]
     assert ctx.log_field_items == [("k", 5)]
     assert (reply.status, reply.body, reply.headers, reply.reason) == (403, b"no", ((b"a", b"b"),), "X")
+
+
+def test_log_lines_tell_which_request_they_are_about() -> None:
+    ctx = make_context()
+    assert log_extra(ctx, n=1) == {"n": 1}
+    ctx.own_request_id = "id-1"
+    assert log_extra(ctx, n=1) == {"n": 1, "request.id": "id-1"}
+    assert log_extra(None, n=1) == {"n": 1}
 
 
 @pytest.mark.parametrize(("name", "value"), [("", "1"), ("a b", "1"), ("a:", "1"), ("a", "1\r\nb: 2"), ("a", "\0"), ("\xe9", "1")])

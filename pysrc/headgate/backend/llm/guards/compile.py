@@ -51,7 +51,7 @@ from headgate.ir.policy.prompt_guard import (
 from headgate.policy.environment import Environment
 from headgate.telemetry.metrics import series_key
 from headgate_engine.context.field_names import REQUEST_FRAMING
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply, RequestContext, log_extra
 from headgate_engine.expr.program import Program
 from headgate_engine.guard.stream import REALTIME
 from headgate_engine.llm.translate.readers import Garbage
@@ -182,7 +182,7 @@ class GuardCall:
 
     def cannot_tell(self, reason: str) -> Reply:
         """Return the reply that replaces an unreadable response."""
-        logger.warning("reply not readable", extra={"error": reason})
+        logger.warning("reply not readable", extra=log_extra(self.ctx, error=reason))
         self.ctx.add_log_field(LOG_FIELD, "unreadable")
         return CANNOT_TELL
 
@@ -346,7 +346,8 @@ class GuardCall:
     def _failed(self, entry: _Entry, error: Exception, phase: Phase = "response") -> bool:
         """Log a guard's failure; return True if the text may pass nevertheless (fail open)."""
         may_pass = entry.source.fail_open and entry.guard.asks
-        logger.warning("guard failed", extra={"guard": entry.guard.kind, "error": str(error), "passed": may_pass})
+        fields = log_extra(self.ctx, guard=entry.guard.kind, error=str(error), passed=may_pass)
+        logger.warning("guard failed", extra=fields)
         self._count(entry, phase, "FailOpen" if may_pass else "FailClosed")
         if not may_pass:
             self.ctx.add_log_field(LOG_FIELD, f"{entry.guard.kind}: failed")

@@ -14,6 +14,7 @@ from headgate.backend.mcp.guardrails.processor import Decision, GrpcFailure, Pro
 from headgate.dialect.mcp.edit import raw_member
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcMessage, parse
 from headgate.policy.remote import status_name
+from headgate_engine.context.request import log_extra
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -139,7 +140,7 @@ class Check:
             what = f"protocol violation: {told}" if isinstance(error, Violation) else f"{name} failed: {told}"
             action = "FailOpen" if processor.fail_open else "Reject"
             chain.meter.count(phase, action)
-            extra = {"server": processor.name, "method": self._method, "failure": told}
+            extra = log_extra(self._call.context, server=processor.name, method=self._method, failure=told)
             logger.warning("policy server failed", extra=extra)
             if processor.fail_open:
                 return None
