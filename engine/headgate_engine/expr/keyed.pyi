@@ -20,6 +20,9 @@ class KeyedValues:
     def get(self, key: tuple[object, ...]) -> Any:
         """Return a value that is still good. None: the caller makes one, and stores it."""
 
+    def held(self, key: tuple[object, ...]) -> Any:
+        """Return a value that is still good, for one that could not renew it; None: there is none."""
+
     def keep(self, key: tuple[object, ...], value: object, seconds: float, margin: float) -> None:
         """Store a value for so many seconds. In the last `margin` of them, one request renews it."""
 

@@ -84,6 +84,11 @@ cdef class KeyedValues:
             return None
         return found.value
 
+    def held(self, tuple key not None):
+        """Return a value that is still good, for one that could not renew it; None: there is none."""
+        cdef KeptValue found = <KeptValue>self.kept.get(key)
+        return found.value if found is not None and self.now() < found.until else None
+
     def keep(self, tuple key not None, value, double seconds, double margin):
         """Store a value for so many seconds. In the last `margin` of them, one request renews it."""
         cdef KeptValue made = KeptValue.__new__(KeptValue)

@@ -13,7 +13,7 @@ from headgate.policy.ext_authz.decision import AuthzDecision, refusal
 from headgate.policy.ext_authz.failure import ServiceFailure
 from headgate.policy.ext_authz.http import HttpAuthorizer
 from headgate.policy.ext_authz.seen import SeenRequest
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply, RequestContext, log_extra
 from headgate_engine.expr.program import Program
 from headgate_engine.link.consult import ConsultStep
 from headgate_engine.link.grpc_call import GrpcFailure
@@ -72,14 +72,15 @@ class AuthorizationCheck:
         try:
             decision = await self._authorizer.decide(ctx)
         except ServiceFailure as error:
-            return self.undecided(ctx, error)
+            return self.undecided(ctx, key, error)
         return self.decided(ctx, key, decision)
 
-    def undecided(self, ctx: RequestContext, error: ServiceFailure) -> Reply | None:
-        """The service has failed. Return the refusal, None if the request goes on all the same."""
+    def undecided(self, ctx: RequestContext, key: Key | None, error: ServiceFailure) -> Reply | None:
+        """The service has failed; a decision that was to be renewed holds until its end. Return the refusal."""
         ctx.add_log_field("extauthz.error", str(error))
-        logger.debug("authorization service failed", extra={"service": self._name, "error": str(error)})
-        return self._failed
+        logger.debug("authorization service failed", extra=log_extra(ctx, service=self._name, error=str(error)))
+        kept: AuthzDecision | None = None if key is None or self._cache is None else self._cache.held(key)
+        return self._failed if kept is None else kept.apply(ctx)
 
     def decided(self, ctx: RequestContext, key: Key | None, decision: AuthzDecision) -> Reply | None:
         """Apply a decision, and keep it. Return the refusal, None if the request goes on."""
@@ -120,7 +121,7 @@ class MessageCheck(AuthorizationCheck):
         try:
             decision = self._grpc.decision(message, failure)
         except ServiceFailure as error:
-            return self.undecided(ctx, error)
+            return self.undecided(ctx, key, error)
         return self.decided(ctx, key, decision)
 
 

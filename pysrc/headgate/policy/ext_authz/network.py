@@ -91,7 +91,11 @@ class NetworkCheck:
                 decision = await self._authorizer.decide(ctx)
             except ServiceFailure as error:
                 logger.debug("authorization service failed", extra={"service": self._name, "error": str(error)})
-                return None if self._allows_failure else f"{REFUSED}: {error}"
-            if key is not None and self._cache is not None:
-                self._cache.put(key, ctx, decision)
+                # One that was to be renewed holds until its end.
+                decision = None if key is None or self._cache is None else self._cache.held(key)
+                if decision is None:
+                    return None if self._allows_failure else f"{REFUSED}: {error}"
+            else:
+                if key is not None and self._cache is not None:
+                    self._cache.put(key, ctx, decision)
         return None if decision.reply is None else REFUSED

@@ -72,10 +72,13 @@ def test_one_request_renews_while_others_use_it() -> None:
     clock.time += 0.2
     assert cache.get(key) is None, "the last five seconds: this one asks"
     assert cache.get(key) is decision
+    assert cache.held(key) is decision, "for the one that could not renew it"
     newer = AuthzDecision()
     cache.put(key, make_context(), newer)
     clock.time += 50
     assert cache.get(key) is newer
+    clock.time += 50
+    assert cache.held(key) is None
 
 
 def test_keys() -> None:
