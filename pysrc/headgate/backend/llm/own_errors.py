@@ -30,11 +30,12 @@ ADVICE: Final[dict[str, tuple[str, str]]] = {
     "NoHealthyBackend": ("no_healthy_backend", "no provider can be used now; send the request again later"),
     "NotFound": ("not_found", "look at the path"),
     "InvalidRequest": ("invalid_request", "correct the request"),
+    "ExtAuth": ("external_authorization_failed", "the authorization service refuses it, or cannot be asked"),
     "ExtProc": ("processing_failed", "the external processor of the gateway failed; send the request again later"),
     "Internal": ("internal_error", "the gateway's log says what is wrong"),
 }  # fmt: skip
-# How an answer for a failed processor begins; others are the processor's own.
-EXT_PROC_FAILED: Final = b"ext_proc failed"
+# How an answer for a failed processor or authorization service begins; others are the service's own.
+SERVICES_FAILED: Final = {"ExtProc": b"ext_proc failed", "ExtAuth": b"external authorization failed"}
 # The same by code, where the code says more than the reason.
 BY_CODE: Final[dict[str, str]] = {
     "model_not_found": "`GET /v1/models` lists the models that are",
@@ -126,7 +127,7 @@ def _body(format: str, status: int, reason: str, body: bytes, headed: bool, wait
             return None
         text, kind, code = told
     elif (reason == "Guardrail" and (headed or text not in GUARD_TEXTS)) or (
-        reason == "ExtProc" and not body.startswith(EXT_PROC_FAILED)
+        reason in SERVICES_FAILED and (headed or not body.startswith(SERVICES_FAILED[reason]))
     ):
         return None
     code = code or next((known for part, known in FAILURES if part in text), None)
