@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.end_to_end.ext_authz_rig import shown
 from tests.end_to_end.ext_proc_rig import BodyBackend, ProcessorPeer, unchanged
-from tests.end_to_end.federation_rig import Raw
+from tests.end_to_end.federation_rig import SAMPLE, Raw, config, messages
 
 pytestmark = pytest.mark.warm
 
@@ -135,3 +135,34 @@ def test_tools_are_processed(gateway: Any, processor: ProcessorPeer, backend: Bo
     assert raw.names("tools/list", "tools") == ["echo"]
     assert raw.text("echo") == "from the tool"
     assert "response_headers" in processor.parts
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_events_of_tools_are_processed(gateway: Any, processor: ProcessorPeer, mode: str, several: bool) -> None:
+    """A process behind the gateway tells of its progress: an answer of several events, which the processor sees."""
+    def react(part: str, message: dict[str, Any]) -> Iterator[Any]:
+        if part.endswith("_body") and mode != "fullDuplexStreamed":
+            yield {part: {}}
+        else:
+            yield from unchanged(part, message)
+
+    processor.react = react
+    policy = shown({
+        "host": f"127.0.0.1:{processor.port}",
+        "processingOptions": {"requestBodyMode": mode, "responseBodyMode": mode},
+    })  # fmt: skip
+    targets = {"t": SAMPLE, "b": SAMPLE} if several else {"t": SAMPLE}
+    raw = Raw(gateway(config(targets, f"  policies: {{extProc: {policy}}}\n")))
+    params = {"name": "t_slow" if several else "slow", "arguments": {"seconds": 0.3}, "_meta": {"progressToken": "p"}}
+    answer = raw.post({"id": 5, "method": "tools/call", "params": params})
+    found = messages(answer)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert [one["method"] for one in found[:-1]] == ["notifications/progress"] * (len(found) - 1)
+    assert len(found) > 1
+    assert found[-1]["result"]["content"]
+    if mode != "none":
+        seen = b"".join(
+            base64.b64decode(one["response_body"].get("body", "")) for one in processor.seen[-1] if "response_body" in one
+        )
+        assert answer.content.startswith(seen) if mode == "bufferedPartial" else answer.content == seen

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.end_to_end.federation_rig import SAMPLE, Raw, config
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
 from tests.end_to_end.rate_limit_rig import Counting, entries, hits
 
@@ -197,3 +198,51 @@ def test_errors_cost_nothing(gateway: Any, counting: Counting, stand_in: Any) ->
     running = gateway(model_route(counting, provider, by(all="'tokens'")))
     assert [ask(running).status_code, ask(running).status_code] == [400, 200]
     assert [hits(question) for question in counting.asked(3)] == [["0"], ["0"], ["18"]]
+
+
+def test_limits_of_models(gateway: Any, counting: Counting, stand_in: Any) -> None:
+    provider = stand_in(whole(chat()))
+    value = policy(counting, {**by(all="'tokens'"), "type": "tokens"}, by(path="request.path"))
+    running = gateway(f"""
+        gateways: {{default: {{port: {{port}}}}}}
+        llm:
+          policies: {{remoteRateLimit: {json.dumps(value)}}}
+          models: [{{name: m, provider: openai, params: {{baseUrl: "http://127.0.0.1:{provider.port}/v1", apiKey: k}}}}]
+        """)
+    assert ask(running).status_code == 200
+    told = [(entries(question), hits(question)) for question in counting.asked(3)]
+    assert ([{"path": "/v1/chat/completions"}], [None]) in told
+    assert ([{"all": "tokens"}], ["0"]) in told
+    assert ([{"all": "tokens"}], ["18"]) in told
+    refusal = {"key": "x-gw-ratelimited", "value": "true"}, {"key": "x-ratelimit-limit", "value": "10, 10;w=60"}
+    counting.react = lambda question: {"overall_code": "OVER_LIMIT", "response_headers_to_add": list(refusal)}
+    answer = ask(running)
+    assert (answer.status_code, answer.headers["x-gw-ratelimited"], answer.headers["x-ratelimit-limit"]) == (429, "true", "10, 10;w=60")
+    assert answer.json()["error"]["message"]
+    assert len(provider.seen) == 1
+
+
+def test_limits_of_tools(gateway: Any, counting: Counting) -> None:
+    calls = policy(counting, by(tool="'called'"), condition="request.headers['x-who'] == 'ann'")
+    running = gateway(config({"t": SAMPLE}, f"  policies: {{remoteRateLimit: {json.dumps({'conditional': [calls]})}}}\n"))
+    raw = Raw(running, **{"x-who": "ann"})
+    asked = len(counting.seen)
+    assert [entries(question) for question in counting.seen] == [[{"tool": "called"}]] * asked
+    assert raw.names("tools/list", "tools")
+    assert len(counting.seen) == asked + 1
+    counting.react = lambda question: {
+        "overall_code": "OVER_LIMIT", "response_headers_to_add": [{"key": "x-gw-ratelimited", "value": "true"}],
+    }  # fmt: skip
+    answer = raw.post({"id": 9, "method": "tools/list", "params": {}})
+    assert (answer.status_code, answer.headers["x-gw-ratelimited"]) == (429, "true")
+    fields = {**raw.http.headers, "x-who": "bob"}
+    assert httpx.post(running.url + "/mcp", json={"jsonrpc": "2.0", "id": 10, "method": "tools/list"}, headers=fields).status_code == 200
+
+
+def test_no_condition_or_one_that_fails_counts_nothing(gateway: Any, counting: Counting, backend: StandIn) -> None:
+    one = policy(counting, by(a="'one'"), condition="jwt.sub == 'x'")
+    two = policy(counting, by(a="'two'"), condition="request.path == '/two'")
+    running = gateway(text(backend, {"conditional": [one, two]}))
+    for path in ("/one", "/two", "/three"):
+        assert httpx.get(running.url + path).status_code == 200
+    assert [entries(question) for question in counting.seen] == [[{"a": "two"}]]

@@ -9,9 +9,11 @@ from typing import Any
 import httpx
 import pytest
 from tests.end_to_end.ext_authz_rig import GrpcAuthorizer
+from tests.end_to_end.ext_proc_rig import ProcessorPeer
 from tests.end_to_end.federation_rig import SAMPLE, Raw
 from tests.end_to_end.otlp_rig import GrpcCollector, Span, tracing
 from tests.end_to_end.provider_stand_in import StandIn, chat, stream, whole
+from tests.end_to_end.rate_limit_rig import Counting
 from tests.end_to_end.test_guards import Webhook
 from tests.end_to_end.test_llm_costs import USAGE
 
@@ -78,6 +80,33 @@ def test_a_call_of_a_model(gateway: Any, provider: StandIn, collector: GrpcColle
     assert "sk-canary" not in repr(collector.exports)
 
 
+GROUPS = """
+frontendPolicies: {{tracing: {tracing}}}
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- backends:
+  - ai:
+      groups:
+      - providers: [{{name: one, hostOverride: "127.0.0.1:{first}", provider: {{openAI: {{model: one}}}}}}]
+      - providers: [{{name: two, hostOverride: "127.0.0.1:{second}", provider: {{openAI: {{model: two}}}}}}]
+"""
+
+
+def test_another_provider_is_a_linked_attempt(gateway: Any, provider: StandIn, collector: GrpcCollector) -> None:
+    broken = StandIn(whole({"error": {"message": "no"}}, 503))
+    running = gateway(GROUPS.format(tracing=tracing(collector), first=broken.port, second=provider.port))
+    assert httpx.post(running.url + "/v1/chat/completions", json=ASK, timeout=60).status_code == 200
+    spans = collector.trace(3)
+    first, second = sorted((span for span in spans if span.kind == "client"), key=lambda span: span.start)
+    assert [(span.name, span.failed, span.parent) for span in (first, second)] == [
+        ("chat one", True, server_of(spans).id), ("chat two", False, server_of(spans).id),
+    ]  # fmt: skip
+    assert (first.links, second.links) == ([], [(first.trace, first.id)])
+    assert first.attributes["error.type"] == "503"
+    broken.close()
+
+
 def test_guards_of_both_phases(gateway: Any, provider: StandIn, collector: GrpcCollector) -> None:
     webhook = Webhook()
     guards = {"request": [json.loads(webhook.entry())], "response": [json.loads(webhook.entry())]}
@@ -119,6 +148,66 @@ routes:
     wanted = {"rpc.system.name": "grpc", "rpc.method": call.name, "rpc.response.status_code": "OK"}
     assert {key: call.attributes.get(key) for key in wanted} == wanted
     assert dict(authorizer.fields[-1])["traceparent"] == f"00-{call.trace}-{call.id}-01"
+
+
+PROCESS = "envoy.service.ext_proc.v3.ExternalProcessor/Process"
+
+
+def calls_of(spans: list[Span]) -> list[Span]:
+    """Calls of the processor, in their order."""
+    return sorted((span for span in spans if span.attributes.get("gw.outbound.subtype") == "ExtProc"), key=lambda span: span.start)
+
+
+def test_a_call_of_a_processor(gateway: Any, provider: StandIn, collector: GrpcCollector, processor: ProcessorPeer) -> None:
+    policy = {"host": f"127.0.0.1:{processor.port}", "processingOptions": {"requestBodyMode": "none", "responseBodyMode": "none"}}
+    text = f"""
+frontendPolicies: {{tracing: {tracing(collector)}}}
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- policies: {{extProc: {json.dumps(policy)}}}
+  backends: [{{host: 127.0.0.1:{provider.port}}}]
+"""
+    running = gateway(text)
+    assert httpx.get(running.url, timeout=60).status_code == 200
+    spans = collector.trace(3)
+    call, server = only(spans, "ExtProc"), server_of(spans)
+    assert (call.name, call.kind, call.parent, call.failed) == (PROCESS, "client", server.id, False)
+    wanted = {
+        "rpc.system.name": "grpc", "rpc.method": PROCESS, "rpc.response.status_code": "OK", "gw.outbound.kind": "Policy",
+        "server.port": processor.port,
+    }  # fmt: skip
+    assert {key: call.attributes.get(key) for key in wanted} == wanted
+    # It spans the response too: it ends behind the call of the backend.
+    backend = only(spans, "Http")
+    assert call.start <= backend.start <= backend.end <= call.end
+    assert processor.fields[-1]["traceparent"] == f"00-{server.trace}-{call.id}-01"
+    processor.react = lambda part, message: iter([b"\xff"])
+    assert httpx.get(running.url, timeout=60).status_code == 500
+    [_, broken] = calls_of(collector.trace(5))
+    assert (broken.failed, broken.attributes["error.type"]) == (True, "UNKNOWN")
+    processor.server.stop(None).wait()
+    assert httpx.get(running.url, timeout=60).status_code == 500
+    [_, _, away] = calls_of(collector.trace(7))
+    assert (away.failed, away.attributes["error.type"]) == (True, "UNAVAILABLE")
+
+
+def test_a_call_of_a_rate_limit_service(gateway: Any, provider: StandIn, collector: GrpcCollector) -> None:
+    counting = Counting()
+    policy = {"host": f"127.0.0.1:{counting.port}", "domain": "d", "descriptors": [{"entries": [{"key": "a", "value": "'b'"}]}]}
+    running = gateway(f"""
+frontendPolicies: {{tracing: {tracing(collector)}}}
+gateways:
+  default: {{port: {{port}}}}
+routes:
+- policies: {{remoteRateLimit: {json.dumps(policy)}}}
+  backends: [{{host: 127.0.0.1:{provider.port}}}]
+""")
+    assert httpx.get(running.url, timeout=60).status_code == 200
+    spans = collector.trace(3)
+    call = only(spans, "RateLimit")
+    assert (call.name, call.parent) == ("envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", server_of(spans).id)
+    counting.stop()
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -82,7 +82,6 @@ UNTYPED_CALLS = {
     # The request of a context, and what a backend keeps of a request.
     **dict.fromkeys(("wait_for", "task_failed"), "engine/headgate_engine/plan/step.pyx"),
     **dict.fromkeys(("client_gone", "client_writable"), "engine/headgate_engine/link/backend.pyx"),
-    **dict.fromkeys(("fields", "end"), "engine/headgate_engine/link/client.pyx"),
     "route_labels": "engine/headgate_engine/mcp/telemetry.pyx",
     "waited_s": "pysrc/headgate/backend/mcp/federation/answering.py",
     "is_in": "pysrc/headgate/backend/llm/long_bodies.py",

@@ -29,6 +29,7 @@ STATUSES = (
     "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
     "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 )  # fmt: skip
+THE_ONLY_ONE = (0,)
 # Characters of a refusal that are logged.
 MAX_TOLD = 256
 
@@ -56,10 +57,13 @@ class RemoteCaller:
         self._authorities = [own_authority(place) for place, _ in service.places]
         self._places = [place for place, _ in service.places]
         self._env = env
-        self._subtype = subtype
+        self.subtype = subtype
 
     def _order(self) -> Iterator[int]:
-        """Yield the endpoints in a random order, weighted by their shares."""
+        """Return the endpoints in a random order, weighted by their shares."""
+        return iter(THE_ONLY_ONE) if len(self._places) == 1 else self._drawn()
+
+    def _drawn(self) -> Iterator[int]:
         left = list(range(len(self._places)))
         while left:
             weights = [self._weights[index] for index in left]

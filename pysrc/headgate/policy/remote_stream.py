@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headgate.ir.remote_service import RemoteService
 from headgate.policy.environment import Environment
 from headgate.policy.remote import UNAVAILABLE, RemoteCaller
 from headgate_engine.context.request import RequestContext
-from headgate_engine.link.grpc_call import GrpcFailure
+from headgate_engine.link.grpc_call import SPANS, GrpcFailure
 from headgate_engine.link.grpc_stream import GrpcDuplexCall
+
+if TYPE_CHECKING:
+    from headgate_engine.link.spanned import NestedCall
 
 logger = logging.getLogger("headgate.policy")
 
+OK, UNKNOWN = 0, 2
 Fields = Sequence[tuple[str, str]]
 
 
@@ -33,10 +37,13 @@ class ServiceStream:
 
     def __init__(self, service: GrpcStreamService, user: StreamUser, origin: RequestContext, path: str, limit: int):
         self._service = service
-        self._user = user
+        self._user: StreamUser | None = user
         self._origin: RequestContext | None = origin
         self._path = path
         self._places: Iterator[int] = service.order()
+        # What makes spans of calls for this request, if it is sampled, and the span of the call.
+        self._spans = SPANS.get()
+        self._span: NestedCall | None = None
         self.grpc = GrpcDuplexCall(self, limit)
 
     def open(self) -> None:
@@ -46,14 +53,25 @@ class ServiceStream:
     def _next(self, failure: GrpcFailure) -> None:
         index = next(self._places, None)
         if index is None or self._origin is None:
-            self._user.failed(failure)
+            self._tell_failure(failure)
         elif self._service.has_steps:
             self._service.spawn("processor call", self._prepared(index))
         else:
             self._open(index, ())
 
     def _open(self, index: int, fields: Fields) -> None:
-        self.grpc.open(self._service.callers[index], self._path, fields)
+        caller = self._service.callers[index]
+        if self._spans is not None:
+            where = caller.pool.endpoint.decode("utf-8", "replace")
+            self._span = self._spans.begin(self._service.subtype, where, "POST", self._path)
+            fields = self._span.fields(fields)
+        self.grpc.open(caller, self._path, fields)
+
+    def end_span(self, code: int, text: str | None = None) -> None:
+        """End the span of the call, if it has one and that has not ended. code: of gRPC; text: why it failed."""
+        span, self._span = self._span, None
+        if span is not None:
+            span.end(code, text, grpc=True)
 
     async def _prepared(self, index: int) -> None:
         """Open the call once the policies of the service have run on it."""
@@ -66,34 +84,48 @@ class ServiceStream:
             return
         except Exception as error:  # task boundary: the call fails, as if the service did
             logger.exception("a policy of a remote service failed")
-            self._user.failed(GrpcFailure(UNAVAILABLE, f"a policy of the service failed: {type(error).__name__}", True))
+            text = f"a policy of the service failed: {type(error).__name__}"
+            self._tell_failure(GrpcFailure(UNAVAILABLE, text, True))
             return
         if self._origin is not None:
             self._open(index, fields)
 
     def close(self) -> None:
         """End the call. Nothing more is told."""
-        self._origin = None
+        self._origin = self._spans = None
+        # The user holds the call: together they would wait for the garbage collector.
+        self._user = None
+        self.end_span(OK)
         self.grpc.close()
+
+    def _tell_failure(self, failure: GrpcFailure) -> None:
+        if self._user is not None:
+            self._user.failed(failure)
 
     # -- StreamListener ------------------------------------------------------------------------------------------------
     def message(self, data: bytes) -> None:
-        self._user.message(data)
+        if self._user is not None:
+            self._user.message(data)
 
     def flushed(self) -> None:
-        self._user.flushed()
+        if self._user is not None:
+            self._user.flushed()
 
     def writable(self) -> None:
-        self._user.writable()
+        if self._user is not None:
+            self._user.writable()
 
     def failed(self, failure: GrpcFailure) -> None:
+        self.end_span(failure.code, str(failure))
         if failure.unsent and self._origin is not None:
             self._next(failure)
         else:
-            self._user.failed(failure)
+            self._tell_failure(failure)
 
     def ended(self) -> None:
-        self._user.ended()
+        self.end_span(OK)
+        if self._user is not None:
+            self._user.ended()
 
 
 class GrpcStreamService(RemoteCaller):

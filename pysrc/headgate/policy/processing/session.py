@@ -18,8 +18,9 @@ from headgate.policy.processing.messages import (
     reply_of,
 )
 from headgate.policy.processing.processor import ExternalProcessor
+from headgate.policy.remote_stream import UNKNOWN
 from headgate_engine.context.headers import MessageHead
-from headgate_engine.context.request import Reply, RequestContext
+from headgate_engine.context.request import Reply, RequestContext, log_extra
 from headgate_engine.envoy.processing import body_part, read_answer, request_head, response_head, trailer_part
 from headgate_engine.link.answer_deadline import AnswerDeadline
 from headgate_engine.link.grpc_call import GrpcFailure
@@ -252,7 +253,7 @@ class ProcessingSession:
         try:
             take_answer(self, answer, data)
         except Exception as error:  # task boundary: this request fails
-            logger.exception("a processor's message failed")
+            logger.exception("a processor's message failed", extra=log_extra(self.ctx))
             self.fail(f"internal error: {type(error).__name__}")
         if self._over:
             self.stream.push()
@@ -314,6 +315,7 @@ class ProcessingSession:
         if self._over or self.ctx is None:
             return
         self._note_failure(detail)
+        self._call.end_span(UNKNOWN, detail)
         if self.processor.fail_open and status == FAILED and self.response.head is None and not self.request.fed:
             self._leave()
             self._pass_all()
@@ -324,7 +326,7 @@ class ProcessingSession:
     def _note_failure(self, detail: str) -> None:
         if self.ctx is not None:
             self.ctx.add_log_field("extproc.error", detail)
-        logger.debug("processor failed", extra={"service": self.processor.name, "error": detail})
+        logger.debug("processor failed", extra=log_extra(self.ctx, service=self.processor.name, error=detail))
 
     def _conclude(self, reply: Reply, detail: str | None) -> None:
         self._leave()
@@ -364,7 +366,8 @@ class ProcessingSession:
         return self._over
 
     def _pending(self) -> bool:
-        return any(side.waits or side.incomplete for side in (self.request, self.response))
+        one, other = self.request, self.response
+        return one.waits or one.incomplete or other.waits or other.incomplete
 
     def close_if_done(self) -> None:
         """End the call once the processor has nothing more to see."""
