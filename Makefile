@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -105,6 +105,14 @@ conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite t
 postgres: $(VENV)/.test-deps ## the request log in a real PostgreSQL server (needs Debian's package postgresql, or HEADGATE_POSTGRES=<folder of its programs>; none has to run)
 	@ls $${HEADGATE_POSTGRES:-/usr/lib/postgresql/*/bin}/postgres >/dev/null 2>&1 || { echo "PostgreSQL's server is not installed (package postgresql)" >&2; exit 1; }
 	$(BIN)/python -m pytest -q -n 0 tests/headgate/telemetry/requests tests/end_to_end/test_request_log.py tests/end_to_end/test_request_log_postgres.py
+
+redis: $(VENV)/.test-deps ## limits and ended sessions that replicas share, and the example of a rate-limit service, with a real Redis server (needs Debian's package redis-server; none has to run)
+	@command -v redis-server >/dev/null || { echo 'redis-server is not installed (Debian: redis-server)' >&2; exit 1; }
+	$(BIN)/python -m pytest -q -n 0 tests/headgate/net/test_redis_store.py tests/headgate/net/test_redis_tombstones.py tests/headgate/policy/shared tests/end_to_end/test_shared_limits.py tests/end_to_end/test_ended_sessions.py tests/end_to_end/test_rate_limit_service.py
+
+prometheus: $(VENV)/.test-deps ## metrics scraped by a real Prometheus server, alerts that fire there and in promtool's tests, queries of the dashboard (needs Debian's package prometheus; none has to run)
+	@command -v prometheus >/dev/null && command -v promtool >/dev/null || { echo 'prometheus is not installed (Debian: prometheus)' >&2; exit 1; }
+	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_histograms.py tests/end_to_end/test_alerts.py tests/deploy/test_alerts.py tests/deploy/test_dashboard.py
 
 lint: $(VENV)/.test-deps  ## ruff and cython-lint
 	$(BIN)/ruff check engine pysrc tests bench ci fuzz deploy setup.py
