@@ -35,6 +35,8 @@ cdef class KeyUse:
     cdef readonly VirtualKey key
     cdef int64_t tokens, picos       # reserved
     cdef int64_t prompt, prompt_picos      # what is charged of an answer whose provider does not count
+    cdef bytes body                  # that `measured` is of, None: it was not read
+    cdef readonly tuple measured     # llm.bounds.worst_case
     cdef int free(self) except -1
 
 cdef class VirtualKeyStep(ApiKeyStep):
@@ -44,4 +46,4 @@ cdef class VirtualKeyStep(ApiKeyStep):
 cdef class KeyBudgetStep(Step):
     cdef KeyTable table
     cdef Reply unpriced
-    cdef int64_t worst_tokens(self, RequestContext ctx, int64_t* output, int64_t* beside) except -1
+    cdef int64_t worst_tokens(self, KeyUse use, RequestContext ctx, int64_t* output, int64_t* beside) except -1

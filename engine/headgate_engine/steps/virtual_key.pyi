@@ -1,4 +1,3 @@
-import re
 from collections.abc import Iterable
 
 from headgate_engine.context.request import Reply, RequestContext
@@ -11,14 +10,8 @@ from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.identity import ApiKeyStep
 from headgate_engine.steps.location import CredentialLocation
 
-BOUNDS: re.Pattern[bytes]
-CHOICES: re.Pattern[bytes]
 ANSWERLESS: frozenset[str]
 FREE: frozenset[str]
-BYTES_PER_TOKEN: int
-DEFINITIONS: tuple[str, ...]
-GEMINI: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]
 MAX_CHOICES: int
 
 class VirtualKey:
@@ -62,6 +55,12 @@ class KeyUse:
     def __init__(self, key: VirtualKey) -> None: ...
     @property
     def key(self) -> VirtualKey: ...
+    @property
+    def measured(self) -> tuple[int, int, int, int, int] | None: ...
+    def knows(self, body: bytes) -> bool:
+        """Tell whether it is known what this very body may come to."""
+    def note(self, body: bytes, measured: tuple[int, int, int, int, int]) -> None:
+        """Note what a body may come to, as llm.bounds tells it."""
     def settle(self, ctx: RequestContext) -> None:
         """The request is over: what it used takes the place of what was reserved."""
 

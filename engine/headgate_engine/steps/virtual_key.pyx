@@ -8,7 +8,6 @@ duration.
 from collections import deque
 from hashlib import sha256
 import json
-import re
 import time
 
 import orjson
@@ -17,7 +16,7 @@ from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
 from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, U_TOKENS, Breach, SpendCell, UsageLimits
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
-from headgate_engine.llm.estimate cimport document_tokens
+from headgate_engine.llm.bounds cimport worst_case
 from headgate_engine.llm.prices cimport P_CACHE_WRITE, P_INPUT, P_OUTPUT, P_REASONING, Cost, PriceList, Rates
 from headgate_engine.plan.plans cimport RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
@@ -35,26 +34,6 @@ from headgate_engine.steps.local_rate_limit import FREE
 cdef int64_t MOST = <int64_t>1 << 58
 # Tokens that are reserved for a prompt beside its estimate and a quarter of that.
 cdef int64_t SPARE = 8
-# The bound of an answer, and how many answers are wanted. A body that says it several times gets the largest: what is
-# reserved too much is released. A quote within a text is escaped, so texts do not count.
-BOUNDS = re.compile(
-    rb'"(?:max_tokens|max_completion_tokens|max_output_tokens|maxOutputTokens|maxTokens)"\s*:\s*(\d{1,12})(?!\d)')
-CHOICES = re.compile(rb'"(?:n|best_of|candidateCount)"\s*:\s*(\d{1,4})(?!\d)')
-# The place where a provider reads them, by format: the objects that may hold them, and the names. What stands elsewhere
-# bounds nothing.
-GEMINI = (("generationConfig", "generation_config"), ("maxOutputTokens", "max_output_tokens"),
-          ("candidateCount", "candidate_count"))
-PLACES = {
-    "completions": ((), ("max_tokens", "max_completion_tokens"), ("n",)),
-    "text": ((), ("max_tokens",), ("n", "best_of")),
-    "messages": ((), ("max_tokens",), ()),
-    "responses": ((), ("max_output_tokens",), ()),
-    "gemini": GEMINI,
-    "converse": (("inferenceConfig",), ("maxTokens",), ()),
-}
-# Members that become tokens of the prompt beside its texts, and bytes of them that are reserved as one token.
-DEFINITIONS = ("tools", "functions", "toolConfig", "response_format")
-BYTES_PER_TOKEN = 3
 # Formats whose answers have no tokens that are paid for.
 ANSWERLESS = frozenset(("embeddings", "rerank"))
 MAX_CHOICES = 128
@@ -62,8 +41,6 @@ MAX_CHOICES = 128
 cdef object fresh = deque()
 cdef int64_t FRESH_SECONDS = 10
 cdef Py_ssize_t MOST_FRESH = 4096
-# Of tokens, as BOUNDS reads them.
-cdef int64_t LONGEST = 10 ** 12
 
 
 cdef class VirtualKey:
@@ -138,6 +115,14 @@ cdef class KeyTable:
 cdef class KeyUse:
     def __init__(self, VirtualKey key not None):
         self.key = key
+
+    def knows(self, bytes body):
+        """Tell whether it is known what this very body may come to."""
+        return self.body is body
+
+    def note(self, bytes body, tuple measured not None):
+        """Note what a body may come to, as llm.bounds tells it."""
+        self.body, self.measured = body, measured
 
     cdef int free(self) except -1:
         """Take reservations back."""
@@ -291,45 +276,6 @@ cdef object decoded(bytes body):
         return None
 
 
-cdef int64_t count_of(object value) noexcept:
-    """Return a number of tokens or answers as a provider may read it, at most LONGEST; 0 for what bounds nothing."""
-    # Integers may be written as 1e5, and as texts in the JSON of protocol buffers. -1 means without a bound to some.
-    if isinstance(value, str):
-        if len(value) > 32:
-            return 0
-        try:
-            value = float(value)
-        except ValueError:
-            return 0
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-        return 0
-    return LONGEST if value >= LONGEST else <int64_t>value
-
-
-cdef int64_t most_of(list holders, tuple names) except -1:
-    cdef int64_t most = 0
-    for holder in holders:
-        for name in names:
-            most = max(most, count_of((<dict>holder).get(name)))
-    return most
-
-
-cdef int64_t longest_answer(str format, bytes body, object told, int64_t assumed) except -1:
-    """Return the tokens that all answers to a request may have."""
-    cdef int64_t most, choices
-    outer, bounds, counts = PLACES.get(format, ((), (), ()))
-    holders = []
-    if isinstance(told, dict):
-        holders = [told] if not outer else [told[name] for name in outer if isinstance(told.get(name), dict)]
-    most = most_of(holders, bounds) or assumed
-    choices = most_of(holders, counts)
-    for one in BOUNDS.findall(body):
-        most = max(most, <int64_t>int(one))
-    for one in CHOICES.findall(body):
-        choices = max(choices, <int64_t>int(one))
-    return most * min(max(choices, 1), MAX_CHOICES)
-
-
 cdef class KeyBudgetStep(Step):
     """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
 
@@ -340,23 +286,18 @@ cdef class KeyBudgetStep(Step):
         self.name = "apiKey"
         self.table, self.unpriced = table, unpriced
 
-    cdef int64_t worst_tokens(self, RequestContext ctx, int64_t* output, int64_t* beside) except -1:
-        """Return the tokens of the prompt's texts; `output`: at most those of the answer; `beside`: of definitions."""
+    cdef int64_t worst_tokens(self, KeyUse use, RequestContext ctx, int64_t* output, int64_t* beside) except -1:
+        """Return the tokens of the prompt's texts; `output`: at most those of all answers; `beside`: of definitions."""
         cdef LlmCall call = <LlmCall>ctx.llm
         cdef bytes body = b"" if ctx.body is None else ctx.body
-        cdef int64_t prompt = call.estimated
-        told = decoded(body)
-        beside[0] = 0
-        if prompt < 0:
-            prompt = call.prompt_estimate if call.prompt_estimate >= 0 else document_tokens(call.format, told)
-        if told is None and call.format in PLACES:
-            beside[0] = len(body) // BYTES_PER_TOKEN       # a provider may read what we cannot
-        elif isinstance(told, dict):
-            for name in DEFINITIONS:
-                if (<dict>told).get(name):
-                    beside[0] += len(json.dumps(told[name], ensure_ascii=False)) // BYTES_PER_TOKEN
-        output[0] = 0 if call.format in ANSWERLESS else longest_answer(call.format, body, told, self.table.assumed)
-        return prompt
+        cdef int64_t prompt, said, choices
+        if not use.knows(body):
+            use.note(body, worst_case(call.format, body, decoded(body)))
+        prompt, beside[0], output[0], said, choices = use.measured
+        output[0] = max(output[0] or self.table.assumed, said) * min(max(choices, 1), MAX_CHOICES)
+        if call.format in ANSWERLESS:
+            output[0] = 0
+        return prompt if call.estimated < 0 else call.estimated
 
     cdef int run(self, RequestContext ctx) except -1:
         cdef KeyUse use
@@ -373,7 +314,7 @@ cdef class KeyBudgetStep(Step):
         if call.format in FREE:
             return CONTINUE
         output = beside = 0
-        prompt = self.worst_tokens(ctx, &output, &beside)
+        prompt = self.worst_tokens(use, ctx, &output, &beside)
         use.prompt, use.prompt_picos = prompt, 0
         if call.prices is not None:
             worst_price(ctx, call, prompt, 0, &use.prompt_picos)

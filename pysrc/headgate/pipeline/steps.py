@@ -281,10 +281,10 @@ def key_budget(model: LlmModel, env: Environment, phase: str) -> Found:
     table = env.key_table(wanted=False)
     if table is None:
         return ()
-    from headgate.backend.llm.long_bodies import counting_step
+    from headgate.backend.llm.long_bodies import measuring_step
     from headgate.policy.virtual_keys import budget_step
 
-    return (counting_step(), budget_step(table))
+    return (measuring_step(), budget_step(table))
 
 
 def remote_tokens(model: LlmModel, env: Environment, phase: str) -> Found:

@@ -6,9 +6,10 @@ body that it was made of, and does the work itself otherwise.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headgate.backend.llm.off_loop import CODED_BYTES, LONG_BYTES, PEEK_BYTES, off_loop
 from headgate_engine.context.request import Reply, RequestContext
@@ -25,10 +26,18 @@ from headgate_engine.llm.translate.sliced import load_sliced
 from headgate_engine.steps.long_body import LongBodyStep
 from headgate_engine.wire.coding import CodingError, decode, name_of
 
+if TYPE_CHECKING:  # loaded by a configuration with virtual keys
+    from headgate_engine.steps.virtual_key import KeyUse
+
 
 def counting_step() -> LongBodyStep:
     """Return the step that estimates the tokens of a long prompt, for `tokenize`."""
     return LongBodyStep("tokenize", _count, LONG_BYTES)
+
+
+def measuring_step() -> LongBodyStep:
+    """Return the step that reads what a long request may come to, for the limits of virtual keys."""
+    return LongBodyStep("apiKey", _measure, LONG_BYTES)
 
 
 def translation_step() -> LongBodyStep:
@@ -141,6 +150,30 @@ def estimate(form: str, body: bytes) -> int:
         return tokens_of_document(form, load_sliced(body))
     except (Garbage, RecursionError):
         return 0
+
+
+def _measure(ctx: RequestContext) -> Awaitable[None] | None:
+    call: LlmCall | None = ctx.llm
+    use, body = ctx.key_use, ctx.request_body
+    if call is None or use is None or body is None or use.knows(body):
+        return None
+    read: Any = (ctx.dynamic or {}).get(DECODED)
+    known = read is not None and read[0] is body       # routing has read it
+    return _measured(use, call.format, body, read[1] if known else None)
+
+
+async def _measured(use: KeyUse, form: str, body: bytes, document: Any) -> None:
+    use.note(body, await off_loop(measure, form, body, document))
+
+
+def measure(form: str, body: bytes, document: Any) -> tuple[int, int, int, int, int]:
+    """Return what a request may come to, as worst_of() does. document: its JSON, None: it was not read."""
+    from headgate_engine.llm.bounds import worst_of  # with the step that reserves
+
+    if document is None:
+        with contextlib.suppress(Garbage, RecursionError):
+            document = load_sliced(body)
+    return worst_of(form, body, document)
 
 
 def _translate(ctx: RequestContext) -> Awaitable[None] | None:

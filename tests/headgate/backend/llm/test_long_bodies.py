@@ -10,17 +10,21 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.llm import off_loop, vertex
-from headgate.backend.llm.long_bodies import counting_step, estimate, translation_step
+from headgate.backend.llm import long_bodies, off_loop, vertex
+from headgate.backend.llm.long_bodies import counting_step, estimate, measuring_step, translation_step
 from headgate.backend.llm.off_loop import LONG_BYTES
 from headgate.backend.llm.translation import Translation
 from headgate.dialect.llm import pairs
 from headgate_drivers.llm import tokens_of_prompt
 from headgate_engine.context.headers import MessageHead
 from headgate_engine.context.request import Reply, RequestContext, make_context
+from headgate_engine.llm.bodies import DECODED
+from headgate_engine.llm.bounds import worst_of
 from headgate_engine.llm.translate import sliced
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step, settle
+from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.long_body import LongBodyStep
+from headgate_engine.steps.virtual_key import KeyUse, VirtualKey
 
 LONG = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "a word of a turn, "} for _ in range(20_000)]}
 
@@ -61,7 +65,7 @@ def translation() -> Translation:
     return Translation(pairs.converter("messages", "completions"), "openai")
 
 
-@pytest.mark.parametrize("make", [counting_step, translation_step])
+@pytest.mark.parametrize("make", [counting_step, measuring_step, translation_step])
 def test_short_bodies_are_left_to_the_engine(make: Any) -> None:
     step: LongBodyStep = make()
     assert step.limit == LONG_BYTES
@@ -160,6 +164,43 @@ def test_a_long_prompt_is_counted_once_as_it_would_be_on_the_loop() -> None:
     call.prompt_estimate = 5
     assert asyncio.run(settle(counting_step(), context)) is None
     assert call.prompt_estimate == 5
+
+
+def test_what_a_long_request_may_come_to_is_read_once_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = [{"name": "f", "input_schema": {"properties": {f"p{at}": {"type": "string"} for at in range(5000)}}}]
+    document = {**LONG, "tools": tools}
+    body, threads = json.dumps(document).encode(), []
+    read = long_bodies.load_sliced
+
+    def loaded(body: bytes) -> Any:
+        threads.append(threading.current_thread())
+        return read(body)
+
+    monkeypatch.setattr(long_bodies, "load_sliced", loaded)
+    use = KeyUse(VirtualKey(Segment.create(state_bytes=1 << 20), ("k", ""), {}, ()))
+    context = context_of(body, CallOf(None))
+    assert run_step(measuring_step(), context) == CONTINUE_VERDICT      # a request without a virtual key
+    context.key_use = use
+    for _ in range(2):
+        assert asyncio.run(settle(measuring_step(), context)) is None
+    assert use.knows(body)
+    assert use.measured == worst_of("messages", body, document)
+    assert use.measured[1] > 5000
+    assert (len(threads), threading.main_thread() in threads) == (1, False)
+    # What routing has read is used again, for the very body that it is of only.
+    other = json.dumps({**document, "max_tokens": 77}).encode()
+    for known, reads in ((other, 1), (body, 2)):
+        context = context_of(other, CallOf(None))
+        context.key_use = use
+        context.dynamic = {DECODED: (known, json.loads(other), -1)}
+        use.note(body, (0, 0, 0, 0, 0))
+        assert asyncio.run(settle(measuring_step(), context)) is None
+        assert (use.measured[2], len(threads)) == (77, reads)
+    for broken in (b"[" * 300_000, b"{" + b" " * 300_000):
+        context = context_of(broken, CallOf(None))
+        context.key_use = use
+        assert asyncio.run(settle(measuring_step(), context)) is None
+        assert use.measured == (0, len(broken) // 3, 0, 0, 0)
 
 
 def test_one_long_text_is_counted_as_many_short_ones_are_read() -> None:
