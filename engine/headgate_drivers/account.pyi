@@ -7,6 +7,9 @@ _Told = tuple[str, str, int, int, int]
 def reserve_at(limits: UsageLimits, tokens: int, picos: int, now_s: int) -> _Told | None:
     """Reserve, or nothing. Return None, or (window, unit, limit, left, Unix seconds of the window's end)."""
 
+def lacks_at(limits: UsageLimits, tokens: int, picos: int, now_s: int) -> bool:
+    """Return whether a reservation needs a lease that the store may have."""
+
 def take_request_at(limits: UsageLimits, now_s: int) -> _Told | None:
     """Count a request, or nothing. Return as reserve_at() does."""
 

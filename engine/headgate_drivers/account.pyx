@@ -17,6 +17,12 @@ def reserve_at(UsageLimits limits not None, int64_t tokens, int64_t picos, int64
     return None if limits.reserve(tokens, picos, now_s, &breach) else told(&breach)
 
 
+def lacks_at(UsageLimits limits not None, int64_t tokens, int64_t picos, int64_t now_s):
+    """Return whether a reservation needs a lease that the store may have."""
+    cdef Breach breach
+    return not limits.reserve(tokens, picos, now_s, &breach) and bool(breach.lacks)
+
+
 def take_request_at(UsageLimits limits not None, int64_t now_s):
     """Count a request, or nothing. Return as reserve_at() does."""
     cdef Breach breach

@@ -18,7 +18,7 @@ cdef enum:
     U_COUNT = 3
 
 cdef enum:
-    # Processes whose reservations are told apart; further ones share the last place.
+    # Processes whose reservations are told apart in one slot; the reservations of further ones are in slots of their own.
     RESERVERS = 32
 
 cdef struct AccountSlot:
@@ -26,7 +26,16 @@ cdef struct AccountSlot:
     int64_t start[3]           # Unix seconds at which the window began that `used` counts
     int64_t used[9]            # by window and unit
     int64_t reserved[3]        # by unit
-    int64_t held[96]           # of `reserved`, by process and unit
+    int64_t held[96]           # of `reserved`, by process and unit, of the first RESERVERS
+    # What several gateways share, by window and unit: each spends what it has leased of the limit.
+    int64_t own[9]             # of `used`, what this gateway has used itself
+    int64_t leased[9]          # all that it has leased in the window
+    int64_t spare[9]           # what the store had left then
+    int64_t short_ns[9]        # until when that is believed, by the monotonic clock
+
+# The same of RESERVERS others; the lock is that of the account.
+cdef struct HeldSlot:
+    int64_t held[96]
 
 cdef struct SpendSlot:
     uint64_t lock
@@ -38,20 +47,30 @@ cdef struct Breach:
     int unit
     int64_t limit, left
     int64_t ends_s             # Unix seconds
+    int lacks                  # no limit is in the way, but the store has to be asked for a lease
+
+cdef class LeaseState:
+    # Whether a process holds limits against leases of a store that gateways share, and what it knows of that store.
+    cdef readonly bint on, local, down
 
 cdef class UsageAccount:
     cdef SlotRef held          # keeps the slot alive
+    cdef SlotRef others        # keeps the slot of `mine` alive, where it is another one
+    cdef Segment segment
     cdef AccountSlot* slot
-    cdef int place             # of this process in `held` of the slot
+    cdef int64_t* mine         # what this process has reserved, by unit
     cdef readonly str scope, name
+    cdef SlotRef _held_by(self, int group)
 
 cdef class UsageLimits:
     cdef readonly UsageAccount account
+    cdef LeaseState state
     cdef int64_t most[9]       # by window and unit, -1: unlimited
     cdef int64_t warn[9]       # the sum from which a response warns, -1: none does
     cdef readonly bint tokens, money       # one of these is limited
     # Reserves n more of each of tokens and picodollars, or nothing. breach.window tells which limit is in the way.
     cdef int reserve(self, int64_t tokens, int64_t picos, int64_t now_s, Breach* breach) noexcept nogil
+    cdef bint held(self) noexcept nogil     # against leases
     cdef int _room(self, int unit, int64_t n, Breach* breach) noexcept nogil
     # Counts a request, or nothing.
     cdef int take_request(self, int64_t now_s, Breach* breach) noexcept nogil

@@ -26,15 +26,54 @@ class UsageAccount:
         `ends` is in Unix seconds, `dollars` in picodollars.
         """
     def forget(self, holder: int) -> None:
-        """Take back what a process has reserved that has died. Those that share the last place keep theirs."""
+        """Take back what a process has reserved that has died. Those that share the last number keep theirs."""
+
+    def terms(self, window: str, unit: str, now_s: int) -> tuple[int, int, int, int, int, int]:
+        """Return what a store is told of a window and a unit.
+
+        When the window began and ends (Unix seconds), what is left of the lease (below 0: more is used and reserved),
+        what this gateway has used, all that it has leased, and what others have used as far as it is known. Raises
+        ValueError for a window or a unit that does not exist, as the next two methods do.
+        """
+    def lease(self, place: tuple[str, str], start_s: int, granted: int, spare: int, until_ns: int) -> bool:
+        """Add what was granted to the lease of (window, unit). Return False if the window is over.
+
+        spare: what the store had left, which is believed until `until_ns` of the monotonic clock.
+        """
+    def give_back(self, place: tuple[str, str], start_s: int, keep: int, granule: int) -> int:
+        """Take what is left of a lease beyond `keep`, in whole granules, and return it."""
+
+class LeaseState:
+    """Whether limits are held against leases of a store that gateways share."""
+
+    @property
+    def on(self) -> bool: ...
+    @property
+    def local(self) -> bool: ...
+    @property
+    def down(self) -> bool: ...
+    def configure(self, on: bool, local: bool) -> None:
+        """on: gateways share a store. local: without it each of them decides by what it knows."""
+    def set_down(self, down: bool) -> None:
+        """Note whether the store can be asked."""
 
 class UsageLimits:
     """An account with its limits, as one configuration has them.
 
-    limits: (window, unit, most, warn at), -1 for no warning. Raises ValueError for a limit below 0.
+    limits: (window, unit, most, warn at), -1 for no warning. state: whether they are held against leases, None: they
+    are not. Raises ValueError for a limit below 0.
     """
 
-    def __init__(self, account: UsageAccount, limits: Iterable[tuple[str, str, int, int]]) -> None: ...
+    def __init__(
+        self, account: UsageAccount, limits: Iterable[tuple[str, str, int, int]], state: LeaseState | None = None
+    ) -> None: ...
+    def lacking(self, requests: int, tokens: int, picos: int, now_s: int) -> list[tuple[str, str, int, int]]:
+        """Return (window, unit, how much is wanted, the limit) of what so much more is not leased of."""
+    def crossed(self, now_s: int) -> list[tuple[str, str, int, int, int, int]] | None:
+        """Return what has come to its warning, None: nothing has.
+
+        Of each sum window, unit, when the window began and ends (Unix seconds), what was used, and the limit.
+        """
     @property
     def account(self) -> UsageAccount: ...
     @property

@@ -2,12 +2,16 @@
 
 The words of an account change under a lock that is held for a few nanoseconds (shared.lock). What a process has reserved
 is noted beside its number, so that it can be taken back when the process has died.
+
+Gateways that share a store (LeaseState.on) hold a limit together: each spends only what it has leased of it, and what all
+have leased is never more than the limit. What a gateway has leased counts for the window that ran then.
 """
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.shared.lock cimport acquire, release
-from headgate_engine.shared.segment cimport SLOT_BUCKET, Segment
+from headgate_engine.shared.segment cimport LAST_HOLDER, SLOT_BUCKET, Segment, SlotRef
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 from libc.time cimport gmtime_r, time_t, tm
 
@@ -17,11 +21,19 @@ import json
 WINDOWS = ("minute", "day", "month")
 UNITS = ("requests", "tokens", "dollars")
 ACCOUNT = b"account\0"
+HELD = b"account held\0"
 SPEND = b"spend\0"
 
 # The slots of objects that have none in a segment (made with __new__ alone).
 cdef AccountSlot nobody
+# Sums stop here: 9.2 million dollars in picodollars. No limit is higher.
+cdef int64_t HIGHEST = <int64_t>((<uint64_t>1 << 63) - 1)
 cdef SpendSlot nothing
+
+
+cdef inline int64_t sum_of(int64_t one, int64_t other) noexcept nogil:
+    """Their sum, at most HIGHEST: a sum that went over would be below every limit."""
+    return HIGHEST if other > 0 and one > HIGHEST - other else one + other
 
 
 cdef inline int64_t month_of(int64_t day) noexcept nogil:
@@ -41,6 +53,26 @@ cdef int64_t end_of(int window, int64_t start) noexcept nogil:
     return month_of(start + 31 * 86400)
 
 
+cdef inline void clear(AccountSlot* slot, int window) noexcept nogil:
+    """Begin a window: nothing is used or leased in it."""
+    cdef int at = window * U_COUNT
+    memset(&slot.used[at], 0, U_COUNT * sizeof(int64_t))
+    memset(&slot.own[at], 0, U_COUNT * sizeof(int64_t))
+    memset(&slot.leased[at], 0, U_COUNT * sizeof(int64_t))
+    memset(&slot.spare[at], 0, U_COUNT * sizeof(int64_t))
+    memset(&slot.short_ns[at], 0, U_COUNT * sizeof(int64_t))
+
+
+cdef inline int64_t less(int64_t left, int64_t reserved) noexcept nogil:
+    """What is left beside reservations, without going over where it is far below 0."""
+    return left - reserved if left > -(HIGHEST >> 1) else left
+
+
+cdef inline int64_t left_of(AccountSlot* slot, int at) noexcept nogil:
+    """What is left of a lease; below 0: more is used and reserved than leased."""
+    return less(slot.leased[at] - slot.own[at], slot.reserved[at % U_COUNT])
+
+
 cdef int roll(AccountSlot* slot, int64_t now_s) noexcept nogil:
     """Begin the windows that are due. Nothing is due for a caller with an older clock reading than the last one."""
     cdef int64_t minute = now_s - now_s % 60
@@ -48,16 +80,16 @@ cdef int roll(AccountSlot* slot, int64_t now_s) noexcept nogil:
     if slot.start[W_MINUTE] >= minute:
         return 0
     slot.start[W_MINUTE] = minute
-    memset(&slot.used[W_MINUTE * U_COUNT], 0, U_COUNT * sizeof(int64_t))
+    clear(slot, W_MINUTE)
     day = now_s - now_s % 86400
     if slot.start[W_DAY] >= day:
         return 0
     slot.start[W_DAY] = day
-    memset(&slot.used[W_DAY * U_COUNT], 0, U_COUNT * sizeof(int64_t))
+    clear(slot, W_DAY)
     month = month_of(day)
     if slot.start[W_MONTH] < month:
         slot.start[W_MONTH] = month
-        memset(&slot.used[W_MONTH * U_COUNT], 0, U_COUNT * sizeof(int64_t))
+        clear(slot, W_MONTH)
     return 0
 
 
@@ -65,13 +97,20 @@ cdef class UsageAccount:
     """The account of a key or a team. scope: `key` or `team`."""
 
     def __cinit__(self):
-        self.slot = &nobody
+        self.slot, self.mine = &nobody, nobody.held
 
     def __init__(self, Segment segment not None, str scope not None, str name not None):
         self.held = segment.slot(ACCOUNT + json.dumps([scope, name]).encode(), SLOT_BUCKET, sizeof(AccountSlot), NULL)
         self.slot = <AccountSlot*>self.held.memory
-        self.scope, self.name = scope, name
-        self.place = min(segment.holder, RESERVERS - 1)
+        self.scope, self.name, self.segment = scope, name, segment
+        self.mine = self.slot.held + segment.holder % RESERVERS * U_COUNT
+        if segment.holder >= RESERVERS:
+            self.others = self._held_by(segment.holder // RESERVERS)
+            self.mine = (<HeldSlot*>self.others.memory).held + segment.holder % RESERVERS * U_COUNT
+
+    cdef SlotRef _held_by(self, int group):
+        """The slot with what RESERVERS processes have reserved that the account's own slot has no room for."""
+        return self.segment.slot(HELD + json.dumps([self.scope, self.name, group]).encode(), SLOT_BUCKET, sizeof(HeldSlot), NULL)
 
     def add_elsewhere(self, int window, int64_t start_s, tuple used not None):
         """Add what was used elsewhere (before a restart, by another replica) in the window that began at `start_s`."""
@@ -84,7 +123,7 @@ cdef class UsageAccount:
         roll(self.slot, start_s)
         if self.slot.start[window] == start_s:
             for unit in range(U_COUNT):
-                self.slot.used[window * U_COUNT + unit] += more[unit]
+                self.slot.used[window * U_COUNT + unit] = sum_of(self.slot.used[window * U_COUNT + unit], more[unit])
         release(&self.slot.lock)
 
     def state(self, int64_t now_s):
@@ -103,16 +142,78 @@ cdef class UsageAccount:
         return found
 
     def forget(self, int holder):
-        """Take back what a process has reserved that has died. Those that share the last place keep theirs."""
-        cdef int place = min(max(holder, 0), RESERVERS - 1)
+        """Take back what a process has reserved that has died."""
+        cdef int64_t* its
         cdef int unit
-        if place == RESERVERS - 1:
-            return
+        cdef SlotRef other
+        if self.segment is None or not 0 <= holder < LAST_HOLDER:
+            return                             # the last number is that of several processes
+        its = self.slot.held + holder % RESERVERS * U_COUNT
+        if holder >= RESERVERS:
+            other = self._held_by(holder // RESERVERS)
+            its = (<HeldSlot*>other.memory).held + holder % RESERVERS * U_COUNT
         acquire(&self.slot.lock)
         for unit in range(U_COUNT):
-            self.slot.reserved[unit] -= self.slot.held[place * U_COUNT + unit]
-            self.slot.held[place * U_COUNT + unit] = 0
+            self.slot.reserved[unit] -= its[unit]
+            its[unit] = 0
         release(&self.slot.lock)
+
+    def terms(self, str window not None, str unit not None, int64_t now_s):
+        """Return what a store is told: when the window began and ends, what is left of the lease, what this gateway has
+        used, all that it has leased, and what others have used as far as it is known.
+        """
+        cdef int at = place_of(window, unit)
+        cdef AccountSlot copy
+        acquire(&self.slot.lock)
+        roll(self.slot, now_s)
+        copy = self.slot[0]
+        release(&self.slot.lock)
+        start = copy.start[at // U_COUNT]
+        return (start, end_of(at // U_COUNT, start), left_of(&copy, at), copy.own[at], copy.leased[at],
+                max(copy.used[at] - copy.own[at], 0))
+
+    def lease(self, tuple place not None, int64_t start_s, int64_t granted, int64_t spare, int64_t until_ns):
+        """Add what was granted to the lease of (window, unit). spare: what the store had left, which is believed until
+        `until_ns` of the monotonic clock. Return False if the window is over.
+        """
+        cdef int at = place_of(place[0], place[1])
+        cdef bint current
+        acquire(&self.slot.lock)
+        current = self.slot.start[at // U_COUNT] == start_s
+        if current:
+            self.slot.leased[at] += granted
+            self.slot.spare[at], self.slot.short_ns[at] = spare, until_ns
+        release(&self.slot.lock)
+        return current
+
+    def give_back(self, tuple place not None, int64_t start_s, int64_t keep, int64_t granule):
+        """Take what is left of a lease beyond `keep`, in whole granules, and return it."""
+        cdef int at = place_of(place[0], place[1])
+        cdef int64_t left = 0
+        if granule < 1:
+            raise ValueError("a granule is 1 or more")
+        acquire(&self.slot.lock)
+        if self.slot.start[at // U_COUNT] == start_s:
+            left = max((left_of(self.slot, at) - keep) // granule * granule, 0)
+            self.slot.leased[at] -= left
+        release(&self.slot.lock)
+        return left
+
+
+cdef int place_of(str window, str unit) except -1:
+    return WINDOWS.index(window) * U_COUNT + UNITS.index(unit)
+
+
+cdef class LeaseState:
+    """Whether limits are held against leases of a store."""
+
+    def configure(self, bint on, bint local):
+        """on: gateways share a store. local: without it each of them decides by what it knows."""
+        self.on, self.local = on, local
+
+    def set_down(self, bint down):
+        """Note whether the store can be asked."""
+        self.down = down
 
 
 cdef class UsageLimits:
@@ -120,47 +221,77 @@ cdef class UsageLimits:
 
     def __cinit__(self):
         cdef int at
-        self.account = UsageAccount.__new__(UsageAccount)
+        self.account, self.state = UsageAccount.__new__(UsageAccount), LeaseState()
         for at in range(W_COUNT * U_COUNT):
             self.most[at] = self.warn[at] = -1
 
-    def __init__(self, UsageAccount account not None, limits):
+    def __init__(self, UsageAccount account not None, limits, LeaseState state=None):
         cdef int at
         self.account = account
+        if state is not None:
+            self.state = state
         for window, unit, most, warn in limits:
-            at = WINDOWS.index(window) * U_COUNT + UNITS.index(unit)
+            at = place_of(window, unit)
             if most < 0:
                 raise ValueError("a limit is 0 or more")
             self.most[at], self.warn[at] = most, warn
             self.tokens = self.tokens or unit == "tokens"
             self.money = self.money or unit == "dollars"
 
+    cdef bint held(self) noexcept nogil:
+        return self.state.on and not (self.state.down and self.state.local)
+
     cdef int _room(self, int unit, int64_t n, Breach* breach) noexcept nogil:
         """Whether n more fit; the caller holds the lock. Of several limits in the way the one that ends last is told."""
         cdef AccountSlot* slot = self.account.slot
-        cdef int window
+        cdef bint held = self.held()
+        cdef int64_t now_ns = monotonic_ns() if held else 0
+        cdef int fits = 1
+        cdef int window, at
         cdef int64_t left
         for window in range(W_COUNT - 1, -1, -1):
-            if self.most[window * U_COUNT + unit] < 0:
+            at = window * U_COUNT + unit
+            if self.most[at] < 0:
                 continue
-            left = self.most[window * U_COUNT + unit] - slot.used[window * U_COUNT + unit] - slot.reserved[unit]
-            if n > left:
-                breach.window, breach.unit = window, unit
-                breach.limit, breach.left = self.most[window * U_COUNT + unit], max(left, 0)
-                breach.ends_s = end_of(window, slot.start[window])
+            left = left_of(slot, at) if held else less(self.most[at] - slot.used[at], slot.reserved[unit])
+            if n <= left:
+                continue
+            # What the store had not was refused; what it may have is asked for.
+            breach.lacks = held and n <= self.most[at] and (n - left <= slot.spare[at] or now_ns >= slot.short_ns[at])
+            fits = 0
+            breach.window, breach.unit, breach.limit = window, unit, self.most[at]
+            breach.left = max(left + slot.spare[at] if held else left, 0)
+            breach.ends_s = end_of(window, slot.start[window])
+            if not breach.lacks:
                 return 0
-        return 1
+        return fits
+
+    def lacking(self, int64_t requests, int64_t tokens, int64_t picos, int64_t now_s):
+        """Return (window, unit, how much is wanted, the limit) of what so much more is not leased of."""
+        cdef AccountSlot* slot = self.account.slot
+        cdef int64_t wanted[3]
+        cdef int at
+        wanted[0], wanted[1], wanted[2] = requests, tokens, picos
+        found = []
+        acquire(&slot.lock)
+        roll(slot, now_s)
+        for at in range(W_COUNT * U_COUNT):
+            if self.most[at] >= 0 and wanted[at % U_COUNT] > 0 and wanted[at % U_COUNT] > left_of(slot, at):
+                found.append(at)
+        release(&slot.lock)
+        return [(WINDOWS[at // U_COUNT], UNITS[at % U_COUNT], wanted[at % U_COUNT], self.most[at]) for at in found]
 
     cdef int take_request(self, int64_t now_s, Breach* breach) noexcept nogil:
         cdef AccountSlot* slot = self.account.slot
         cdef int window, fits
-        breach.window = -1
+        breach.window, breach.lacks = -1, 0
         acquire(&slot.lock)
         roll(slot, now_s)
         fits = self._room(U_REQUESTS, 1, breach)
         if fits:
             for window in range(W_COUNT):
                 slot.used[window * U_COUNT + U_REQUESTS] += 1
+                slot.own[window * U_COUNT + U_REQUESTS] += 1
         release(&slot.lock)
         return fits
 
@@ -169,16 +300,17 @@ cdef class UsageLimits:
         cdef int window
         acquire(&slot.lock)
         for window in range(W_COUNT):
-            if slot.used[window * U_COUNT + U_REQUESTS] > 0:
+            if slot.own[window * U_COUNT + U_REQUESTS] > 0:
                 slot.used[window * U_COUNT + U_REQUESTS] -= 1
+                slot.own[window * U_COUNT + U_REQUESTS] -= 1
         release(&slot.lock)
         return 0
 
     cdef int reserve(self, int64_t tokens, int64_t picos, int64_t now_s, Breach* breach) noexcept nogil:
         cdef AccountSlot* slot = self.account.slot
-        cdef int64_t* mine = &slot.held[self.account.place * U_COUNT]
+        cdef int64_t* mine = self.account.mine
         cdef int fits
-        breach.window = -1
+        breach.window, breach.lacks = -1, 0
         acquire(&slot.lock)
         roll(slot, now_s)
         fits = self._room(U_TOKENS, tokens, breach) and self._room(U_PICOS, picos, breach)
@@ -192,7 +324,7 @@ cdef class UsageLimits:
 
     cdef int settle(self, int64_t tokens, int64_t picos, int64_t used_tokens, int64_t used_picos, int64_t now_s) noexcept nogil:
         cdef AccountSlot* slot = self.account.slot
-        cdef int64_t* mine = &slot.held[self.account.place * U_COUNT]
+        cdef int64_t* mine = self.account.mine
         cdef int window
         acquire(&slot.lock)
         roll(slot, now_s)
@@ -201,8 +333,10 @@ cdef class UsageLimits:
         mine[U_TOKENS] -= tokens
         mine[U_PICOS] -= picos
         for window in range(W_COUNT):
-            slot.used[window * U_COUNT + U_TOKENS] += used_tokens
-            slot.used[window * U_COUNT + U_PICOS] += used_picos
+            slot.used[window * U_COUNT + U_TOKENS] = sum_of(slot.used[window * U_COUNT + U_TOKENS], used_tokens)
+            slot.used[window * U_COUNT + U_PICOS] = sum_of(slot.used[window * U_COUNT + U_PICOS], used_picos)
+            slot.own[window * U_COUNT + U_TOKENS] = sum_of(slot.own[window * U_COUNT + U_TOKENS], used_tokens)
+            slot.own[window * U_COUNT + U_PICOS] = sum_of(slot.own[window * U_COUNT + U_PICOS], used_picos)
         release(&slot.lock)
         return 0
 
@@ -221,6 +355,26 @@ cdef class UsageLimits:
                 break
         release(&slot.lock)
         return breach.window >= 0
+
+    def crossed(self, int64_t now_s):
+        """Return what has come to its warning: (window, unit, start, end, used, limit) of each sum; None: nothing has."""
+        cdef AccountSlot* slot = self.account.slot
+        cdef int64_t used[9]
+        cdef int64_t start[3]
+        cdef bint any = False
+        cdef int at
+        acquire(&slot.lock)
+        roll(slot, now_s)
+        for at in range(W_COUNT * U_COUNT):
+            used[at] = slot.used[at] if 0 <= self.warn[at] <= slot.used[at] else -1
+            any = any or used[at] >= 0
+        for at in range(W_COUNT):
+            start[at] = slot.start[at]
+        release(&slot.lock)
+        if not any:
+            return None
+        return [(WINDOWS[at // U_COUNT], UNITS[at % U_COUNT], start[at // U_COUNT], end_of(at // U_COUNT, start[at // U_COUNT]),
+                 used[at], self.most[at]) for at in range(W_COUNT * U_COUNT) if used[at] >= 0]
 
 
 cdef class SpendCell:
@@ -246,7 +400,7 @@ cdef class SpendCell:
         slot.calls += 1
         slot.input_tokens += input_tokens
         slot.output_tokens += output_tokens
-        slot.picos += picos
+        slot.picos = sum_of(slot.picos, picos)
         release(&slot.lock)
         return 0
 

@@ -1,7 +1,7 @@
 # Virtual keys: who may use what, with limits of requests, tokens and money that hold before the call.
 
 from headgate_engine.context.request cimport Reply, RequestContext
-from headgate_engine.limit.account cimport Breach, SpendCell, UsageLimits
+from headgate_engine.limit.account cimport Breach, LeaseState, SpendCell, UsageLimits
 from headgate_engine.plan.step cimport Step
 from headgate_engine.shared.segment cimport Segment
 from headgate_engine.steps.identity cimport ApiKeyStep
@@ -29,11 +29,19 @@ cdef class VirtualKey:
 cdef class KeyTable:
     cdef dict keys                   # SHA-256 digest -> VirtualKey
     cdef readonly int64_t assumed    # tokens of an answer whose length the request does not bound
+    cdef readonly bint stops         # streams that limits have no more for
+    cdef LeaseState state
+    cdef object desk                 # asks for leases (headgate.policy.leases); None: no store is shared
 
 cdef class KeyUse:
     # What a request with a virtual key has taken.
     cdef readonly VirtualKey key
     cdef int64_t tokens, picos       # reserved
+    cdef int64_t generated           # tokens of the answer that the client has, about; of a stream
+    cdef int64_t bound               # tokens of the answer that are reserved
+    cdef int64_t output_rate         # picodollars of a token of the answer
+    cdef bint stops                  # a stream ends where no more can be reserved
+    cdef bint covers(self) except -1
     cdef int64_t prompt, prompt_picos      # what is charged of an answer whose provider does not count
     cdef bytes body                  # that `measured` is of, None: it was not read
     cdef readonly tuple measured     # llm.bounds.worst_case
@@ -41,9 +49,11 @@ cdef class KeyUse:
 
 cdef class VirtualKeyStep(ApiKeyStep):
     cdef KeyTable table
-    cdef Reply expired, withdrawn, elsewhere
+    cdef Reply expired, withdrawn, elsewhere, storeless
+    cdef int admit(self, RequestContext ctx, VirtualKey key, bytes credential, bint last) except -1
 
 cdef class KeyBudgetStep(Step):
     cdef KeyTable table
-    cdef Reply unpriced
+    cdef Reply unpriced, storeless
+    cdef int hold(self, RequestContext ctx, KeyUse use, int64_t tokens, int64_t picos, bint last) except -1
     cdef int64_t worst_tokens(self, KeyUse use, RequestContext ctx, int64_t* output, int64_t* beside) except -1

@@ -1,9 +1,10 @@
 from collections.abc import Iterable
+from typing import Protocol
 
 from headgate_engine.context.request import Reply, RequestContext
 from headgate_engine.limit.account import UNITS as UNITS
 from headgate_engine.limit.account import WINDOWS as WINDOWS
-from headgate_engine.limit.account import UsageLimits
+from headgate_engine.limit.account import LeaseState, UsageLimits
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.plan.step import Step
 from headgate_engine.shared.segment import Segment
@@ -36,18 +37,31 @@ class VirtualKey:
     @property
     def team(self) -> str: ...
 
+class LeaseAsker(Protocol):
+    """Asks for leases (headgate.policy.leases.LeaseDesk)."""
+
+    async def asked(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> None:
+        """Return when the store was asked for so many requests, tokens and picodollars of each limit, or is away."""
+
 class KeyTable:
     """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...
-    def turn(self, keys: dict[bytes, VirtualKey], assumed: int) -> None:
+    def turn(
+        self, keys: dict[bytes, VirtualKey], assumed: int, state: LeaseState | None = None,
+        desk: LeaseAsker | None = None, *, stops: bool = False,
+    ) -> None:  # fmt: skip
         """Put other keys in force, by the SHA-256 digests of what clients present.
 
-        assumed: tokens of an answer whose length the request does not bound. Raises TypeError for other values.
+        assumed: tokens of an answer whose length the request does not bound. desk: asks for leases of the store of
+        `state`; None: no store is shared. stops: a stream ends where limits have no more for it. Raises TypeError for
+        other values.
         """
     def __len__(self) -> int: ...
     @property
     def assumed(self) -> int: ...
+    @property
+    def stops(self) -> bool: ...
 
 class KeyUse:
     """What a request with a virtual key has taken."""
@@ -68,7 +82,7 @@ class VirtualKeyStep(ApiKeyStep):
     """apiKey with virtual keys: those of `table`, beside the policy's own `keys`.
 
     replies: to a request without a key, with an unknown one, with one that has expired, that was revoked, and that is
-    not for the route.
+    not for the route, and without the store of leases.
     """
 
     def __init__(
@@ -77,13 +91,19 @@ class VirtualKeyStep(ApiKeyStep):
         mode: str,
         keys: dict[bytes, tuple[dict[str, object], tuple[ModelPattern, ...] | None]],
         table: KeyTable,
-        replies: tuple[Reply, Reply, Reply, Reply, Reply],
+        replies: tuple[Reply, Reply, Reply, Reply, Reply, Reply],
     ) -> None: ...
 
 class KeyBudgetStep(Step):
     """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
 
-    unpriced: the reply where money is limited and the model has no price.
+    unpriced: the reply where money is limited and the model has no price. storeless: without the store of leases.
     """
 
-    def __init__(self, table: KeyTable, unpriced: Reply) -> None: ...
+    def __init__(self, table: KeyTable, unpriced: Reply, storeless: Reply) -> None: ...
+
+async def admitted(step: VirtualKeyStep, ctx: RequestContext, key: VirtualKey, credential: bytes) -> int:
+    """Ask for leases until a request is counted or refused. Return the verdict."""
+
+async def held(step: KeyBudgetStep, ctx: RequestContext, use: KeyUse, tokens: int, picos: int) -> int:
+    """Ask for leases until a request is reserved or refused. Return the verdict."""

@@ -14,12 +14,12 @@ import orjson
 
 from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
-from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, U_TOKENS, Breach, SpendCell, UsageLimits
+from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, U_TOKENS, Breach, LeaseState, SpendCell, UsageLimits
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
 from headgate_engine.llm.bounds cimport worst_case
 from headgate_engine.llm.prices cimport P_CACHE_WRITE, P_INPUT, P_OUTPUT, P_REASONING, Cost, PriceList, Rates
 from headgate_engine.plan.plans cimport RoutePlan
-from headgate_engine.plan.step cimport CONTINUE, RESPOND, Step
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, Step
 from headgate_engine.shared.segment cimport Segment
 from headgate_engine.steps.identity cimport ApiKeyStep
 from headgate_engine.steps.location cimport CredentialLocation
@@ -41,6 +41,10 @@ MAX_CHOICES = 128
 cdef object fresh = deque()
 cdef int64_t FRESH_SECONDS = 10
 cdef Py_ssize_t MOST_FRESH = 4096
+# Tokens of a stream that are reserved at once beyond what was reserved before it.
+cdef int64_t STEP = 64
+# How often one request asks for a lease that others spend before it does.
+cdef int ROUNDS = 16
 
 
 cdef class VirtualKey:
@@ -98,15 +102,21 @@ cdef int hold(SpendCell cell, int64_t now_s) except -1:
 cdef class KeyTable:
     """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""
 
+    def __cinit__(self):
+        self.state = LeaseState()
+
     def __init__(self):
         self.keys = {}
 
-    def turn(self, dict keys not None, int64_t assumed):
-        """Put other keys in force. assumed: tokens of an answer whose length the request does not bound."""
+    def turn(self, dict keys not None, int64_t assumed, LeaseState state=None, desk=None, *, bint stops=False):
+        """Put other keys in force. assumed: tokens of an answer whose length the request does not bound. desk: asks for
+        leases of the store of `state`. stops: a stream ends where limits have no more for it.
+        """
         for one in keys.values():
             if not isinstance(one, VirtualKey):
                 raise TypeError("virtual keys are wanted")
-        self.keys, self.assumed = keys, assumed
+        self.keys, self.assumed, self.stops = keys, assumed, stops
+        self.state, self.desk = LeaseState() if state is None else state, desk
 
     def __len__(self):
         return len(self.keys)
@@ -135,6 +145,27 @@ cdef class KeyUse:
             self.tokens = self.picos = 0
         return 0
 
+    cdef bint covers(self) except -1:
+        """Whether what the client has of the answer is reserved; STEP more tokens are, if need be and if they fit."""
+        cdef UsageLimits one
+        cdef Breach breach
+        cdef int64_t now_s, picos
+        cdef int taken = 0
+        if not self.stops or self.generated <= self.bound + self.bound // 4:       # the estimate is a mean
+            return True
+        now_s = wall_ns() // 1000000000
+        picos = product(STEP, self.output_rate)
+        for one in self.key.limits:
+            if not one.reserve(STEP, picos, now_s, &breach):
+                for earlier in self.key.limits[:taken]:
+                    (<UsageLimits>earlier).settle(STEP, picos, 0, 0, now_s)
+                return False
+            taken += 1
+        self.tokens += STEP
+        self.picos += picos
+        self.bound += STEP
+        return True
+
     def settle(self, RequestContext ctx not None):
         """The request is over: what it used takes the place of what was reserved."""
         cdef LlmCall call = <LlmCall?>ctx.llm
@@ -152,7 +183,11 @@ cdef class KeyUse:
             taken_in, taken_out = max(call.total_usage.input_tokens, 0), max(call.total_usage.output_tokens, 0)
             picos = 0 if call.cost is None else call.cost.total
         elif call.charged and call.format not in FREE:
-            taken_in, picos = self.prompt, self.prompt_picos      # the provider does not say: the prompt, by our estimate
+            # The provider does not say: the prompt and what the client has of the answer, by our estimates.
+            taken_in, picos = self.prompt, self.prompt_picos
+        if self.generated > taken_out and is_short(call):
+            picos += product(self.generated - taken_out, self.output_rate)
+            taken_out = self.generated
         for one in self.key.limits:
             one.settle(tokens, reserved, taken_in + taken_out, picos, now_s)
         if was_sent(call) and call.format not in FREE:
@@ -165,6 +200,17 @@ cdef class KeyUse:
     def __del__(self):
         # Of a request that has ended in no other way.
         self.free()
+
+
+cdef bint is_short(LlmCall call) except -1:
+    """Whether the provider did not come to count all of its answer: the client has left, or the stream has broken."""
+    cdef LlmAttempt last
+    if call.total_usage is None:
+        return call.charged
+    if not call.attempts:
+        return False
+    last = <LlmAttempt>call.attempts[len(call.attempts) - 1]
+    return last.outcome == "cancelled" or last.outcome == "broken"
 
 
 cdef bint was_sent(LlmCall call) except -1:
@@ -205,23 +251,20 @@ cdef class VirtualKeyStep(ApiKeyStep):
     """apiKey with virtual keys: those of `table`, beside the policy's own `keys`.
 
     expired, withdrawn: the replies to a key that has run out, and to one that was revoked. elsewhere: that to a key which
-    is not for the route.
+    is not for the route. storeless: without the store of leases.
     """
 
     def __init__(self, CredentialLocation location not None, str mode not None, dict keys not None, KeyTable table not None,
                  tuple replies not None):
-        missing, invalid, self.expired, self.withdrawn, self.elsewhere = replies
+        missing, invalid, self.expired, self.withdrawn, self.elsewhere, self.storeless = replies
         ApiKeyStep.__init__(self, "apiKey", location, mode, keys, missing, invalid)
         self.table = table
 
     cdef int run(self, RequestContext ctx) except -1:
         cdef bytes credential = self.location.find(ctx)
         cdef VirtualKey key
-        cdef UsageLimits one
-        cdef Breach breach
         cdef int64_t now_s
-        cdef int taken = 0
-        cdef SpendCell cell
+        cdef int verdict
         if credential is None:
             return ApiKeyStep.run(self, ctx)
         found = self.table.keys.get(sha256(credential).digest())
@@ -236,12 +279,23 @@ cdef class VirtualKeyStep(ApiKeyStep):
         if key.routes is not None and not is_for(key, ctx):
             ctx.reply = self.elsewhere
             return RESPOND
+        verdict = self.admit(ctx, key, credential, False)
+        if verdict == SUSPEND:
+            ctx.exchange.wait_for(self.name, admitted(self, ctx, key, credential), None)
+        return verdict
+
+    cdef int admit(self, RequestContext ctx, VirtualKey key, bytes credential, bint last) except -1:
+        """Count the request for each account, or none. SUSPEND: a lease has to be asked for, unless this is the `last` try."""
+        cdef UsageLimits one
+        cdef Breach breach
+        cdef int taken = 0
+        cdef SpendCell cell
+        cdef int64_t now_s = wall_ns() // 1000000000
         for one in key.limits:
             if not one.take_request(now_s, &breach):
                 for earlier in key.limits[:taken]:
                     (<UsageLimits>earlier).give_request()
-                ctx.reply = spent(one, &breach, 1, now_s)
-                return RESPOND
+                return without(self.table, ctx, one, &breach, 1, last, self.storeless)
             taken += 1
         cell = key.cell("", now_s)
         if cell is not None:
@@ -253,6 +307,42 @@ cdef class VirtualKeyStep(ApiKeyStep):
         ctx.key_use = KeyUse(key)
         self.accept(ctx, credential, (key.metadata, key.models))
         return CONTINUE
+
+
+cdef int without(KeyTable table, RequestContext ctx, UsageLimits limits, Breach* breach, int64_t wanted, bint last,
+                 Reply storeless) except -1:
+    """The verdict on a request that has no room: a lease may be had, the store is away, or the limit is reached."""
+    if breach.lacks and table.state.down:
+        ctx.reply = storeless
+        return RESPOND
+    if breach.lacks and not last and table.desk is not None:
+        return SUSPEND
+    ctx.reply = spent(limits, breach, wanted, wall_ns() // 1000000000)
+    return RESPOND
+
+
+async def admitted(VirtualKeyStep step, RequestContext ctx, VirtualKey key, bytes credential):
+    """Ask for leases until a request is counted or refused. Return the verdict."""
+    cdef int verdict = SUSPEND
+    cdef int tries = 0
+    while verdict == SUSPEND:
+        tries += 1
+        if step.table.desk is not None:
+            await step.table.desk.asked(key.limits, (1, 0, 0))
+        verdict = step.admit(ctx, key, credential, tries >= ROUNDS)
+    return verdict
+
+
+async def held(KeyBudgetStep step, RequestContext ctx, KeyUse use, int64_t tokens, int64_t picos):
+    """Ask for leases until a request is reserved or refused. Return the verdict."""
+    cdef int verdict = SUSPEND
+    cdef int tries = 0
+    while verdict == SUSPEND:
+        tries += 1
+        if step.table.desk is not None:
+            await step.table.desk.asked(use.key.limits, (0, tokens, picos))
+        verdict = step.hold(ctx, use, tokens, picos, tries >= ROUNDS)
+    return verdict
 
 
 cdef bytes warning(UsageLimits limits, Breach* breach):
@@ -279,12 +369,12 @@ cdef object decoded(bytes body):
 cdef class KeyBudgetStep(Step):
     """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
 
-    unpriced: the reply where money is limited and the model has no price.
+    unpriced: the reply where money is limited and the model has no price. storeless: without the store of leases.
     """
 
-    def __init__(self, KeyTable table not None, Reply unpriced not None):
+    def __init__(self, KeyTable table not None, Reply unpriced not None, Reply storeless not None):
         self.name = "apiKey"
-        self.table, self.unpriced = table, unpriced
+        self.table, self.unpriced, self.storeless = table, unpriced, storeless
 
     cdef int64_t worst_tokens(self, KeyUse use, RequestContext ctx, int64_t* output, int64_t* beside) except -1:
         """Return the tokens of the prompt's texts; `output`: at most those of all answers; `beside`: of definitions."""
@@ -302,12 +392,10 @@ cdef class KeyBudgetStep(Step):
     cdef int run(self, RequestContext ctx) except -1:
         cdef KeyUse use
         cdef LlmCall call
-        cdef UsageLimits one
-        cdef Breach breach
         cdef Cost before
-        cdef int64_t tokens, output, beside, prompt, now_s
+        cdef int64_t tokens, output, beside, prompt
         cdef int64_t picos = 0
-        cdef int taken = 0
+        cdef int verdict
         if ctx.key_use is None or ctx.llm is None:
             return CONTINUE
         use, call = <KeyUse>ctx.key_use, <LlmCall>ctx.llm
@@ -316,13 +404,14 @@ cdef class KeyBudgetStep(Step):
         output = beside = 0
         prompt = self.worst_tokens(use, ctx, &output, &beside)
         use.prompt, use.prompt_picos = prompt, 0
+        use.bound, use.output_rate = output, 0
         if call.prices is not None:
-            worst_price(ctx, call, prompt, 0, &use.prompt_picos)
+            worst_price(ctx, call, prompt, 0, use)
         # The estimate is a mean: some prompts have more.
         prompt += prompt // 4 + SPARE + beside
         tokens = min(prompt + output, MOST)
         if call.prices is not None:
-            picos = worst_price(ctx, call, prompt, output, NULL)
+            picos = worst_price(ctx, call, prompt, output, None)
         elif use.key.money:
             picos = -1
         if picos < 0:
@@ -332,6 +421,7 @@ cdef class KeyBudgetStep(Step):
             picos = 0
         if not (use.key.tokens or use.key.money):
             return CONTINUE
+        use.stops = self.table.stops
         # Attempts that have ended may have cost something; what they had reserved is replaced.
         if call.total_usage is not None:
             tokens += max(call.total_usage.input_tokens, 0) + max(call.total_usage.output_tokens, 0)
@@ -339,20 +429,31 @@ cdef class KeyBudgetStep(Step):
         if before is not None:
             picos = min(picos + before.total, MOST)
         use.free()
-        now_s = wall_ns() // 1000000000
+        verdict = self.hold(ctx, use, tokens, picos, False)
+        if verdict == SUSPEND:
+            ctx.exchange.wait_for(self.name, held(self, ctx, use, tokens, picos), None)
+        return verdict
+
+    cdef int hold(self, RequestContext ctx, KeyUse use, int64_t tokens, int64_t picos, bint last) except -1:
+        """Reserve for each account, or for none. SUSPEND: a lease has to be asked for, unless this is the `last` try."""
+        cdef UsageLimits one
+        cdef Breach breach
+        cdef int taken = 0
+        cdef int64_t now_s = wall_ns() // 1000000000
         for one in use.key.limits:
             if not one.reserve(tokens, picos, now_s, &breach):
                 for earlier in use.key.limits[:taken]:
                     (<UsageLimits>earlier).settle(tokens, picos, 0, 0, now_s)
-                ctx.reply = spent(one, &breach, tokens if breach.unit == U_TOKENS else picos, now_s)
-                return RESPOND
+                return without(self.table, ctx, one, &breach, tokens if breach.unit == U_TOKENS else picos, last, self.storeless)
             taken += 1
         use.tokens, use.picos = tokens, picos
         return CONTINUE
 
 
-cdef int64_t worst_price(RequestContext ctx, LlmCall call, int64_t prompt, int64_t output, int64_t* prompt_picos) except? -2:
-    """What the tokens cost at most, -1 without a price: a cache is written, and all of an answer is reasoning."""
+cdef int64_t worst_price(RequestContext ctx, LlmCall call, int64_t prompt, int64_t output, KeyUse use) except? -2:
+    """What the tokens cost at most, -1 without a price: a cache is written, and all of an answer is reasoning. The `use`
+    learns what its tokens cost otherwise.
+    """
     cdef PriceList prices = <PriceList>call.prices
     cdef TokenUsage usage = TokenUsage.__new__(TokenUsage)
     cdef Cost cost
@@ -362,8 +463,9 @@ cdef int64_t worst_price(RequestContext ctx, LlmCall call, int64_t prompt, int64
     if cost is None:
         return -1
     rates = cost.rates
-    if prompt_picos != NULL:
-        prompt_picos[0] = min(product(prompt, rates.rate_of(P_INPUT)), MOST)
+    if use is not None:
+        use.prompt_picos = min(product(prompt, rates.rate_of(P_INPUT)), MOST)
+        use.output_rate = max(rates.rate_of(P_OUTPUT), 0)
     return min(product(prompt, max(rates.rate_of(P_INPUT), rates.rate_of(P_CACHE_WRITE)))
                + product(output, max(rates.rate_of(P_OUTPUT), rates.rate_of(P_REASONING))), MOST)
 

@@ -135,7 +135,7 @@ class Standalone:
             return None
         from headgate.config import virtual_keys  # as other sections that few files have
 
-        return virtual_keys.parse(self.context, record, stores=settings.request_log is not None)
+        return virtual_keys.parse(self.context, record, settings)
 
     def _binds(self) -> None:
         for index, record in enumerate(self.root.records("binds")):

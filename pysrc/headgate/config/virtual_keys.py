@@ -4,30 +4,44 @@ from __future__ import annotations
 
 import json
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from headgate.config.check import Record
 from headgate.config.context import Context
 from headgate.config.policy.identity import HASH, checked_models
+from headgate.document.fields import show_milliseconds
 from headgate.document.lazy_dataclass import replace
-from headgate.document.secret import REDACTED
+from headgate.document.secret import REDACTED, Secret
 from headgate.errors import Problem
 from headgate.ir.backend import RouteBackend
 from headgate.ir.mcp import McpBackend
 from headgate.ir.policy.authorization import Authorization
-from headgate.ir.virtual_keys import ASSUMED_OUTPUT, KeyRecord, KeyTeam, UsageLimit, VirtualKeys
+from headgate.ir.process import ProcessSettings
+from headgate.ir.virtual_keys import (
+    ASSUMED_OUTPUT,
+    AlertHook,
+    KeyRecord,
+    KeyTeam,
+    LeaseFailure,
+    LeaseStore,
+    UsageLimit,
+    VirtualKeys,
+)
 
 UNITS: Final = ("requests", "tokens", "dollars")
 # The sections of the file by the routes that stand for them.
 SECTIONS: Final = {"llm": ("internal", "llm:request"), "mcp": ("internal", "default")}
 MAX_NAME: Final = 128
+ALERT_TIMEOUT_MS: Final = 5000
 NO_STORE: Final = (
     "a limit by day or month has to survive a restart, and there is no config.database to keep what was used"
 )
 
 
-def parse(context: Context, record: Record, *, stores: bool) -> VirtualKeys:
-    """Return the keys and teams. `stores`: there is a database."""
-    reader = _Reader(context, stores)
+def parse(context: Context, record: Record, settings: ProcessSettings) -> VirtualKeys:
+    """Return the keys and teams. `settings` have the stores that there are."""
+    reader = _Reader(context, settings.request_log is not None)
+    leases, failure = _leases(record, settings)
     teams: dict[str, KeyTeam] = {}
     for entry in record.records("teams"):
         team = reader.team(entry)
@@ -48,8 +62,42 @@ def parse(context: Context, record: Record, *, stores: bool) -> VirtualKeys:
         keys[key.name] = key
     return VirtualKeys(
         keys=tuple(keys.values()), teams=tuple(teams.values()),
-        assumed_output=record.get("assumedOutputTokens") or ASSUMED_OUTPUT,
+        assumed_output=record.get("assumedOutputTokens") or ASSUMED_OUTPUT, leases=leases, failure=failure,
+        alerts=_alerts(context, record), stops=record.get("stopStreams", False),
     )  # fmt: skip
+
+
+def _alerts(context: Context, record: Record) -> AlertHook | None:
+    """Return who is told of limits that have come to their warning."""
+    entry = record.get("alerts")
+    if entry is None:
+        return None
+    url, secret = entry["url"], entry.get("secret")
+    assert isinstance(url, Secret)
+    try:
+        parts = urlsplit(url.reveal())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or not url.reveal().isascii():
+        context.fault(Problem.VALUE, entry, "url", "not http://host/path or https://host/path, without a login")
+        return None
+    if secret is not None and not secret.reveal():
+        context.fault(Problem.VALUE, entry, "secret", "the secret is empty")
+    if entry.get("timeout") == 0:
+        context.fault(Problem.VALUE, entry, "timeout", "the time must be longer than 0")
+    # What is behind the host is a credential at many receivers.
+    place = parts.hostname if port is None else f"{parts.hostname}:{port}"
+    return AlertHook(url=url, place=place, secret=secret, timeout_ms=entry.get("timeout") or ALERT_TIMEOUT_MS)
+
+
+def _leases(record: Record, settings: ProcessSettings) -> tuple[LeaseStore | None, LeaseFailure]:
+    """Return the store that gateways share, and what holds without it. One in memory is faster than a database."""
+    said: LeaseFailure | None = record.get("failureMode")
+    if settings.shared_state is not None:
+        return "redis", said or settings.shared_state.failure
+    database = settings.request_log is not None and settings.request_log.url is not None
+    return ("postgres" if database else None), said or "local"
 
 
 # What `allowedTools` means: tools by name, `target/tool`, and `target/*`. A client without such a key may use all.
@@ -179,10 +227,20 @@ def _dump_allowed(one: KeyRecord | KeyTeam) -> dict[str, Any]:
     return found
 
 
+def _dump_alerts(hook: AlertHook | None) -> dict[str, Any]:
+    if hook is None:
+        return {}
+    secret = {} if hook.secret is None else {"secret": REDACTED}
+    return {"alerts": {"url": REDACTED, "timeout": show_milliseconds(hook.timeout_ms), **secret}}
+
+
 def dump(keys: VirtualKeys) -> dict[str, Any]:
     """Return the form of the configuration dump: each key with what it has from its team."""
     return {
         "assumedOutputTokens": keys.assumed_output,
+        "failureMode": keys.failure,
+        "stopStreams": keys.stops,
+        **_dump_alerts(keys.alerts),
         "teams": [
             {"name": one.name, "limits": shown_limits(one.limits), "keyLimits": shown_limits(one.key_limits)}
             | _dump_allowed(one)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from headgate.document.lazy_dataclass import dataclass
+from headgate.document.secret import Secret
 
 LimitUnit = Literal["requests", "tokens", "dollars"]
 LimitWindow = Literal["minute", "day", "month"]
+# Where gateways lease what they spend of limits: the database, or the Redis server of the shared state.
+LeaseStore = Literal["postgres", "redis"]
+# Without that store: each gateway decides by what it knows of the others, or nothing is let pass.
+LeaseFailure = Literal["local", "deny"]
 # Tokens of an answer whose length neither the request nor the configuration bounds.
 ASSUMED_OUTPUT: Final = 4096
 
@@ -23,6 +28,24 @@ class UsageLimit:
     window: LimitWindow
     most: int
     warn_percent: int | None = None
+
+
+def warns_from(limit: UsageLimit) -> int:
+    """Return the sum from which a limit warns, -1: it does not."""
+    return -1 if limit.warn_percent is None else -(-limit.most * limit.warn_percent // 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertHook:
+    """Who is told of limits that have come to their warning. `place` is what may be shown of the URL.
+
+    `secret` signs what is sent, None: nothing does.
+    """
+
+    url: Secret
+    place: str
+    secret: Secret | None = None
+    timeout_ms: int = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +87,15 @@ class KeyRecord:
 class VirtualKeys:
     """All virtual keys of a configuration.
 
-    `assumed_output`: tokens of an answer whose length a request does not bound.
+    `assumed_output`: tokens of an answer whose length a request does not bound. `leases`: the store that other gateways
+    lease from as well, None: this gateway is alone. `failure`: what holds without it. `stops`: a stream ends where
+    limits have no more for it.
     """
 
     keys: tuple[KeyRecord, ...] = ()
     teams: tuple[KeyTeam, ...] = ()
     assumed_output: int = ASSUMED_OUTPUT
+    leases: LeaseStore | None = None
+    failure: LeaseFailure = "local"
+    alerts: AlertHook | None = None
+    stops: bool = False

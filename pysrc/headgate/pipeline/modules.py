@@ -87,6 +87,7 @@ OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection"
 OF_CONNECTIONS: Final = ("headgate.policy.ext_authz.network", "headgate.policy.ext_authz.network_grpc")
 # Keys that are made at run time.
 OF_VIRTUAL_KEYS: Final = ("headgate.pipeline.virtual_keys", "headgate.policy.virtual_keys")
+OF_LEASES: Final = "headgate.policy.leases"
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.
 PATTERNS: Final = "re2"
@@ -131,6 +132,8 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
     asked = (getattr(one, "api_key", None) for one in policies.values())
     if gateway.virtual_keys is not None or any(one is not None and one.virtual for one in asked):
         found.update(OF_VIRTUAL_KEYS)
+        if gateway.virtual_keys is not None and gateway.virtual_keys.leases is not None:
+            found.add(OF_LEASES)
     found.update(module for name in fields for module in OF_POLICY[name])
     found.update(module for kind in set(map(type, backends.values())) for module in OF_BACKEND.get(kind, ()))
     for backend in backends.values():

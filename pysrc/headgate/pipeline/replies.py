@@ -100,6 +100,11 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
         ReplyRow(429, "", "RateLimit"),
         "a limit of a virtual key or its team; the text says which, and when it ends, as `retry-after` does",
     ),
+    (
+        "apiKey",
+        ReplyRow(503, refusals.STORELESS, "RateLimit"),
+        "a virtual key with limits, without the store that gateways share, and `failureMode: deny`",
+    ),
     ("backendAuth", ReplyRow(500, "backend authentication failed", "Internal"), "a credential cannot be had"),
     (
         "backendAuth",

@@ -6,16 +6,14 @@ import json
 from collections.abc import Generator
 from typing import Final
 
-from headgate.ir.virtual_keys import KeyRecord, KeyTeam, UsageLimit, VirtualKeys
-from headgate_engine.limit.account import UsageAccount, UsageLimits
+from headgate.ir.virtual_keys import KeyRecord, KeyTeam, UsageLimit, VirtualKeys, warns_from
+from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.virtual_key import KeyTable, VirtualKey
 
 # Keys that are compiled between two yields.
 STEP: Final = 32
-NO_WARNING: Final = -1
-PERCENT: Final = 100
 
 
 class CompiledKeys:
@@ -26,7 +24,9 @@ class CompiledKeys:
         self._before = before
         self._first = before is None
         self.table: KeyTable = KeyTable() if before is None else before.table
-        self.assumed = 0
+        # That of the worker: limits that stay hold it as well.
+        self.state: LeaseState = LeaseState() if before is None else before.state
+        self._keys = VirtualKeys()
         self.by_digest: dict[bytes, VirtualKey] = {}
         # What each was made of.
         self.made: dict[tuple[KeyRecord, KeyTeam | None], VirtualKey] = {}
@@ -34,8 +34,7 @@ class CompiledKeys:
 
     def compile(self, keys: VirtualKeys | None) -> Generator[None, None, None]:
         """Compile the keys, in steps. Raises SegmentFull."""
-        found = VirtualKeys() if keys is None else keys
-        self.assumed = found.assumed_output
+        found = self._keys = VirtualKeys() if keys is None else keys
         teams = {team.name: team for team in found.teams}
         for number, record in enumerate(found.keys):
             self.by_digest[record.digest] = self._key(record, teams.get(record.team))
@@ -45,7 +44,14 @@ class CompiledKeys:
 
     def turn(self) -> None:
         """Put the keys in force."""
-        self.table.turn(self.by_digest, self.assumed)
+        keys, desk = self._keys, None
+        self.state.configure(keys.leases is not None, keys.failure == "local")
+        if keys.leases is not None:
+            from headgate.policy.leases import DESK  # where gateways share a store
+
+            desk = DESK
+            desk.use(self.state)
+        self.table.turn(self.by_digest, keys.assumed_output, self.state, desk, stops=keys.stops)
 
     def _key(self, record: KeyRecord, team: KeyTeam | None) -> VirtualKey:
         before = None if self._before is None else self._before.made.get((record, team))
@@ -54,7 +60,10 @@ class CompiledKeys:
             accounts.append(self._account("team", team.name))
         if before is None:
             given = [record.limits, () if team is None else team.limits]
-            limits = [UsageLimits(account, map(_limit, ours)) for account, ours in zip(accounts, given, strict=False)]
+            limits = [
+                UsageLimits(account, map(_limit, ours), self.state)
+                for account, ours in zip(accounts, given, strict=False)
+            ]
             before = VirtualKey(
                 self._segment, (record.name, record.team), json.loads(record.metadata), limits,
                 (None if record.models is None else map(ModelPattern, record.models), record.routes),
@@ -78,5 +87,4 @@ class CompiledKeys:
 
 
 def _limit(limit: UsageLimit) -> tuple[str, str, int, int]:
-    warn = NO_WARNING if limit.warn_percent is None else -(-limit.most * limit.warn_percent // PERCENT)
-    return limit.window, limit.unit, limit.most, warn
+    return limit.window, limit.unit, limit.most, warns_from(limit)

@@ -7,7 +7,7 @@ from typing import Final
 from headgate.ir.policy.identity import ApiKeyAuth
 from headgate.policy.environment import Environment
 from headgate.policy.location import compile_location
-from headgate.policy.refusals import EXPIRED_KEY, KEY_ELSEWHERE, REVOKED_KEY, UNPRICED
+from headgate.policy.refusals import EXPIRED_KEY, KEY_ELSEWHERE, REVOKED_KEY, STORELESS, UNPRICED
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.steps.virtual_key import KeyBudgetStep, KeyTable, VirtualKeyStep
@@ -27,6 +27,7 @@ def compile_virtual(auth: ApiKeyAuth, keys: FileKeys, replies: tuple[Reply, Repl
         _reply(401, EXPIRED_KEY, "APIKeyAuth"),
         _reply(401, REVOKED_KEY, "APIKeyAuth"),
         _reply(403, KEY_ELSEWHERE, "Authorization"),
+        _reply(503, STORELESS, "RateLimit"),
     )
     assert table is not None
     return VirtualKeyStep(compile_location(auth.location, env), auth.mode, keys, table, (*replies, *others))
@@ -34,4 +35,4 @@ def compile_virtual(auth: ApiKeyAuth, keys: FileKeys, replies: tuple[Reply, Repl
 
 def budget_step(table: KeyTable) -> KeyBudgetStep:
     """Return the step that reserves what a request for a model may come to."""
-    return KeyBudgetStep(table, _reply(403, UNPRICED, "Authorization"))
+    return KeyBudgetStep(table, _reply(403, UNPRICED, "Authorization"), _reply(503, STORELESS, "RateLimit"))

@@ -10,9 +10,12 @@ import array
 import pickle
 import socket
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headgate.document.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:  # loaded by a configuration whose gateways share a store
+    from headgate.policy.leases import LeaseWant
 
 MAX_PACKET = 128 * 1024
 MAX_DESCRIPTORS = 200
@@ -164,9 +167,32 @@ class QueryResult:
     values: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class WantLeases:
+    """A worker's requests want leases of limits. Answered by LeasesCame of the same `number`."""
+
+    number: int
+    wants: tuple[LeaseWant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeasesCame:
+    """The store was asked for what WantLeases wanted, or is away; what it gave is in the accounts."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseStoreState:
+    """Whether the store of leases can be asked."""
+
+    down: bool
+
+
 Message = (
     Prepare | Commit | Discard | Drain | SetLevels | WatchCommand | Unwatch | Query | Permit | SampleHeap | Gather
-    | Identify | SendMetrics | Hello | Done | QueryResult
+    | Identify | SendMetrics | Hello | Done | QueryResult | WantLeases
+    | LeasesCame | LeaseStoreState
 )
 
 

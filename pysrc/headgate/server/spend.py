@@ -13,6 +13,7 @@ from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:  # loaded by a configuration with virtual keys
     from headgate.telemetry.spend.ledger import SpendLedger
+    from headgate.telemetry.spend.rows import Warned
 
 logger = logging.getLogger("headgate.spend")
 
@@ -76,6 +77,11 @@ class SpendKeeper:
             return []
         await self.carry()
         return await asyncio.to_thread(ledger.read, first, last, by)
+
+    async def claim(self, warned: list[Warned]) -> list[Warned]:
+        """Return those of limits that have warned that no gateway has claimed before. Raises LogFailure."""
+        ledger = self._ledger
+        return warned if ledger is None else await asyncio.to_thread(ledger.claim, warned)
 
     async def _run(self) -> None:
         while True:

@@ -34,6 +34,8 @@ from headgate.server.control import (
     Gather,
     Hello,
     Identify,
+    LeasesCame,
+    LeaseStoreState,
     Permit,
     Prepare,
     Query,
@@ -42,6 +44,7 @@ from headgate.server.control import (
     SendMetrics,
     SetLevels,
     Unwatch,
+    WantLeases,
     WatchCommand,
 )
 from headgate.server.drain import drain
@@ -194,6 +197,8 @@ class WorkerProcess:
                     if self._running is not None:
                         self._running.exporters.push_metrics(parts)
                     self._say(QueryResult(message.number))
+                case LeasesCame() | LeaseStoreState():
+                    self._lease(message)
                 case Drain():
                     spawn("drain", self._drain(message))
                 case _:
@@ -268,6 +273,8 @@ class WorkerProcess:
         if running.environment is not None:
             # The same expressions. What was received alone would be freed with all of its texts at once.
             running.environment.programs = self._known.programs
+        if gateway.virtual_keys is not None and gateway.virtual_keys.leases is not None:
+            self._connect_desk()
         running.activate()
         if before is None:
             # What a worker before this one held, and this configuration does not.
@@ -335,6 +342,19 @@ class WorkerProcess:
         self._worker.records = RecordSink(loop, descriptor, records_counter(self._segment, "dropped"))
         if before is not None:
             await before.aclose()
+
+    def _lease(self, message: LeasesCame | LeaseStoreState) -> None:
+        from headgate.policy.leases import DESK
+
+        if isinstance(message, LeasesCame):
+            DESK.came(message.number)
+        else:
+            DESK.set_down(down=message.down)
+
+    def _connect_desk(self) -> None:
+        from headgate.policy.leases import DESK
+
+        DESK.say = lambda number, wants: self._say(WantLeases(number, wants))
 
     def _answer_query(self, what: str, descriptors: list[int]) -> dict[str, object]:
         if what == "numbers":

@@ -30,6 +30,7 @@ from headgate.server.control import (
     SampleHeap,
     SendMetrics,
     SetLevels,
+    WantLeases,
     WatchCommand,
 )
 from headgate.server.template_handle import TemplateHandle
@@ -100,6 +101,8 @@ class WorkerHandle:
         self.inherited = ""
         self.started = 0.0
         self.delay = FIRST_DELAY
+        # Who asks for leases that its requests want.
+        self.on_wants: Callable[[WorkerHandle, WantLeases], None] | None = None
         self._template = template
         self._on_death = on_death
         self._channel: socket.socket | None = None
@@ -152,6 +155,9 @@ class WorkerHandle:
                 self._resolve((message.what, message.generation), message)
             case QueryResult():
                 self._resolve(("told", message.number), message)
+            case WantLeases():
+                if self.on_wants is not None:
+                    self.on_wants(self, message)
             case _:
                 logger.error("unexpected message of a worker", extra={"type": type(message).__name__})
 

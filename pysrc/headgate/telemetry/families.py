@@ -157,6 +157,11 @@ FAMILIES: tuple[Family, ...] = (
     _gauge("mcp_sessions", "MCP sessions by backend, and by worker that knows them.", "backend", "worker"),
     _counter("expression_failures", "Expressions that failed or had a value of a wrong type.", "phase"),
     _counter("request_log_records", "Records for the request log: written, or dropped.", "outcome"),
+    _counter(
+        "key_warnings", "Limits of virtual keys and teams that have come to `warnAtPercent`, once in a window.",
+        "scope", "unit", "window",
+    ),
+    _counter("key_alerts", "Alerts of such limits: delivered, refused or given up, or dropped.", "outcome"),
     _counter("otlp_exported", "Spans, log records and metrics that a collector took, by signal.", "signal"),
     _counter("otlp_dropped", "Spans, log records and metrics that no collector took, by signal.", "signal"),
     _gauge("metric_series", "Series of metrics in use."),

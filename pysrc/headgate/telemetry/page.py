@@ -47,7 +47,7 @@ A call goes from its start to its head or its failure; every attempt is one, and
 answer. `kind` is `Primary`, `Policy` or `Mirror`, `subtype` what it is for (`Http`, `Llm`, `Mcp`, `Guardrail`, `Oidc`
 and others). Endpoints are those of named backends with `health` or session affinity and of services. At most 1,000
 addresses have series of connections, the busiest first."""),
-    Section("Models", ("gw_gen_ai", "gw_cost"), """\
+    Section("Models", ("gw_gen_ai", "gw_cost", "gw_key"), """\
 Names follow OpenTelemetry's conventions for generative AI. Each call to a provider counts; tokens and times per token
 are those that the provider told. `error_type` is empty without an error, else the provider's status, or `failed` (no
 connection, or none that held), `timeout`, `broken` (in the middle of its answer) or `cancelled` (its client left); a

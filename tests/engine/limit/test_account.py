@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate_drivers.account import count_request, near_at, reserve_at, settle_at, spend, take_request_at
-from headgate_engine.limit.account import SpendCell, UsageAccount, UsageLimits
+from headgate_drivers.account import count_request, lacks_at, near_at, reserve_at, settle_at, spend, take_request_at
+from headgate_engine.limit.account import LeaseState, SpendCell, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
 
 SIZE = 1 << 20
@@ -128,6 +128,20 @@ def test_warnings_begin_where_they_are_asked_for(segment: Segment) -> None:
     assert near_at(limits, NOON + DAY) is None
 
 
+def test_all_sums_are_told_that_have_come_to_their_warning(segment: Segment) -> None:
+    limits = limits_of(segment, ("day", "tokens", 100, 80), ("month", "tokens", 100, 90), ("month", "dollars", 5, -1))
+    settle_at(limits, (0, 0), (79, 9), NOON)
+    assert limits.crossed(NOON) is None
+    settle_at(limits, (0, 0), (1, 0), NOON)
+    day, month = ends("2028-02-28T00:00:00+00:00"), ends("2028-02-01T00:00:00+00:00")
+    assert limits.crossed(NOON) == [("day", "tokens", day, day + DAY, 80, 100)]
+    settle_at(limits, (0, 0), (30, 0), NOON)
+    assert limits.crossed(NOON) == [
+        ("day", "tokens", day, day + DAY, 110, 100), ("month", "tokens", month, ends("2028-03-01T00:00:00+00:00"), 110, 100),
+    ]  # fmt: skip
+    assert limits.crossed(NOON + 2 * DAY) is None
+
+
 def test_what_was_used_elsewhere_is_added_to_its_own_window_only(segment: Segment) -> None:
     account = UsageAccount(segment, "team", "t")
     month, day = ends("2028-02-01T00:00:00+00:00"), ends("2028-02-28T00:00:00+00:00")
@@ -148,6 +162,33 @@ def test_what_a_dead_process_had_reserved_is_taken_back(segment: Segment) -> Non
     mine.account.forget(3)
     assert mine.account.state(NOON)["reserved"]["tokens"] == 10
     assert reserve_at(mine, 90, 0, NOON) is None
+
+
+@pytest.mark.parametrize("number", [1, 30, 31, 32, 40, 64, 95, 254])
+def test_reservations_of_any_number_of_processes_are_told_apart(segment: Segment, number: int) -> None:
+    numbers = [one for one in (2, 34, 66, number) if one != 255]
+    workers = [limits_of(Segment.attach(os.dup(segment.fd), one), ("day", "tokens", 1000, -1)) for one in numbers]
+    for one in workers:
+        assert reserve_at(one, 100, 0, NOON) is None
+    mine = limits_of(segment, ("day", "tokens", 1000, -1))
+    settle_at(workers[0], (100, 0), (0, 0), NOON)
+    mine.account.forget(number)
+    mine.account.forget(number)
+    assert mine.account.state(NOON)["reserved"]["tokens"] == 200
+    for one in workers[1:3]:
+        settle_at(one, (100, 0), (0, 0), NOON)
+    assert mine.account.state(NOON)["reserved"]["tokens"] == 0
+
+
+def test_sums_stop_at_the_highest_number_and_stay_above_every_limit(segment: Segment) -> None:
+    limits = limits_of(segment, ("month", "dollars", 9 * 10**18, -1))
+    for _ in range(3):
+        settle_at(limits, (0, 0), (0, 5 * 10**18), NOON)
+        assert reserve_at(limits, 0, 5 * 10**18, NOON) is not None
+    assert limits.account.state(NOON)["month"]["dollars"] == 2**63 - 1
+    limits.account.add_elsewhere(2, ends("2028-02-01T00:00:00+00:00"), (0, 0, 2**63 - 1))
+    assert limits.account.state(NOON)["month"]["dollars"] == 2**63 - 1
+    assert reserve_at(limits, 0, 1, NOON) is not None
 
 
 def test_the_sum_is_exact_over_processes_and_threads(segment: Segment) -> None:
@@ -180,3 +221,87 @@ def test_limits_that_make_no_sense_are_refused(segment: Segment) -> None:
     for limit in (("week", "tokens", 1, -1), ("day", "euros", 1, -1), ("day", "tokens", -1, -1)):
         with pytest.raises(ValueError):
             limits_of(segment, limit)
+
+
+SOON = 1 << 62
+
+
+def leased_of(segment: Segment, *limits: tuple[str, str, int, int], local: bool = False) -> tuple[UsageLimits, LeaseState]:
+    state = LeaseState()
+    state.configure(True, local)
+    return UsageLimits(UsageAccount(segment, "key", "k"), limits, state), state
+
+
+def grant(limits: UsageLimits, unit: str, n: int, spare: int = 0, until: int = 0, at: int = NOON) -> bool:
+    return limits.account.lease(("day", unit), limits.account.terms("day", unit, at)[0], n, spare, until)
+
+
+def test_only_what_is_leased_is_spent(segment: Segment) -> None:
+    limits, _ = leased_of(segment, ("day", "tokens", 100, -1), ("day", "requests", 5, -1))
+    assert lacks_at(limits, 10, 0, NOON)
+    assert limits.lacking(1, 10, 7, NOON) == [("day", "requests", 1, 5), ("day", "tokens", 10, 100)]
+    assert grant(limits, "tokens", 30)
+    assert reserve_at(limits, 20, 0, NOON) is None
+    assert lacks_at(limits, 11, 0, NOON)
+    assert limits.lacking(0, 10, 0, NOON) == []
+    settle_at(limits, (20, 0), (25, 0), NOON)
+    # Window, its end, what is left, what was used here, what was leased, what others have used.
+    start, end, *terms = limits.account.terms("day", "tokens", NOON)
+    assert (end - start, terms) == (DAY, [5, 25, 30, 0])
+    limits.account.add_elsewhere(1, start, (0, 40, 0))
+    assert limits.account.terms("day", "tokens", NOON)[2:] == (5, 25, 30, 40)
+    assert limits.account.state(NOON)["day"]["tokens"] == 65
+
+
+def test_what_the_store_does_not_have_is_refused_until_it_may_have_it(segment: Segment) -> None:
+    limits, _ = leased_of(segment, ("day", "tokens", 100, -1))
+    assert grant(limits, "tokens", 10, spare=7, until=SOON)
+    # 10 are left here and 7 in the store.
+    assert reserve_at(limits, 18, 0, NOON) == ("day", "tokens", 100, 17, ends("2028-02-29T00:00:00+00:00"))
+    assert not lacks_at(limits, 18, 0, NOON)
+    assert lacks_at(limits, 17, 0, NOON)
+    assert grant(limits, "tokens", 0, spare=7, until=0)
+    assert lacks_at(limits, 18, 0, NOON)
+    # More than the limit itself is never asked for.
+    assert not lacks_at(limits, 101, 0, NOON)
+
+
+def test_a_lease_ends_with_its_window(segment: Segment) -> None:
+    limits, _ = leased_of(segment, ("day", "tokens", 100, -1))
+    start = limits.account.terms("day", "tokens", NOON)[0]
+    assert grant(limits, "tokens", 50)
+    assert lacks_at(limits, 1, 0, NOON + DAY)
+    assert not limits.account.lease(("day", "tokens"), start, 50, 0, 0)
+    assert limits.account.give_back(("day", "tokens"), start, 0, 1) == 0
+    assert limits.account.terms("day", "tokens", NOON + DAY)[2:] == (0, 0, 0, 0)
+
+
+def test_what_is_left_of_a_lease_is_given_back_in_whole_granules(segment: Segment) -> None:
+    limits, _ = leased_of(segment, ("day", "dollars", 10**9, -1))
+    assert grant(limits, "dollars", 50_000_000)
+    assert reserve_at(limits, 0, 1_500_000, NOON) is None
+    start = limits.account.terms("day", "dollars", NOON)[0]
+    place = ("day", "dollars")
+    assert limits.account.give_back(place, start, 8_000_000, 1_000_000) == 40_000_000
+    assert limits.account.give_back(place, start, 8_000_000, 1_000_000) == 0
+    assert limits.account.terms(*place, NOON)[2] == 8_500_000
+    settle_at(limits, (0, 1_500_000), (0, 30_000_000), NOON)      # more than was reserved
+    assert limits.account.terms(*place, NOON)[2] == -20_000_000
+    assert limits.account.give_back(place, start, 0, 1_000_000) == 0
+    for bad in (("week", "dollars"), ("day", "euros")):
+        with pytest.raises(ValueError):
+            limits.account.give_back(bad, start, 0, 1)
+    with pytest.raises(ValueError, match="granule"):
+        limits.account.give_back(place, start, 0, 0)
+
+
+def test_without_the_store_a_gateway_goes_on_by_what_it_knows_where_it_may(segment: Segment) -> None:
+    limits, state = leased_of(segment, ("day", "tokens", 100, -1), local=True)
+    limits.account.add_elsewhere(1, limits.account.terms("day", "tokens", NOON)[0], (0, 60, 0))
+    assert lacks_at(limits, 40, 0, NOON)
+    state.set_down(True)
+    assert reserve_at(limits, 40, 0, NOON) is None
+    assert reserve_at(limits, 1, 0, NOON) is not None
+    assert not lacks_at(limits, 1, 0, NOON)
+    state.configure(True, False)
+    assert lacks_at(limits, 1, 0, NOON)

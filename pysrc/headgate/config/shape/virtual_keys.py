@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from headgate.config.shape.scalars import BOOL, HIDDEN, POSITIVE32, STRING, STRING_MAP, STRINGS, UINT64, unsigned
+from headgate.config.shape.scalars import (
+    BOOL,
+    DURATION,
+    HIDDEN,
+    POSITIVE32,
+    STRING,
+    STRING_MAP,
+    STRINGS,
+    UINT64,
+    unsigned,
+)
 from headgate.config.shape.vocabulary import (
     Anything,
     ListOf,
@@ -52,11 +62,18 @@ VIRTUAL_KEY: Final = Object(
         **_ALLOWED,
     },
 )
+KEY_ALERTS: Final = Object(
+    "KeyAlerts",
+    {"url": required(HIDDEN), "secret": maybe(HIDDEN), "timeout": maybe(DURATION)},
+)
 VIRTUAL_KEYS: Final = Object(
     "VirtualKeys",
     {
         "teams": optional(ListOf(KEY_TEAM)),
         "keys": optional(ListOf(VIRTUAL_KEY)),
         "assumedOutputTokens": maybe(POSITIVE32),
+        "failureMode": maybe(WordChoice("LeaseFailure", ("local", "deny"))),
+        "alerts": maybe(KEY_ALERTS),
+        "stopStreams": optional(BOOL),
     },
 )

@@ -240,6 +240,22 @@ def lent_session(store: RequestLogStore) -> Iterator[PostgresSession]:
         connections.give_back(session, good=False)
 
 
+@contextlib.contextmanager
+def pooled_session(store: RequestLogStore, begin: str) -> Iterator[PostgresSession]:
+    """Yield a session of the request log's connections after the statements `begin`; the next one may use it again.
+
+    Raises LogFailure.
+    """
+    connections = _connections(store)
+    session = connections.take(seconds=WRITE_SECONDS, begin=begin)
+    good = False
+    try:
+        yield session
+        good = True
+    finally:
+        connections.give_back(session, good=good)
+
+
 def without_password(error: Exception, url: Secret) -> str:
     """Return the text of an error without the password of a URL."""
     text = str(error) or type(error).__name__

@@ -8,6 +8,7 @@ from typing import Any, Final
 # Keys of advisory locks: any numbers that other programs at the same server are unlikely to use.
 LOCK_TABLES: Final = 0x4865_6164_0001
 LOCK_ROWS: Final = 0x4865_6164_0002
+LOCK_BUDGETS: Final = 0x4865_6164_0004
 
 # The columns are those of SQLite; `bytes` is what the texts of a record take, which `totals` sums up. Texts compare by
 # their bytes, as they do there.
@@ -38,6 +39,19 @@ CREATE TABLE headgate.spend (
   day text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, team text COLLATE "C" NOT NULL,
   model text COLLATE "C" NOT NULL, requests bigint NOT NULL, calls bigint NOT NULL, input_tokens bigint NOT NULL,
   output_tokens bigint NOT NULL, cost_picos bigint NOT NULL, PRIMARY KEY (day, key, team, model));
+""",
+    # What gateways have leased of limits (headgate.telemetry.spend.budgets_postgres), and which of them have warned.
+    """
+CREATE TABLE headgate.budgets (
+  scope text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, span text COLLATE "C" NOT NULL,
+  unit text COLLATE "C" NOT NULL, start_s bigint NOT NULL, end_s bigint NOT NULL, taken numeric NOT NULL,
+  PRIMARY KEY (scope, name, span, unit, start_s));
+CREATE INDEX budgets_ended ON headgate.budgets (end_s);
+CREATE TABLE headgate.alerts (
+  scope text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL, span text COLLATE "C" NOT NULL,
+  unit text COLLATE "C" NOT NULL, start_s bigint NOT NULL, end_s bigint NOT NULL,
+  PRIMARY KEY (scope, name, span, unit, start_s));
+ALTER TABLE headgate.spend ALTER COLUMN cost_picos TYPE numeric;
 """,
 )
 VERSION: Final = len(_MIGRATIONS)

@@ -53,6 +53,12 @@ CREATE TABLE IF NOT EXISTS spend (
   calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_picos INTEGER NOT NULL,
   PRIMARY KEY (day, key, team, model));
 """,
+    # Limits that have warned in a window.
+    """
+CREATE TABLE IF NOT EXISTS alerts (
+  scope TEXT NOT NULL, name TEXT NOT NULL, span TEXT NOT NULL, unit TEXT NOT NULL, start_s INTEGER NOT NULL,
+  end_s INTEGER NOT NULL, PRIMARY KEY (scope, name, span, unit, start_s));
+""",
 )
 RESOURCES_SINCE: Final = 2
 VERSION: Final = len(_MIGRATIONS)

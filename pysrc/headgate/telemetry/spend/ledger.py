@@ -14,7 +14,7 @@ from typing import Final
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import VirtualKeys
-from headgate.telemetry.spend.rows import KEPT_DAYS, LedgerStore, SpendRow
+from headgate.telemetry.spend.rows import KEPT_DAYS, MOST_AMOUNT, LedgerStore, SpendRow, Warned
 from headgate_engine.limit.account import SPEND, WINDOWS, SpendCell, UsageAccount
 from headgate_engine.shared.segment import Segment
 
@@ -100,6 +100,11 @@ class SpendLedger:
         with self._guard:
             return self._ledger.read(first, last, by)
 
+    def claim(self, warned: list[Warned]) -> list[Warned]:
+        """Return those of limits that have warned that nobody has claimed before. Raises LogFailure."""
+        with self._guard:
+            return self._ledger.claim(warned)
+
     def _collect(self, now: datetime) -> None:
         """Take what is in the cells, unless an earlier batch still waits: a batch never changes."""
         today = now.strftime("%Y-%m-%d")
@@ -144,13 +149,19 @@ class SpendLedger:
                 had, known = sums.get(owner, NOTHING), self._known.get(place, NOTHING)
                 more = (had[0] - known[0], had[1] - known[1], had[2] - known[2])
                 if any(more):
-                    account.add_elsewhere(window, start, more)
+                    account.add_elsewhere(window, start, _bounded(more))
                 current[place] = had
         self._known = current
 
 
 def _sum(one: Triple, other: Triple) -> Triple:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _bounded(amounts: Triple) -> Triple:
+    """Return amounts as accounts can add them, which count no further."""
+    one, two, three = (min(amount, MOST_AMOUNT) for amount in amounts)
+    return one, two, three
 
 
 def _windows(now: datetime) -> tuple[tuple[int, int, str], ...]:

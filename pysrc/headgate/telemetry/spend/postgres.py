@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,9 +12,9 @@ from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.postgres import MIGRATE_SECONDS, WRITE_SECONDS, PostgresSession, lent_session
 from headgate.telemetry.requests.postgres_schema import migrate
 from headgate.telemetry.requests.stores import LogFailure
-from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, SpendRow, SpendTotal
+from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, WARNED_SECONDS, SpendRow, SpendTotal, Warned
 
-EXISTS: Final = "SELECT to_regclass('headgate.spend') IS NOT NULL"
+EXISTS: Final = "SELECT to_regclass('headgate.alerts') IS NOT NULL"
 _BEGIN: Final = (
     f"BEGIN; SET LOCAL statement_timeout = {int(WRITE_SECONDS * 1000)}; "
     f"SET LOCAL idle_in_transaction_session_timeout = {int(WRITE_SECONDS * 1000)}"
@@ -23,19 +24,25 @@ _BATCH: Final = (
     "INSERT INTO headgate.writers AS known (writer, batch, at) VALUES ($1, $2, now()) ON CONFLICT (writer) "
     "DO UPDATE SET batch = excluded.batch, at = now() WHERE known.batch < excluded.batch RETURNING 1"
 )
+_KINDS: Final = dict.fromkeys(NAMES, "text") | {"cost_picos": "numeric"}
 _TYPES: Final = ", ".join(
-    f"${at}::{'text' if name in NAMES else 'bigint'}[]" for at, name in enumerate(SpendRow._fields, start=1)
+    f"${at}::{_KINDS.get(name, 'bigint')}[]" for at, name in enumerate(SpendRow._fields, start=1)
 )
 # Rows in order, so that two gateways never wait for each other in a ring.
 _ADD: Final = (
     f"INSERT INTO headgate.spend AS known ({', '.join(SpendRow._fields)}) SELECT * FROM unnest({_TYPES}) "  # noqa: S608
     f"ORDER BY 1, 2, 3, 4 ON CONFLICT ({', '.join(NAMES)}) DO UPDATE SET {ADD.format('known')}"
 )
+_CLAIM: Final = (
+    "INSERT INTO headgate.alerts SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], "
+    "$6::bigint[]) ORDER BY 1, 2, 3, 4, 5 ON CONFLICT DO NOTHING RETURNING *"
+)
 _TOTALS: Final = (
-    "SELECT key, team, sum(requests)::bigint, sum(input_tokens + output_tokens)::bigint, sum(cost_picos)::bigint "
+    "SELECT key, team, sum(requests), sum(input_tokens::numeric + output_tokens), sum(cost_picos) "
     "FROM headgate.spend WHERE day BETWEEN ? AND ? GROUP BY key, team"
 )
-_SUMS: Final = ", ".join(f"sum({name})::bigint" for name in AMOUNTS)
+# Sums are numeric: those of all keys over a year may be more than a bigint has room for.
+_SUMS: Final = ", ".join(f"sum({name})" for name in AMOUNTS)
 
 
 class PostgresLedger:
@@ -61,6 +68,14 @@ class PostgresLedger:
                 session.execute("DELETE FROM headgate.spend WHERE day < $1", oldest)
             session.execute("COMMIT")
 
+    def claim(self, warned: list[Warned]) -> list[Warned]:
+        """Return those that nobody has claimed before."""
+        with self._session() as session:
+            columns = [list(column) for column in zip(*warned, strict=True)]
+            found = session.rows(_CLAIM, columns, WRITE_SECONDS)
+            session.execute("DELETE FROM headgate.alerts WHERE end_s < $1", int(time.time()) - WARNED_SECONDS)
+        return [Warned(*row) for row in found]
+
     def _rows(self, text: str, first: str, last: str) -> list[tuple[Any, ...]]:
         with self._session() as session:
             marked = text.replace("?", "$1", 1).replace("?", "$2", 1)
@@ -68,7 +83,7 @@ class PostgresLedger:
 
     def totals(self, first: str, last: str) -> list[SpendTotal]:
         """Return what was spent, by key and team."""
-        return [SpendTotal(*row) for row in self._rows(_TOTALS, first, last)]
+        return [SpendTotal(key, team, *map(int, sums)) for key, team, *sums in self._rows(_TOTALS, first, last)]
 
     def read(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
         """Return sums by columns, at most MOST_ROWS + 1."""
@@ -76,4 +91,5 @@ class PostgresLedger:
         text = f"SELECT {columns + ', ' if columns else ''}{_SUMS} FROM headgate.spend WHERE day BETWEEN ? AND ?"  # noqa: S608
         text += f" GROUP BY {columns} ORDER BY {columns}" if columns else ""
         found = self._rows(f"{text} LIMIT {MOST_ROWS + 1}", first, last)
-        return [row for row in found if row[-len(AMOUNTS)] is not None]
+        wide = len(AMOUNTS)
+        return [(*row[:-wide], *map(int, row[-wide:])) for row in found if row[-wide] is not None]

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple, Protocol
 # Columns that identify a row, and those that are summed up.
 NAMES: Final = ("day", "key", "team", "model")
 AMOUNTS: Final = ("requests", "calls", "input_tokens", "output_tokens", "cost_picos")
+# What a row can have of anything in SQLite; 9.2 million dollars.
+MOST_AMOUNT: Final = 2**63 - 1
 # Days that the ledger keeps.
 KEPT_DAYS: Final = 400
 # Rows of one answer.
@@ -37,6 +39,17 @@ class SpendTotal(NamedTuple):
     cost_picos: int
 
 
+class Warned(NamedTuple):
+    """A limit that has come to its warning: of a key or a team (`scope`). The window is between Unix seconds."""
+
+    scope: str
+    name: str
+    window: str
+    unit: str
+    start_s: int
+    end_s: int
+
+
 class LedgerStore(Protocol):
     """The ledger in a database. All methods raise LogFailure."""
 
@@ -46,9 +59,15 @@ class LedgerStore(Protocol):
     def totals(self, first: str, last: str) -> list[SpendTotal]:
         """Return what was spent from the day `first` to the day `last`, by key and team."""
 
+    def claim(self, warned: list[Warned]) -> list[Warned]:
+        """Return those of limits that have warned that nobody has claimed before, of all gateways at this database."""
+
     def read(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
         """Return the sums from the day `first` to the day `last` by these columns: they, then AMOUNTS."""
 
 
 ADD: Final = ", ".join(f"{name} = {{0}}.{name} + excluded.{name}" for name in AMOUNTS)
-SUMS: Final = ", ".join(f"sum({name})" for name in AMOUNTS)
+
+
+# Of limits that have warned: how long they are known behind the end of their window, in seconds.
+WARNED_SECONDS: Final = 86400

@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.sqlite import open_to_read, open_to_write
 from headgate.telemetry.requests.stores import LogFailure
-from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, SUMS, SpendRow, SpendTotal
+from headgate.telemetry.spend.rows import (
+    AMOUNTS,
+    MOST_AMOUNT,
+    MOST_ROWS,
+    NAMES,
+    WARNED_SECONDS,
+    SpendRow,
+    SpendTotal,
+    Warned,
+)
 
+logger = logging.getLogger("headgate.spend")
+
+# A sum of integers that goes over fails in SQLite, so sums are in two parts, and a row stops at MOST_AMOUNT.
+_PART = 10**9
+_PARTS = ", ".join(f"sum({name} / {_PART}), sum({name} % {_PART})" for name in AMOUNTS)
+_ADD_EACH = ", ".join(
+    f"{name} = CASE WHEN spend.{name} > {MOST_AMOUNT} - excluded.{name} THEN {MOST_AMOUNT} "
+    f"ELSE spend.{name} + excluded.{name} END"
+    for name in AMOUNTS
+)
 _MARKS = ", ".join("?" * len(SpendRow._fields))
 _ADD = (
     f"INSERT INTO spend ({', '.join(SpendRow._fields)}) VALUES ({_MARKS}) "  # noqa: S608 - no user input
-    f"ON CONFLICT ({', '.join(NAMES)}) DO UPDATE SET {ADD.format('spend')}"
+    f"ON CONFLICT ({', '.join(NAMES)}) DO UPDATE SET {_ADD_EACH}"
 )
 _TOTALS = (
-    "SELECT key, team, sum(requests), sum(input_tokens + output_tokens), sum(cost_picos) FROM spend "
-    "WHERE day BETWEEN ? AND ? GROUP BY key, team"
+    f"SELECT key, team, {_PARTS} FROM spend WHERE day BETWEEN ? AND ? GROUP BY key, team"  # noqa: S608
 )
+_CLAIM = "INSERT OR IGNORE INTO alerts VALUES (?, ?, ?, ?, ?, ?)"
+_FULL = f"SELECT day, key, model FROM spend WHERE day = ? AND cost_picos = {MOST_AMOUNT} LIMIT 1"  # noqa: S608
+
+
+def _joined(parts: Sequence[int]) -> list[int]:
+    """Return sums from their parts."""
+    return [whole * _PART + rest for whole, rest in zip(parts[::2], parts[1::2], strict=True)]
 
 
 class SqliteLedger:
@@ -28,6 +55,8 @@ class SqliteLedger:
     def __init__(self, store: RequestLogStore) -> None:
         self._path = store.path
         self._done = -1
+        # Rows that were told to be full.
+        self._full: set[tuple[str, str, str]] = set()
 
     @contextlib.contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
@@ -55,18 +84,38 @@ class SqliteLedger:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+            full = connection.execute(_FULL, (rows[-1].day,)).fetchone() if rows else None
+        if full is not None and full not in self._full:
+            self._full.add(full)
+            logger.error(
+                "a day's spending is more than the ledger has room for in SQLite, and counts no further",
+                extra=dict(zip(("day", "key", "model"), full, strict=True)),
+            )
         self._done = batch
+
+    def claim(self, warned: list[Warned]) -> list[Warned]:
+        """Return those that nobody has claimed before."""
+        with self._open(writing=True) as connection, connection:
+            connection.execute("DELETE FROM alerts WHERE end_s < ?", (int(time.time()) - WARNED_SECONDS,))
+            return [one for one in warned if connection.execute(_CLAIM, one).rowcount]
 
     def totals(self, first: str, last: str) -> list[SpendTotal]:
         """Return what was spent, by key and team."""
         with self._open(writing=True) as connection:
-            return [SpendTotal(*row) for row in connection.execute(_TOTALS, (first, last))]
+            found = [(key, team, _joined(parts)) for key, team, *parts in connection.execute(_TOTALS, (first, last))]
+        return [
+            SpendTotal(key, team, requests, taken_in + taken_out, picos)
+            for key, team, (requests, _, taken_in, taken_out, picos) in found
+        ]
 
     def read(self, first: str, last: str, by: tuple[str, ...]) -> list[tuple[str | int, ...]]:
         """Return sums by columns, at most MOST_ROWS + 1."""
         columns = ", ".join(name for name in NAMES if name in by)
-        text = f"SELECT {columns or repr('')}, {SUMS} FROM spend WHERE day BETWEEN ? AND ?"  # noqa: S608 - from NAMES
+        text = f"SELECT {columns or repr('')}, {_PARTS} FROM spend WHERE day BETWEEN ? AND ?"  # noqa: S608 - from NAMES
         text += f" GROUP BY {columns} ORDER BY {columns}" if columns else ""
         with self._open(writing=True) as connection:
             found = connection.execute(f"{text} LIMIT {MOST_ROWS + 1}", (first, last)).fetchall()
-        return [row if columns else row[1:] for row in found if row[-len(AMOUNTS)] is not None]
+        wide = 2 * len(AMOUNTS)
+        return [
+            (*(row[:-wide] if columns else ()), *_joined(row[-wide:])) for row in found if row[-wide] is not None
+        ]

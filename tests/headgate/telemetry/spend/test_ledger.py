@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.headgate.telemetry.spend.large_sums_rig import check_large_sums
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, VirtualKeys
 from headgate.telemetry.spend import ledger
 from headgate.telemetry.spend.ledger import SpendLedger
+from headgate.telemetry.spend.rows import SpendRow
+from headgate.telemetry.spend.sqlite import SqliteLedger
 from headgate_drivers.account import settle_at, spend
 from headgate_engine.limit.account import SpendCell, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
@@ -86,3 +89,26 @@ def test_accounts_of_keys_that_are_gone_are_let_go(
     held = [key for key, _, _ in segment.entries() if key.startswith(b"account\0")]
     # The one that is wanted, the one before, and two.
     assert len(held) == 4
+
+
+MILLION = 10**18      # picodollars
+
+
+def test_sums_of_any_size_are_exact_and_accounts_stop_at_their_highest(segment: Segment, tmp_path: Path) -> None:
+    store = RequestLogStore(path=str(tmp_path / "keys.db"))
+    days = [f"2028-02-{day:02d}" for day in range(1, 29)]
+    check_large_sums(SqliteLedger(store), days)
+    found = SpendLedger(segment, store)
+    found.watch(keys("a"))
+    for _ in range(2):
+        found.carry(NOON)
+        month = UsageAccount(segment, "key", "a").state(NOON_S)["month"]
+        assert (month["dollars"], month["requests"]) == (2**63 - 1, 28)
+
+
+def test_a_day_that_has_no_room_stops_and_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ledger = SqliteLedger(RequestLogStore(path=str(tmp_path / "keys.db")))
+    for batch in range(1, 5):
+        ledger.add([SpendRow("2028-02-28", "a", "", "m", 1, 1, 5, 5, 5 * MILLION)], batch, "2027-01-01")
+    assert ledger.read("2028-02-28", "2028-02-28", ("key",)) == [("a", 4, 4, 20, 20, 2**63 - 1)]
+    assert caplog.text.count("counts no further") == 1

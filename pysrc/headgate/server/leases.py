@@ -1,0 +1,323 @@
+"""What a gateway leases of the limits of virtual keys that it shares with others, in the supervisor.
+
+All workers spend one lease, which lies in the accounts (headgate_engine.limit.account). A request that has no room
+tells the supervisor and waits; what all workers want meanwhile goes into one question. Once a second what nobody uses
+is given back, so that a gateway holds about what it uses in two seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from headgate.ir.gateway import Gateway
+from headgate.ir.request_log import RequestLogStore
+from headgate.ir.shared_state import SharedState
+from headgate.net.tasks import spawn
+from headgate.policy.leases import LeaseWant
+from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
+from headgate.server.worker_pool import WorkerHandle
+from headgate.telemetry.spend.budgets import MICRO, Budget, BudgetFailure, LeaseAnswer, LeaseQuestion
+from headgate_engine.limit.account import UNITS, WINDOWS, UsageAccount
+from headgate_engine.shared.segment import Segment
+
+logger = logging.getLogger("headgate.leases")
+
+# Questions of one call.
+MOST_QUESTIONS: Final = 64
+TEND_SECONDS: Final = 1.0
+# How long it is believed that a store had no more, in nanoseconds.
+SHORT_NS: Final = 50_000_000
+# A lease holds what was used within so many seconds.
+AHEAD: Final = 2
+# Looks without a lease and without use after which an account is not looked after any more.
+IDLE_LOOKS: Final = 5
+# Pauses between two looks for a store that is away.
+FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
+PLACES: Final = tuple(itertools.product(WINDOWS, UNITS))
+Place = tuple[str, str]
+
+
+class BudgetStore(Protocol):
+    """Where leases come from. All methods raise BudgetFailure."""
+
+    place: str
+
+    async def ask(self, questions: Sequence[LeaseQuestion]) -> list[LeaseAnswer]:
+        """Answer all questions, or none."""
+
+    async def lost(self) -> bool:
+        """Tell whether the store has lost its memory."""
+
+    async def aclose(self) -> None:
+        """End."""
+
+
+class LeaseSettings(NamedTuple):
+    """Which store it is; the other one is None."""
+
+    redis: SharedState | None
+    database: RequestLogStore | None
+
+
+def settings_of(gateway: Gateway) -> LeaseSettings | None:
+    """Return the store that a configuration leases from, None if its gateway is alone."""
+    keys, process = gateway.virtual_keys, gateway.process
+    if keys is None or keys.leases is None:
+        return None
+    if keys.leases == "redis":
+        return LeaseSettings(process.shared_state, None)
+    return LeaseSettings(None, process.request_log)
+
+
+def open_store(settings: LeaseSettings) -> BudgetStore:
+    """Return the store, with its client."""
+    if settings.redis is not None:
+        from headgate.policy.shared.budgets import RedisBudgets
+
+        return RedisBudgets(settings.redis)
+    from headgate.telemetry.spend.budgets_postgres import PostgresBudgets
+
+    assert settings.database is not None
+    return PostgresBudgets(settings.database)
+
+
+class LeasedAccount:
+    """An account that has leased of some limits."""
+
+    def __init__(self, segment: Segment, scope: str, name: str) -> None:
+        self.scope, self.name = scope, name
+        self.account = UsageAccount(segment, scope, name)
+        self.idle = 0
+        # By window and unit: the window's start and what was used then, at the last look; and what was used since the
+        # one before.
+        self._used: dict[Place, tuple[int, int]] = {}
+        self._recent: dict[Place, int] = {}
+
+    def wants(self, place: Place, wants: list[LeaseWant], now: int) -> LeaseQuestion | None:
+        """Return the question for what requests want of a limit; None if it is there by now."""
+        start, end, left, _, leased, others = self.account.terms(*place, now)
+        least, total = min(one.least for one in wants) - left, sum(one.total for one in wants) - left
+        if least <= 0 and total <= 0:
+            return None
+        scale = scale_of(place)
+        return LeaseQuestion(
+            Budget(self.scope, self.name, *place, start, end), most=max(one.most for one in wants) // scale,
+            floor=_up(others + leased, scale), least=_up(max(least, 0), scale), total=_up(total, scale),
+            extra=_up(AHEAD * self._recent.get(place, 0), scale),
+        )  # fmt: skip
+
+    def took(self, question: LeaseQuestion, answer: LeaseAnswer) -> None:
+        """Note what was granted."""
+        place = (question.budget.window, question.budget.unit)
+        scale = scale_of(place)
+        short = answer.granted < question.total
+        until = time.monotonic_ns() + SHORT_NS if short else 0
+        self.account.lease(place, question.budget.start_s, answer.granted * scale, answer.left * scale, until)
+
+    def tended(self, now: int, *, end: bool = False) -> list[LeaseQuestion]:
+        """Give back what is not used, all of it at the `end`; tell what was used beyond leases."""
+        found = []
+        busy = False
+        for place in PLACES:
+            start, stop, _, own, leased, others = self.account.terms(*place, now)
+            if not own and not leased:
+                continue
+            scale = scale_of(place)
+            before = self._used.get(place, (start, own))
+            recent = own - before[1] if before[0] == start else own
+            self._used[place], self._recent[place] = (start, own), max(recent, 0)
+            back = self.account.give_back(place, start, 0 if end else AHEAD * max(recent, 0), scale)
+            leased -= back
+            force = _up(own - leased, scale) if leased and own > leased else 0
+            busy = busy or recent > 0 or leased > own
+            if back or force:
+                budget = Budget(self.scope, self.name, *place, start, stop)
+                floor = _up(others + leased, scale)
+                found.append(LeaseQuestion(budget, floor=floor, force=force, back=back // scale))
+        self.idle = 0 if busy else self.idle + 1
+        return found
+
+    def rejoins(self, now: int) -> list[LeaseQuestion]:
+        """Return what a store is told that has lost its memory: all that was leased."""
+        found = []
+        for place in PLACES:
+            start, stop, _, _, leased, _ = self.account.terms(*place, now)
+            if leased:
+                budget = Budget(self.scope, self.name, *place, start, stop)
+                found.append(LeaseQuestion(budget, rejoin=_up(leased, scale_of(place))))
+        return found
+
+
+def scale_of(place: Place) -> int:
+    """Return how much of an account is one of what is leased."""
+    return MICRO if place[1] == "dollars" else 1
+
+
+def _up(amount: int, scale: int) -> int:
+    return -(-amount // scale)
+
+
+class LeaseKeeper:
+    """The leases of one gateway. `opened` makes the store."""
+
+    def __init__(self, segment: Segment, opened: Callable[[LeaseSettings], BudgetStore] = open_store) -> None:
+        self._segment = segment
+        self._opened = opened
+        self._settings: LeaseSettings | None = None
+        self._store: BudgetStore | None = None
+        self._accounts: dict[tuple[str, str], LeasedAccount] = {}
+        self._workers: list[WorkerHandle] = []
+        self._waiting: list[tuple[WorkerHandle, WantLeases]] = []
+        self._wake = asyncio.Event()
+        self._task: asyncio.Future[None] | None = None
+        self._down = False
+
+    async def prepare(self, gateway: Gateway, workers: Iterable[WorkerHandle]) -> None:
+        """Lease from the store of a configuration before it comes into force."""
+        settings = settings_of(gateway)
+        if self._settings != settings:
+            await self.stop()
+        for worker in workers:
+            worker.on_wants = self.wanted
+            if worker not in self._workers:
+                self._workers.append(worker)
+            if self._down:
+                worker.send(LeaseStoreState(down=True))
+        if settings is not None and self._store is None:
+            self._settings, self._store = settings, self._opened(settings)
+            self._task = spawn("leases", self._run())
+
+    def wanted(self, worker: WorkerHandle, message: WantLeases) -> None:
+        """Ask for what requests of a worker want; the worker is told when that is done."""
+        if self._store is None:
+            worker.send(LeasesCame(message.number))
+            return
+        self._waiting.append((worker, message))
+        self._wake.set()
+
+    async def _run(self) -> None:
+        tend = time.monotonic() + TEND_SECONDS
+        pause = FIRST_PAUSE_S
+        while True:
+            due = time.monotonic() + pause if self._down else tend
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(asyncio.get_running_loop().time() + max(due - time.monotonic(), 0)):
+                    await self._wake.wait()
+            self._wake.clear()
+            waiting, self._waiting = self._waiting, []
+            try:
+                if self._down:
+                    pause = FIRST_PAUSE_S if await self._look(waiting, due) else min(2 * pause, LAST_PAUSE_S)
+                elif waiting:
+                    await self._ask_for([want for _, message in waiting for want in message.wants])
+                if not self._down and time.monotonic() >= tend:
+                    tend = time.monotonic() + TEND_SECONDS
+                    await self._tend()
+            except BudgetFailure as error:
+                self._fail(error)
+            except Exception:  # task boundary: the next question gets its chance
+                logger.exception("leases cannot be looked after")
+            for worker, message in waiting:
+                worker.send(LeasesCame(message.number))
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+    async def _ask_for(self, wants: list[LeaseWant]) -> None:
+        """Ask for what requests want, and put it where they find it. Raises BudgetFailure."""
+        now = int(time.time())
+        gathered: dict[tuple[str, str, str, str], list[LeaseWant]] = {}
+        for want in wants:
+            gathered.setdefault(want[:4], []).append(want)
+        asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
+        for (scope, name, window, unit), some in gathered.items():
+            account = self._account(scope, name)
+            question = account.wants((window, unit), some, now)
+            if question is not None:
+                asked.append((account, question))
+        await self._ask(asked)
+
+    def _account(self, scope: str, name: str) -> LeasedAccount:
+        found = self._accounts.get((scope, name))
+        if found is None:
+            found = self._accounts[scope, name] = LeasedAccount(self._segment, scope, name)
+        return found
+
+    async def _ask(self, asked: list[tuple[LeasedAccount, LeaseQuestion]]) -> None:
+        assert self._store is not None
+        for start in range(0, len(asked), MOST_QUESTIONS):
+            some = asked[start : start + MOST_QUESTIONS]
+            answers = await self._store.ask([question for _, question in some])
+            for (account, question), answer in zip(some, answers, strict=True):
+                account.took(question, answer)
+
+    # -- once a second -------------------------------------------------------------------------------------------------
+    async def _tend(self, *, end: bool = False) -> None:
+        """Give back what nobody uses. Raises BudgetFailure; then what was to be given back is lost, not spent twice."""
+        assert self._store is not None
+        now = int(time.time())
+        if await self._store.lost():
+            logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
+            told = [(one, question) for one in self._accounts.values() for question in one.rejoins(now)]
+            await self._ask(told)
+        await self._ask([
+            (one, question) for one in list(self._accounts.values()) for question in one.tended(now, end=end)
+        ])  # fmt: skip
+        for key, one in list(self._accounts.items()):
+            if one.idle > IDLE_LOOKS:
+                del self._accounts[key]
+
+    # -- a store that is away ------------------------------------------------------------------------------------------
+    def _fail(self, error: BudgetFailure) -> None:
+        if self._store is not None:
+            told = {"store": self._store.place, "error": str(error)}
+            logger.warning("the store of leases does not answer", extra=told)
+        self._set_down(down=True)
+
+    def _set_down(self, *, down: bool) -> None:
+        self._down = down
+        for worker in self._workers:
+            worker.send(LeaseStoreState(down=down))
+
+    async def _look(self, waiting: list[tuple[WorkerHandle, WantLeases]], due: float) -> bool:
+        """Look whether the store is there again, if it is time to; requests do not wait for that."""
+        assert self._store is not None
+        while waiting:
+            worker, message = waiting.pop()
+            worker.send(LeasesCame(message.number))
+        if time.monotonic() < due:
+            return False
+        try:
+            await self._store.ask([])
+        except BudgetFailure:
+            return False
+        self._set_down(down=False)
+        logger.info("the store of leases answers again", extra={"store": self._store.place})
+        return True
+
+    async def stop(self) -> None:
+        """Give back what is left, and end."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+        store = self._store
+        if store is None:
+            return
+        if not self._down:
+            try:
+                await self._tend(end=True)
+            except BudgetFailure as error:
+                logger.warning("leases are not given back", extra={"store": store.place, "error": str(error)})
+        if self._down:
+            self._set_down(down=False)
+        self._store = self._settings = None
+        for worker, message in self._waiting:
+            worker.send(LeasesCame(message.number))
+        self._waiting.clear()
+        self._accounts.clear()
+        await store.aclose()

@@ -1,0 +1,92 @@
+"""Leases from a real Redis server: as from PostgreSQL, and after it has lost its memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.end_to_end.redis_rig import RedisServer, needs_redis
+from tests.headgate.telemetry.spend import budget_store_rig as rig
+
+from headgate.document.secret import Secret
+from headgate.ir.shared_state import SharedState
+from headgate.policy.shared.budgets import RedisBudgets
+from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion
+
+pytestmark = needs_redis
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    found = RedisServer(tmp_path)
+    yield found
+    found.stop()
+
+
+class Each:
+    """Has its calls made by a store of the loop that makes them: connections belong to one loop. The epoch stays."""
+
+    def __init__(self, redis: RedisServer) -> None:
+        self._settings = SharedState(url=Secret(f"redis://127.0.0.1:{redis.port}/0"), place="redis", timeout_ms=30_000)
+        self._epoch = 0
+
+    async def _with(self, call: str, *arguments: Any) -> Any:
+        store = RedisBudgets(self._settings)
+        store._epoch = self._epoch
+        try:
+            return await getattr(store, call)(*arguments)
+        finally:
+            self._epoch = store._epoch
+            await store.aclose()
+
+    async def ask(self, questions: Any) -> Any:
+        return await self._with("ask", questions)
+
+    async def lost(self) -> Any:
+        return await self._with("lost")
+
+
+def test_leases(redis: RedisServer) -> None:
+    store = Each(redis)
+    for check in (rig.check_grants, rig.check_floor, rig.check_windows, rig.check_large, rig.check_many):
+        check(store)
+    assert not asyncio.run(store.lost())
+
+
+def test_several_gateways_at_once(redis: RedisServer) -> None:
+    rig.check_at_once([Each(redis) for _ in range(4)])
+
+
+def test_windows_end_in_the_store(redis: RedisServer) -> None:
+    rig.asker(Each(redis), rig.budget("k"))(least=1, total=1)
+    [key] = [one for one in redis.ask("KEYS", "headgate:budget:*").splitlines() if one]
+    assert 86400 < int(redis.ask("TTL", key)) <= 86400 + 3600
+
+
+def test_a_server_without_its_memory_is_told_what_was_leased_before_it_gives_more(redis: RedisServer) -> None:
+    one, other, place = Each(redis), Each(redis), rig.budget("lost")
+    assert rig.asker(one, place)(least=40, total=40) == (40, 60)
+    assert rig.asker(other, place)(least=50, total=50) == (50, 10)
+    redis.ask("FLUSHALL")
+    # The first question of a gateway that knew the server tells it; nothing is granted.
+    assert rig.asker(one, place)(least=40, total=40) == (0, 0)
+    assert asyncio.run(one.lost())
+    assert not asyncio.run(one.lost())
+    assert rig.asker(one, place)(most=0, rejoin=40) == (0, 0)
+    assert rig.asker(one, place)(least=40, total=40)[0] == 0
+    assert asyncio.run(other.lost())
+    assert rig.asker(other, place)(most=0, rejoin=50) == (0, 0)
+    redis.ask("DEL", "headgate:budget-settling")
+    assert rig.asker(one, place)(least=11, total=11, floor=40) == (0, 10)
+    assert rig.asker(one, place)(least=10, total=10, floor=40) == (10, 0)
+
+
+def test_a_server_that_is_away_is_told(redis: RedisServer) -> None:
+    store = Each(redis)
+    redis.kill()
+    for call in (store.ask([LeaseQuestion(rig.budget())]), store.ask([])):
+        with pytest.raises(BudgetFailure):
+            asyncio.run(call)

@@ -1,0 +1,237 @@
+"""The leases of a gateway: what requests want is asked for once, what nobody uses is given back, what was overspent is told."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from headgate.ir.virtual_keys import VirtualKeys
+from headgate.policy.leases import LeaseWant
+from headgate.server import leases
+from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
+from headgate.server.leases import LeaseKeeper
+from headgate.telemetry.spend.budgets import BudgetFailure, LeaseAnswer, LeaseQuestion
+from headgate_drivers.account import lacks_at, reserve_at, settle_at
+from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
+from headgate_engine.shared.segment import Segment
+
+MICRO = 10**6
+
+
+class Memory:
+    """A store in memory, as the real ones are."""
+
+    place = "memory"
+
+    def __init__(self) -> None:
+        self.taken: dict[Any, int] = {}
+        self.asked: list[LeaseQuestion] = []
+        self.away = False
+        self.forgot = False
+        self.closed = False
+        self.given_back = asyncio.Event()
+
+    async def ask(self, questions: Sequence[LeaseQuestion]) -> list[LeaseAnswer]:
+        if self.away:
+            raise BudgetFailure("away")
+        return [self._one(question) for question in questions]
+
+    def _one(self, one: LeaseQuestion) -> LeaseAnswer:
+        self.asked.append(one)
+        taken = max(self.taken.get(one.budget, 0) - one.back, one.floor) + one.rejoin
+        left = one.most - taken
+        granted = one.total + min(one.extra, (left - one.total) // 4) if one.total <= left else max(left, 0) if one.least <= left else 0
+        granted = max(granted, one.force)
+        self.taken[one.budget] = taken + granted
+        if one.back:
+            self.given_back.set()
+        return LeaseAnswer(granted, max(left - granted, 0))
+
+    async def lost(self) -> bool:
+        found, self.forgot = self.forgot, False
+        return found
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Worker:
+    """What the keeper sees of a worker."""
+
+    def __init__(self) -> None:
+        self.told: asyncio.Queue[Any] = asyncio.Queue()
+        self.on_wants: Callable[..., None] | None = None
+
+    def send(self, message: Any) -> None:
+        self.told.put_nowait(message)
+
+
+class Rig:
+    """A keeper with a worker, and the limits of one key: 100 tokens and 100 micro-dollars a day."""
+
+    def __init__(self) -> None:
+        self.store = Memory()
+        self.segment = Segment.create(state_bytes=1 << 20)
+        self.keeper = LeaseKeeper(self.segment, lambda settings: self.store)
+        self.worker = Worker()
+        self.state = LeaseState()
+        self.state.configure(True, False)
+        self.limits = UsageLimits(
+            UsageAccount(self.segment, "key", "k"), [("day", "tokens", 100, -1), ("day", "dollars", 100 * MICRO, -1)], self.state
+        )
+        self.number = 0
+
+    async def __aenter__(self) -> Rig:
+        await self.prepare(VirtualKeys(leases="postgres"))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.keeper.stop()
+
+    async def prepare(self, keys: VirtualKeys | None) -> None:
+        process = type("Process", (), {"shared_state": None, "request_log": None})
+        await self.keeper.prepare(type("Gateway", (), {"virtual_keys": keys, "process": process})(), [self.worker])  # type: ignore[arg-type, list-item]
+
+    async def want(self, *wants: tuple[str, int, int]) -> Any:
+        """Ask for (unit, least, total), and return what the worker is told."""
+        self.number += 1
+        most = {"tokens": 100, "dollars": 100 * MICRO}
+        found = tuple(LeaseWant("key", "k", "day", unit, least, total, most[unit]) for unit, least, total in wants)
+        assert self.worker.on_wants is not None
+        self.worker.on_wants(self.worker, WantLeases(self.number, found))
+        return await self.worker.told.get()
+
+    def left(self, unit: str = "tokens") -> int:
+        return self.limits.account.terms("day", unit, int(time.time()))[2]
+
+    def taken(self, unit: str = "tokens") -> int:
+        return sum(amount for budget, amount in self.store.taken.items() if budget.unit == unit)
+
+
+def run(test: Callable[[Rig], Any], monkeypatch: pytest.MonkeyPatch, tend: float = 1e6) -> None:
+    monkeypatch.setattr(leases, "TEND_SECONDS", tend)
+
+    async def inside() -> None:
+        async with asyncio.timeout(60), Rig() as rig:
+            await test(rig)
+
+    asyncio.run(inside())
+
+
+def test_what_is_wanted_is_leased_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        assert lacks_at(rig.limits, 10, 1_500_000, now)
+        assert await rig.want(("tokens", 10, 30), ("dollars", 1_500_000, 1_500_000)) == LeasesCame(1)
+        # Money is leased in whole millionths of a dollar.
+        assert (rig.left(), rig.left("dollars"), rig.taken("dollars")) == (30, 2 * MICRO, 2)
+        assert reserve_at(rig.limits, 10, 1_500_000, now) is None
+        # What is there already is not asked for again, and only what is missing otherwise.
+        await rig.want(("tokens", 20, 20))
+        assert len(rig.store.asked) == 2
+        await rig.want(("tokens", 5, 25))
+        assert (rig.store.asked[-1].least, rig.store.asked[-1].total, rig.left()) == (0, 5, 25)
+        # What is not there is refused for a while without a question.
+        await rig.want(("tokens", 95, 95))
+        assert rig.left() == 25
+
+    run(test, monkeypatch)
+
+
+def test_all_of_a_limit_can_be_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        for _ in range(14):
+            await rig.want(("tokens", 7, 7))
+            assert reserve_at(rig.limits, 7, 0, now) is None
+            settle_at(rig.limits, (7, 0), (7, 0), now)
+        await rig.want(("tokens", 7, 7))
+        assert reserve_at(rig.limits, 7, 0, now) is not None
+        assert rig.taken() <= 100
+        await rig.keeper._tend()
+        await rig.want(("tokens", 2, 2))
+        assert reserve_at(rig.limits, 2, 0, now) is None
+        settle_at(rig.limits, (2, 0), (2, 0), now)
+
+    run(test, monkeypatch)
+
+
+def test_what_nobody_uses_goes_back_and_what_was_overspent_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 10, 60))
+        assert reserve_at(rig.limits, 20, 0, now) is None
+        await rig.keeper._tend()
+        # What is reserved stays.
+        assert (rig.left(), rig.taken()) == (0, 20)
+        settle_at(rig.limits, (20, 0), (95, 0), now)
+        assert rig.left() == -75
+        await rig.keeper._tend()
+        assert (rig.left(), rig.taken()) == (0, 95)
+        await rig.want(("tokens", 6, 6))
+        assert lacks_at(rig.limits, 6, 0, now) is False
+        # Of what is used fast some is kept, for the requests to come.
+        for _ in range(leases.IDLE_LOOKS + 2):
+            await rig.keeper._tend()
+        assert rig.keeper._accounts == {}
+
+    run(test, monkeypatch)
+
+
+def test_the_keeper_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        await rig.want(("tokens", 10, 60))
+        await rig.store.given_back.wait()
+        assert (rig.left(), rig.taken()) == (0, 0)
+
+    run(test, monkeypatch, tend=0.01)
+
+
+def test_all_is_given_back_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 10, 60))
+        assert reserve_at(rig.limits, 20, 0, now) is None
+        settle_at(rig.limits, (20, 0), (20, 0), now)
+        await rig.prepare(None)
+        assert (rig.taken(), rig.store.closed) == (20, True)
+        assert await rig.want(("tokens", 1, 1)) == LeasesCame(2)
+        await rig.prepare(VirtualKeys(leases="postgres"))
+        await rig.want(("tokens", 80, 80))
+        assert rig.left() == 80
+
+    run(test, monkeypatch)
+
+
+def test_workers_are_told_of_a_store_that_is_away_and_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        rig.store.away = True
+        assert await rig.want(("tokens", 10, 10)) == LeaseStoreState(down=True)
+        assert await rig.worker.told.get() == LeasesCame(1)
+        # Nobody waits for it meanwhile.
+        assert await rig.want(("tokens", 10, 10)) == LeasesCame(2)
+        await rig.prepare(VirtualKeys(leases="postgres"))
+        assert await rig.worker.told.get() == LeaseStoreState(down=True)
+        rig.store.away = False
+        assert await rig.worker.told.get() == LeaseStoreState(down=False)
+        await rig.want(("tokens", 10, 10))
+        assert rig.left() == 10
+
+    run(test, monkeypatch)
+
+
+def test_a_store_that_has_lost_its_memory_is_told_what_was_leased(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 10, 60))
+        assert reserve_at(rig.limits, 60, 0, now) is None
+        rig.store.taken.clear()
+        rig.store.forgot = True
+        await rig.keeper._tend()
+        assert rig.taken() == 60
+
+    run(test, monkeypatch)
