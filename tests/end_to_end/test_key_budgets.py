@@ -148,6 +148,24 @@ def test_what_bounds_no_answer_is_not_taken_for_its_bound(more: str, gateway: St
     assert chat(running, key, max_tokens=40, metadata={"max_tokens": "1"}).status_code == 200
 
 
+def test_long_requests_are_reserved_as_short_ones_are(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """Bodies that are read beside the loop: their prompt, their definitions, and the last of several bounds."""
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    text = "a word of a turn, " * 20_000
+    # 100,000 tokens with a quarter on top.
+    fits, small = (make(running, name, limits=[{"tokens": most, "per": "day"}]) for name, most in (("fits", 200_000), ("small", 1000)))
+    messages = [{"role": "user", "content": text}]
+    assert chat(running, small, messages=messages, max_tokens=7).status_code == 429
+    tools = [{"type": "function", "function": {"name": "f", "description": text}}]
+    assert chat(running, small, tools=tools, max_tokens=7).status_code == 429
+    padded = {"metadata": {"padding": "x" * 200_000}}
+    assert chat(running, small, **padded, max_tokens=7, max_completion_tokens=2000).status_code == 429
+    assert provider.seen == []
+    assert chat(running, small, **padded, max_tokens=7).status_code == 200
+    assert chat(running, fits, messages=messages, max_tokens=7).status_code == 200
+    assert used(running, "fits")["reserved"]["tokens"] == 0
+
+
 def test_a_team_has_limits_of_its_own_and_gives_some_to_its_keys(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
     running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
     team = {"limits": [{"requests": 5, "per": "month"}], "keyLimits": [{"requests": 3, "per": "month"}]}
@@ -199,14 +217,99 @@ def test_streams_are_charged_with_what_the_provider_counts(gateway: Start, provi
     assert chat(running, key, stream=True, max_tokens=50).status_code == 200
     running.wait(lambda: spend(running)[0]["calls"] == 1)
     assert spend(running)[0]["costPicos"] == COST * PICO // 10**6
-    # One that does not count is charged with its prompt.
+    # One that does not count is charged with its prompt and its words.
     provider.answers[:] = [stream(chunk("a"), chunk("b", "stop"), DONE)]
     assert chat(running, key, stream=True, max_tokens=50).status_code == 200
     running.wait(lambda: spend(running)[0]["calls"] == 2)
     found = spend(running)[0]
-    assert (found["outputTokens"], found["inputTokens"] > 11) == (7, True)
+    assert (found["outputTokens"], found["inputTokens"] > 11) == (7 + 2, True)
     assert used(running, "ci")["day"]["dollars"] == found["costPicos"]
     assert used(running, "ci")["reserved"]["dollars"] == 0
+
+
+def spoken(path: str) -> bytes:
+    """An event with a word, in the provider's own format: that of the path where it has it, else its chat completions."""
+    if path != "responses":
+        return chunk(" word")
+    return b"event: response.output_text.delta\n" + event({"type": "response.output_text.delta", "delta": " word"})
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "messages", "responses"])
+def test_a_stream_whose_client_leaves_is_charged_with_what_it_said(
+    path: str, gateway: Start, provider: StandIn, tmp_path: Path
+) -> None:
+    """Twenty words, of which the provider does not come to tell; also where they are translated."""
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
+    key = make(running, "ci", limits=[{"dollars": 1, "per": "day"}])
+    leave = threading.Event()
+
+    def speaks(_: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        for _ in range(20):
+            handler.wfile.write(spoken(path))
+        handler.wfile.flush()
+        leave.wait(60)
+
+    provider.answers[:] = [speaks]
+    said = "input" if path == "responses" else "messages"
+    body = {"model": "real", "stream": True, "max_tokens": 500, said: [{"role": "user", "content": "hi"}]}
+    heard = b""
+    with httpx.stream("POST", f"{running.url}/v1/{path}", json=body, headers={"authorization": f"Bearer {key}"}, timeout=60) as found:
+        for piece in found.iter_raw():
+            heard += piece
+            if heard.count(b" word") == 20:
+                break
+    leave.set()
+    running.wait(lambda: spend(running)[0]["calls"] == 1)
+    [row] = spend(running)
+    assert row["outputTokens"] == 20
+    assert row["costPicos"] == (row["inputTokens"] * 2 + 20 * 8) * PICO // 10**6
+    assert used(running, "ci")["day"]["dollars"] == row["costPicos"]
+    assert used(running, "ci")["reserved"]["dollars"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "last"),
+    [
+        ("chat/completions", b'data: {"error":{'),
+        ("messages", b'event: error\ndata: {"type":"error"'),
+        ("responses", b"event: error\n"),
+    ],
+)
+def test_a_stream_stops_where_its_limit_has_no_more_if_that_is_wanted(
+    path: str, last: bytes, gateway: Start, provider: StandIn, tmp_path: Path
+) -> None:
+    """The answer is longer than was assumed; it ends with an event of the client's format, and the provider is left."""
+    text = FILE.replace("PORT", str(provider.port)) + "virtualKeys: {assumedOutputTokens: 10, stopStreams: true}\n"
+    running = gateway(text, settings=settings(f"sqlite://{tmp_path}/keys.db"))
+    key = make(running, "ci", limits=[{"tokens": 150, "per": "day"}])
+    gone = threading.Event()
+
+    def speaks(_: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        try:
+            for _ in range(100_000):
+                handler.wfile.write(spoken(path))
+                handler.wfile.flush()
+        except OSError:
+            gone.set()
+
+    provider.answers[:] = [speaks]
+    said = "input" if path == "responses" else "messages"
+    body = {"model": "real", "stream": True, said: [{"role": "user", "content": "hi"}]}
+    found = httpx.post(f"{running.url}/v1/{path}", json=body, headers={"authorization": f"Bearer {key}"}, timeout=60)
+    assert gone.wait(60)
+    words = found.content.count(b" word")
+    assert 74 <= words < 1000
+    end = found.content.rpartition(b" word")[2]
+    assert last in end
+    assert b"the limit of the api key is reached" in end
+    running.wait(lambda: spend(running)[0]["calls"] == 1)
+    assert words <= spend(running)[0]["outputTokens"]
 
 
 def test_what_a_request_spends_is_in_the_ledger_though_its_key_has_changed_meanwhile(

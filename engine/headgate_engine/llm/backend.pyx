@@ -13,6 +13,7 @@ from headgate_engine.llm.attempt cimport end_attempt, end_call, LlmCall
 from headgate_engine.llm.fan cimport FanPool, fan_pool
 from headgate_engine.llm.guarded cimport guard_tap
 from headgate_engine.llm.id_tap cimport id_tap
+from headgate_engine.llm.metered cimport metered_tap
 from headgate_engine.llm.realtime cimport frame_tap
 from headgate_engine.llm.router cimport LlmChoice, ModelRouter, render
 from headgate_engine.llm.public cimport PublicModel
@@ -21,6 +22,7 @@ from headgate_engine.plan.retry cimport RetryPlan
 from headgate_engine.plan.step cimport CONTINUE
 from headgate_engine.steps.local_rate_limit cimport settle_tokens
 from headgate_engine.steps.remote_limit cimport settle_remote
+from headgate_engine.steps.virtual_key cimport KeyUse
 
 import asyncio
 import logging
@@ -186,6 +188,8 @@ cdef class LlmBackend(Backend):
             if call.id_place is not None:
                 route = <FormatRoute>call.format_route
                 request.tap = id_tap(request.tap, self.router.resources.ids, call.id_place, route.prefix, route.strip)
+            if ctx.key_use is not None and call.streaming:
+                request.tap = metered_tap(request.tap, call.format, <KeyUse>ctx.key_use)
             if call.arrays and request.tap is not None:
                 request.tap = array_tap(request.tap)
         except Exception as error:  # task boundary: a 500 for this request

@@ -1,0 +1,17 @@
+# Streams of requests with a virtual key: what they have said so far is counted, for those whose provider does not come to
+# tell it, and more is reserved of limits when they say more than was reserved.
+
+from headgate_engine.context.request cimport RequestContext
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.steps.virtual_key cimport KeyUse
+
+cdef class MeteredTap(ResponseTap):
+    cdef ResponseTap inner
+    cdef KeyUse use
+    cdef RequestContext ctx
+    cdef int kind                        # which names of members have text
+    cdef int _mirror(self) except -1
+    cdef int _count(self, const char* p, Py_ssize_t n) except -1
+
+# The tap around the one that makes the answer, which is a stream.
+cdef ResponseTap metered_tap(ResponseTap inner, str format, KeyUse use)

@@ -1,0 +1,61 @@
+"""What streams say so far: words, reasoning and arguments of tool calls count, names and ids do not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from headgate_drivers.llm import tokens_of
+from headgate_engine.llm.metered import KINDS, generated_tokens
+
+TEXT = 'three small words, "quoted" \n'
+
+
+def event(document: Any, name: str = "") -> bytes:
+    return (f"event: {name}\n" if name else "").encode() + b"data: " + json.dumps(document).encode() + b"\n\n"
+
+
+def delta(**more: Any) -> bytes:
+    return event({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "a-model", "choices": [{"index": 0, "delta": more}]})
+
+
+EVENTS = {
+    "completions": [
+        delta(role="assistant"), delta(content=TEXT), delta(reasoning_content=TEXT),
+        delta(tool_calls=[{"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": TEXT}}]),
+        event({"choices": [], "usage": {"completion_tokens": 5}}), b"data: [DONE]\n\n", b": a comment\n\n",
+    ],
+    "text": [event({"id": "cmpl-1", "choices": [{"index": 0, "text": TEXT}]})],
+    "messages": [
+        event({"type": "message_start", "message": {"id": "msg_1", "content": [], "model": "m"}}, "message_start"),
+        event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}, "content_block_start"),
+        event({"type": "content_block_delta", "delta": {"type": "text_delta", "text": TEXT}}, "content_block_delta"),
+        event({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": TEXT}}, "content_block_delta"),
+        event({"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": TEXT}}, "content_block_delta"),
+    ],
+    "responses": [
+        event({"type": "response.output_text.delta", "item_id": "msg_1", "delta": TEXT}, "response.output_text.delta"),
+        event({"type": "response.output_text.done", "item_id": "msg_1", "text": TEXT}, "response.output_text.done"),
+    ],
+    "gemini": [event({"candidates": [{"content": {"role": "model", "parts": [{"text": TEXT}]}}]})],
+    "converse": [b'\x00\x01:event-type\x07{"contentBlockIndex":0,"delta":{"text":' + json.dumps(TEXT).encode() + b"}}\x12\x34"],
+}  # fmt: skip
+SAID = {"completions": 3, "text": 1, "messages": 3, "responses": 1, "gemini": 1, "converse": 1}
+
+
+@pytest.mark.parametrize("form", sorted(KINDS))
+def test_what_an_event_says_is_counted_in_every_format(form: str) -> None:
+    raw = json.dumps(TEXT)[1:-1]
+    assert generated_tokens(form, b"".join(EVENTS[form])) == SAID[form] * tokens_of(raw)
+    assert sum(generated_tokens(form, one) for one in EVENTS[form]) == SAID[form] * tokens_of(raw)
+
+
+def test_what_is_cut_counts_as_far_as_it_came() -> None:
+    whole = delta(content="one two three")
+    found = [generated_tokens("completions", whole[:at]) for at in range(len(whole) + 1)]
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (0, 3)
+    for odd in (b'"content"', b'"content":', b'"content":"', b'"content":"\\', b'"', b'""', b'"content" : "\\"'):
+        assert generated_tokens("completions", odd) <= 2
