@@ -13,6 +13,7 @@ from pathlib import Path
 from click.shell_completion import get_completion_class
 
 from headgate.cli.gwctl import root
+from headgate.cli.main import PROGRAMS
 from headgate.cli.options import parser
 
 NAMES = {"bash": "{0}.bash", "zsh": "_{0}", "fish": "{0}.fish"}
@@ -26,9 +27,9 @@ def options() -> list[argparse.Action]:
 
 
 def words() -> list[str]:
-    """What a command line of headgate may begin with. `controller` has a parser of its own."""
+    """What a command line of headgate may begin with. Programs such as `controller` have parsers of their own."""
     chosen = [str(word) for action in parser()._actions if not action.option_strings for word in action.choices or ()]
-    return sorted([*chosen, "controller"])
+    return sorted([*chosen, *PROGRAMS])
 
 
 def bash() -> str:

@@ -1,4 +1,4 @@
-"""Writes the man pages headgate.1, headgate-convert.1 and gwctl.1 from the parsers of their arguments.
+"""Writes the man pages of headgate, its programs bench and convert, and gwctl from the parsers of their arguments.
 
 Usage: python ci/man_pages.py FOLDER
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 
+from headgate.cli.bench import command as bench
 from headgate.cli.convert import command as convert
 from headgate.cli.gwctl import root
 from headgate.cli.options import parser
@@ -26,6 +27,7 @@ FILES = {
         ("/etc/headgate/config.yaml", "The configuration of the service."),
         ("/etc/default/headgate", "Environment variables of the service, one assignment a line."),
     ],
+    "headgate-bench": [],
     "headgate-convert": [],
     "gwctl": [],
 }
@@ -104,10 +106,18 @@ def pages() -> dict[str, str]:
         *of_click(convert, context),
         *tail("headgate-convert", "headgate"),
     ]
+    context = click.Context(bench, info_name="headgate bench")
+    about = "measure what a gateway carries"
+    measured = [
+        *head("headgate-bench", about),
+        ".SH DESCRIPTION",
+        *of_click(bench, context),
+        *tail("headgate-bench", "headgate"),
+    ]
     context = click.Context(root, info_name="gwctl")
     about = "look at and steer gateways"
     gwctl = [*head("gwctl", about), ".SH DESCRIPTION", *of_click(root, context), *tail("gwctl", "headgate")]
-    found = {"headgate": headgate, "headgate-convert": converted, "gwctl": gwctl}
+    found = {"headgate": headgate, "headgate-bench": measured, "headgate-convert": converted, "gwctl": gwctl}
     return {f"{name}.1": "\n".join([*lines, ""]) for name, lines in found.items()}
 
 

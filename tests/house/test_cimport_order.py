@@ -14,7 +14,7 @@ ENGINE = ROOT / "engine" / "headgate_engine"
 # Top to bottom. A row holds packages, or modules that stand lower than the rest of their package: data and interfaces
 # that lower layers read. Neighbours in a row do not use one another; within a package everything may.
 RANK = (
-    ("a2a", "aws", "envoy", "llm", "mcp"),
+    ("a2a", "aws", "envoy", "llm", "load", "mcp"),
     ("link",),
     ("log", "steps"),
     ("expr",),

@@ -13,6 +13,7 @@ PACKAGE = ROOT / "pysrc" / "headgate"
 # Top to bottom; packages on one line are neighbours and may not import one another.
 RANK = (
     ("cli",),
+    ("capacity",),
     ("cluster",),
     ("server",),
     ("admin",),

@@ -22,7 +22,7 @@ NOT_GIVEN: Final[dict[str, Any]] = {
     "action": None, "output": None,
 }  # fmt: skip
 # Words that begin programs of their own, with arguments of their own, by the module that has `run(arguments)`.
-PROGRAMS: Final = {"controller": "controller", "convert": "convert", "import": "import_command"}
+PROGRAMS: Final = {"bench": "bench", "controller": "controller", "convert": "convert", "import": "import_command"}
 STARTER = """\
 # Made by headgate on its first start. https://json-schema.org: docs/schema/config.schema.json describes this file.
 config:

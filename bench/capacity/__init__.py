@@ -1,0 +1,1 @@
+"""The load generator of `headgate bench` beside other ones."""
