@@ -196,8 +196,8 @@ def test_levels_add_up_and_reset(running) -> None:
         return set(text.removeprefix("current log level is ").strip().split(","))
 
     assert level("level=headgate.mcp=warn") == {"headgate.mcp=warn", "info"}
-    assert level("level=headgate.http=debug,headgate.mcp=error") == {"headgate.mcp=error", "headgate.http=debug", "info"}
-    assert level("level=") == {"headgate.mcp=error", "headgate.http=debug", "info"}
+    assert level("level=headgate.llm=debug,headgate.mcp=error") == {"headgate.mcp=error", "headgate.llm=debug", "info"}
+    assert level("level=") == {"headgate.mcp=error", "headgate.llm=debug", "info"}
     assert level("reset=&level=warn") == {"warn"}
     assert level("reset") == {"info"}
     for bad in ("headgate.mcp:warn", "warn,", "headgate.mcp", "=warn", "headgate.mcp=loud"):
@@ -222,6 +222,25 @@ def test_a_file_is_compared_with_what_runs(running, tmp_path) -> None:
     assert [line[0] for line in changed.stdout.splitlines()] == ["-", "+"]
     assert "routes.default/b" in changed.stdout
     assert '"name": "a"' in admin(running, "/config_dump")[1], "nothing was changed"
+
+
+def test_a_file_with_keys_is_the_same_as_itself(gateway, tmp_path) -> None:
+    text = """
+    gateways: {default: {port: {port}}}
+    routes:
+    - policies: {apiKey: {keys: [{key: first-key}]}}
+      backends: [{host: "127.0.0.1:1", policies: {backendAuth: {key: second-key}}}]
+    """
+    running = gateway(text)
+    url = f"http://127.0.0.1:{running.admin}"
+    same = headgate("-f", str(running.path), "--diff", url)
+    assert (same.returncode, same.stdout, same.stderr) == (0, "no differences\n", "")
+    new = tmp_path / "new.yaml"
+    new.write_text(running.path.read_text().replace("second-key", "another"))
+    other = headgate("-f", str(new), "--diff", url)
+    assert (other.returncode, other.stdout) == (3, "~ a secret, or something else that the dump does not show\n")
+    status, told = running.fetch(f"{url}/config_dump/same?proof=x")
+    assert (status, "a salt of 32" in told) == (400, True)
 
 
 def test_what_cannot_be_compared_is_an_error(running, tmp_path) -> None:

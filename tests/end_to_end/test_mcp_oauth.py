@@ -97,14 +97,24 @@ def call(running: Any, **headers: str) -> httpx.Response:
 def test_without_a_good_token_the_way_is_told(protected: Callable[..., Any]) -> None:
     running = protected()
     body = {"error": "unauthorized", "error_description": "JWT token required"}
-    for headers in ({}, {"authorization": "Bearer x.y.z"}, {"authorization": f"Bearer {token(exp=1)}"},
-                    {"authorization": f"Bearer {token(aud='web')}"}, {"authorization": "Basic eDp5"}):  # fmt: skip
-        answer = call(running, **headers)
-        assert (answer.status_code, answer.json()) == (401, body), headers
+    where = 'Bearer resource_metadata="http://gw.test/.well-known/oauth-protected-resource/mcp"'
+    # What the client sends, what it is told beside (RFC 6750 section 3), and what the operator reads in the log.
+    for credential, told, logged in (
+        (None, "", ""),
+        ("Basic eDp5", "", ""),
+        ("Bearer x.y.z", "the token is malformed", "the token is malformed"),
+        (f"Bearer {token(exp=1)}", "the token has expired", "the token has expired: "),
+        (f"Bearer {token(aud='web')}", "the token is for another audience", "'web', not 'api' or"),
+        (f"Bearer {token(iss='https://b.test')}", "the token has another issuer", "'https://b.test', not 'https://idp.test'"),
+        (f"Bearer {token(kid='r9')}", "the token was signed with an unknown key", "kid 'r9'"),
+    ):
+        answer = call(running, **({} if credential is None else {"authorization": credential}))
+        assert (answer.status_code, answer.json()) == (401, body), credential
         assert answer.headers["content-type"] == "application/json"
-        assert answer.headers["www-authenticate"] == (
-            'Bearer resource_metadata="http://gw.test/.well-known/oauth-protected-resource/mcp"'
-        )
+        more = f', error="invalid_token", error_description="{told}"' if told else ""
+        assert answer.headers["www-authenticate"] == where + more
+        if logged:
+            running.wait_log(logged)
     for audience in ("api", ["x", "api://second"]):
         assert call(running, authorization=f"Bearer {token(aud=audience)}").status_code == 200
     running.wait_log("reason=JwtAuth")

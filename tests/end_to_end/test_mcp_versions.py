@@ -99,10 +99,10 @@ def test_methods_within_a_session(gateway: Callable[..., Any], stand_in: StandIn
     answer = raw.post({"id": 7, "method": "unknown/method"})
     assert answer.status_code != 404, "it would mean that the session is over"
     if kind == "several":
-        refused(answer, 500, -32603)
-        # So is a name that leads to no target.
+        refused(answer, 400, -32601)
+        # A mistake of the client, too, is a name that leads to no target.
         for method, params in (("tools/call", {"name": "zz_x"}), ("prompts/get", {"name": "x"}), ("resources/read", {"uri": "zz+a:b"})):
-            refused(raw.post({"id": 7, "method": method, "params": params}), 500, -32603)
+            refused(raw.post({"id": 7, "method": method, "params": params}), 400, -32602)
         modern = Modern(raw.running)
         assert modern.post("tools/call", name="zz_x").json()["error"]["code"] == -32602
     else:

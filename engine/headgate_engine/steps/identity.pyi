@@ -52,7 +52,10 @@ class JwtStep(IdentityStep):
         """Set the verified tokens of each key set, with the checks that their claims must pass in this step."""
 
 class ChallengeStep(JwtStep):
-    """JWT with a challenge: challenge(ctx) returns the Reply to every request with a bad or missing token."""
+    """JWT with a challenge: challenge(ctx, "") returns the Reply to a request without a token.
+
+    What verify() returns is made by it, too.
+    """
 
     def __init__(
         self,
@@ -60,7 +63,7 @@ class ChallengeStep(JwtStep):
         location: CredentialLocation,
         mode: str,
         verify: Callable[[IdentityStep, RequestContext, bytes], Awaitable[Reply | None] | Reply | None],
-        challenge: Callable[[RequestContext], Reply],
+        challenge: Callable[[RequestContext, str], Reply],
     ) -> None: ...
 
 class ApiKeyStep(IdentityStep):

@@ -138,7 +138,8 @@ cdef class JwtStep(IdentityStep):
 
 
 cdef class ChallengeStep(JwtStep):
-    """JWT with a challenge: challenge(ctx) returns the Reply to every request with a bad or missing token."""
+    """JWT with a challenge: challenge(ctx, "") returns the Reply to a request without a token. What verify() returns is made
+    by it, too."""
 
     def __init__(self, str name, CredentialLocation location not None, str mode, verify, challenge):
         IdentityStep.__init__(self, name, location, mode, verify, None, None)
@@ -147,7 +148,7 @@ cdef class ChallengeStep(JwtStep):
     cdef int refuse(self, RequestContext ctx, Reply reply, bint absent) except -1:
         if self.mode == PERMISSIVE or absent and self.mode == OPTIONAL:
             return CONTINUE
-        ctx.reply = self.challenge(ctx)
+        ctx.reply = self.challenge(ctx, "") if reply is None else reply
         return RESPOND
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 
@@ -28,7 +29,6 @@ JSON = "application/json"
 
 def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
     """Return the admin server's table."""
-
     async def config_dump(_request: AdminRequest) -> AdminResponse:
         numbers = await running.process.worker_numbers()
         document = dump(running.gateway, runtime(running))
@@ -69,6 +69,7 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         *request_rows(running),
         *cost_rows(running),
         AdminRoute("GET", "/config_dump", config_dump),
+        comparison_row(running),
         AdminRoute("GET", "/logging", levels),
         AdminRoute("POST", "/logging", levels),
         *debug_rows(running),
@@ -76,6 +77,24 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         AdminRoute("POST", "/quitquitquit", quit_),
         *upgrade_rows(running),
     )
+
+
+def comparison_row(running: RunningGateway) -> AdminRoute:
+    """Return the row that tells whether somebody has read the same configuration."""
+    # A proof takes 16 MiB and a processor: one at a time.
+    comparing = asyncio.Lock()
+
+    async def same(request: AdminRequest) -> AdminResponse:
+        from headgate.config.comparison import proves
+
+        try:
+            async with comparing:
+                found = await asyncio.to_thread(proves, running.gateway, request.query.get("proof", ""))
+        except ValueError as error:
+            return AdminResponse(400, f"proof: {error}\n".encode())
+        return AdminResponse(200, json.dumps({"same": found}).encode() + b"\n", JSON)
+
+    return AdminRoute("GET", "/config_dump/same", same)
 
 
 def runtime(running: RunningGateway) -> Runtime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import os
@@ -171,7 +172,8 @@ def _wanted(settings: ProcessSettings) -> dict[str, ListenAddress]:
 
 
 def _unusable(name: str, address: ListenAddress, error: OSError) -> OSError:
-    return OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}")
+    taken = f" (config.{name}Addr is another address, or off)" if error.errno == errno.EADDRINUSE else ""
+    return OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}{taken}")
 
 
 def _bind(address: ListenAddress, handed: list[tuple[str, socket.socket]]) -> list[socket.socket]:

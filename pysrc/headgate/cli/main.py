@@ -196,6 +196,7 @@ def default_file() -> str:
         url = json.dumps(f"sqlite://{path.parent / 'data.db'}".replace("$", "$$"))
         path.write_text(STARTER.replace("{url}", url))
         print(f"headgate: made {path}", file=sys.stderr)
+    print(f"headgate: serves {path}; -f names another file, -h tells all options", file=sys.stderr)
     return str(path)
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
-import urllib.request
 from pathlib import Path
 
-READY = "http://127.0.0.1:15021/healthz/ready"
 WAIT_SECONDS = 15.0
 
 TRY = """
@@ -46,18 +43,18 @@ def sample(module: str, environment_name: str) -> subprocess.Popen[str]:
     return process
 
 
-def wait_ready(gateway: subprocess.Popen[bytes]) -> None:
-    """Return once the gateway is ready; if it ends first, exit with its status."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while time.monotonic() < deadline:
-        status = gateway.poll()
-        if status is not None:
-            raise SystemExit(status or 1)
-        with contextlib.suppress(OSError), urllib.request.urlopen(READY, timeout=1) as answer:
-            if answer.status == 200:
-                return
-        time.sleep(0.05)
-    raise SystemExit("quickstart: the gateway did not become ready")
+def wait_ready(gateway: subprocess.Popen[bytes], told: int, config: Path) -> None:
+    """Return once the gateway says over the descriptor `told` that it is ready; if it ends first, exit with its status.
+
+    A gateway of somebody else may answer at the ports that this one wants, so that they are not asked.
+    """
+    with open(told, "rb", buffering=0) as pipe:
+        if not select.select([pipe], [], [], WAIT_SECONDS)[0]:
+            raise SystemExit("quickstart: the gateway did not become ready")
+        if not pipe.read(1):
+            why = f"the gateway has not started, for the reason above. Its ports are in {config}"
+            print(f"quickstart: {why}", file=sys.stderr)
+            raise SystemExit(gateway.wait() or 1)
 
 
 def main() -> int:
@@ -68,12 +65,18 @@ def main() -> int:
         sample("llm_provider", "HEADGATE_SAMPLE_LLM_PORT"),
         sample("http_service", "HEADGATE_SAMPLE_HTTP_PORT"),
     ]
-    gateway = subprocess.Popen([sys.executable, "-m", "headgate.cli.main", "-f", str(config)])
+    told, tells = os.pipe()
+    gateway = subprocess.Popen(
+        [sys.executable, "-m", "headgate.cli.main", "-f", str(config)],
+        pass_fds=(tells,),
+        env={**os.environ, "READY_FD": str(tells)},
+    )
+    os.close(tells)
     for sig in (signal.SIGTERM, signal.SIGINT):
         # The terminal sends Ctrl-C to the gateway too, and this process waits for its drain.
         signal.signal(sig, lambda number, _frame: gateway.send_signal(number) if number == signal.SIGTERM else None)
     try:
-        wait_ready(gateway)
+        wait_ready(gateway, told, config)
         print(TRY.format(config=config), flush=True)
         return gateway.wait()
     finally:

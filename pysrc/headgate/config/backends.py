@@ -419,6 +419,7 @@ class Backends:
         reader = McpTargets(self.context, self)
         targets = [reader.target(one, of_section(one["name"]) if of_section else options) for one in records]
         found = tuple(target for target in targets if target is not None)
+        reader.tell_hidden(record, options.mcp_rules, found)
         if not found or len(found) < len(targets):
             return None
         prefix: Any = record.get("prefixMode") or "conditional"

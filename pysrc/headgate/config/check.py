@@ -29,6 +29,8 @@ from headgate.document.read import resolve
 from headgate.errors import Problem
 
 BAD: Final = object()
+# What other programs call a field, where another field of ours has a name that is more alike.
+OTHER_WORDS: Final = {"rateLimit": "localRateLimit"}
 _MAX_QUOTED: Final = 60
 
 
@@ -82,6 +84,8 @@ def _quoted(node: DocumentNode) -> str:
 def _suggestion(word: str, known: list[str]) -> str:
     import difflib  # for what is wrong alone
 
+    if OTHER_WORDS.get(word) in known:
+        return f", did you mean {OTHER_WORDS[word]!r}?"
     close = difflib.get_close_matches(word, known, 1)
     # Cluster resources have longer names for the same, `jwtAuthentication` for `jwtAuth`.
     shorter = [name for name in known if len(name) > 3 and word.startswith(name)]
@@ -128,11 +132,12 @@ class Checker:
     def choice(self, shape: WordChoice, node: DocumentNode, path: str) -> Any:
         spellings = shape.spellings()
         if not isinstance(node.value, str):
-            return self.wrong_type(node, path, f"one of {', '.join(shape.words)}")
+            return self.wrong_type(node, path, f"one of {_words(shape)}")
         word = spellings.get(node.value)
         if word is None:
-            hint = _suggestion(node.value, list(spellings)) if not node.expanded else ""
-            words = ", ".join(shape.words)
+            offered = [one for one, meant in spellings.items() if meant not in shape.later]
+            hint = _suggestion(node.value, offered) if not node.expanded else ""
+            words = _words(shape)
             self.report.add(Problem.VALUE, path, f"unknown value{_quoted(node)}{hint} (one of {words})", node)
             return BAD
         if word in shape.later:
@@ -212,7 +217,7 @@ class Checker:
             return self.wrong_type(node, path, "a map")
         values: dict[str, Any] = {}
         fields = shape.fields
-        before = len(self.report.errors)
+        before = self.report.count
         # The names of fields are plain words.
         prefix = f"{path}." if path else ""
         for key, entry in entries.items():
@@ -230,7 +235,8 @@ class Checker:
             if spec is None:
                 name = shape.aliases.get(key, "")
                 if not name:
-                    hint = _suggestion(key, list(fields))
+                    free = [known for known, one in fields.items() if not one.later and known not in entries]
+                    hint = _suggestion(key, free)
                     if key in shape.removed:
                         hint = f": {shape.removed[key]}"
                     self.report.add(Problem.UNKNOWN_FIELD, path, f"unknown field {key!r}{hint}", entry)
@@ -243,7 +249,7 @@ class Checker:
                 values[name] = value
         if shape.ruled:
             self.rules(shape, entries, node, path)
-        if len(self.report.errors) > before and _has_holes(shape, values):
+        if self.report.count > before and _has_holes(shape, values):
             return BAD
         return Record(node, path, values)
 
@@ -263,17 +269,27 @@ class Checker:
                 self.report.add(Problem.MISSING, path, f"missing field {key!r}", node)
         if shape.one_of:
             given = [key for key in shape.one_of if key in entries]
-            names = ", ".join(shape.one_of)
+            names = _offered(shape, shape.one_of)
             if len(given) > 1:
                 listed = ", ".join(given)
                 self.report.add(Problem.CONFLICT, path, f"only one of {names} is allowed, found {listed}", node)
             elif not given and not shape.one_of_optional:
                 self.report.add(Problem.MISSING, path, f"one of {names} is required", node)
         if shape.any_of and not any(key in entries for key in shape.any_of):
-            self.report.add(Problem.MISSING, path, f"one of {', '.join(shape.any_of)} is required", node)
+            self.report.add(Problem.MISSING, path, f"one of {_offered(shape, shape.any_of)} is required", node)
         for one, other in shape.apart:
             if one in entries and other in entries:
                 self.report.add(Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other])
+
+
+def _words(shape: WordChoice) -> str:
+    """Return the words that can be used."""
+    return ", ".join(one for one in shape.words if one not in shape.later)
+
+
+def _offered(shape: Object, keys: tuple[str, ...]) -> str:
+    """Return those of the keys that can be used."""
+    return ", ".join(one for one in keys if not shape.fields[one].later)
 
 
 def _has_holes(shape: Object, values: dict[str, Any]) -> bool:
@@ -306,11 +322,13 @@ def _wanted(case: Shape | Case) -> list[str]:
         case Scalar():
             return [KINDS[kind] for kind in shape.types]
         case WordChoice():
-            return [f"one of {', '.join(shape.words)}"]
+            return [f"one of {_words(shape)}"]
         case ListOf():
             return ["a list"]
         case Object() | MapOf():
             named = case.has if isinstance(case, Case) else ()
+            if isinstance(shape, Object):
+                named = tuple(one for one in named if one not in shape.fields or not shape.fields[one].later)
             return [f"a map with {' or '.join(map(repr, named))}" if named else "a map"]
         case Union():
             return [word for one in shape.cases for word in _wanted(one)]

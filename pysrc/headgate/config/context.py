@@ -74,10 +74,11 @@ class Notes:
 
 @dataclass(slots=True)
 class Context:
-    """`folder` is where relative paths start: that of the configuration file, else the working directory.
-    `functions`: those of `config.customFunctions`. `directory`: set before policies are read. `notes`: those of the
-    part that is being read. `indexes`: of items that are read without the others of their list. `contents`: of the
-    files that were read, None of one that was not there. `phase`: of expressions of policies that are being read.
+    """`folder` is where relative paths start: that of the configuration file, else the working directory (files that
+    are read may be there, too: find_file()). `functions`: those of `config.customFunctions`. `directory`: set before
+    policies are read. `notes`: those of the part that is being read. `indexes`: of items that are read without the
+    others of their list. `contents`: of the files that were read, None of one that was not there. `phase`: of
+    expressions of policies that are being read.
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
     `has_workload_api`: something says where the SPIFFE Workload API is. `hbone`: what `config.hbone` says.
     `bind_host`: the one address that ports listen on.
@@ -140,18 +141,34 @@ class Context:
         path = child(record.path, key) if key else record.path
         self.report.add(problem, path, message, record.at(key))
 
+    def find_file(self, name: str) -> str:
+        """Return the absolute path of the file that the configuration calls `name`: beside the configuration file or
+        else, if there is none, in the working directory.
+        """
+        beside = str((self.folder / name).absolute())
+        here = os.path.abspath(name)
+        return here if not os.path.lexists(beside) and os.path.lexists(here) else beside
+
+    def watch_file(self, name: str) -> str:
+        """Return what find_file() does, and watch both places: a file may come later."""
+        beside, here = str((self.folder / name).absolute()), os.path.abspath(name)
+        found = self.find_file(name)
+        for path in dict.fromkeys((beside, here) if found == here or not os.path.lexists(beside) else (beside,)):
+            self.watched[path] = None
+            if path != found or not os.path.lexists(path):
+                self.contents.setdefault(path, None)
+        return found
+
     def read_file(self, record: Record, key: str, name: str) -> tuple[str, bytes] | None:
         """Return absolute path and content of the file `name` of entry `key`, or None after a report."""
         if "\n" in name:
             # Not quoted: who writes a key where its file belongs does not want to read it in a log.
             self.fault(Problem.FILE, record, key, "not a file name but a text of several lines: name a file with it")
             return None
-        path = str((self.folder / name).absolute()) if name else ""
         if not name or "\0" in name:
             self.fault(Problem.FILE, record, key, "not a file name")
             return None
-        # Watched even when it cannot be read: it may appear later.
-        self.watched[path] = None
+        path = self.watch_file(name)
         content = self.contents.get(path)
         if content is None:
             try:

@@ -52,6 +52,7 @@ class TextSource:
 
 
 Source = FileSource | TextSource
+EMPTY: Final = "the configuration is empty: nothing is served"
 # Faults that do not come of something else missing.
 SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 
@@ -59,7 +60,7 @@ SURE: Final = (Problem.VALUE, Problem.FILE, Problem.UNSUPPORTED)
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """`watched_files` are absolute: the source first if it is a file, then every file it names. `blank`: it had no
-    content at all, not even `{}`. `resources`: what was stored and merged, None where nothing may be.
+    content but comments, not even `{}`. `resources`: what was stored and merged, None where nothing may be.
     """
 
     gateway: Gateway
@@ -179,7 +180,7 @@ def _look_further(context: Context, record: Record) -> None:
     What is left has holes: a fault that could come of them is not told, nor is one around a place that is told already.
     """
     told = context.report
-    context.report = Report(told.file)
+    context.report = Report(told.file, unset=told.unset)
     # The next step may rely on what is not there. It stops then: what it found is true all the same.
     with suppress(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
         lower(context, record)
@@ -196,11 +197,11 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
     """
     report = context.report
     try:
-        root, anchored = read_document(text, report.file, context.environ)
+        root, anchored = read_document(text, report.file, context.environ, report)
     except ConfigErrors as error:
         raise LoadErrors(error, watched) from None
     if not is_hybrid(root):
-        return _interpreted(root, context, watched, SourceText(anchored, not text.strip(), partial))
+        return _interpreted(root, context, watched, SourceText(anchored, _is_blank(text), partial))
     from headgate.config.resources.reading import merge_stored
 
     merger, snapshot = merge_stored(root, context, watched)
@@ -210,6 +211,11 @@ def interpret(text: str, context: Context, watched: tuple[str, ...], *, partial:
         raise LoadErrors(ConfigErrors(map(merger.told, error.errors)), error.watched_files) from None
     warnings = (*reading.loaded.warnings, *merger.warnings)
     return replace(reading, loaded=replace(reading.loaded, warnings=warnings, resources=snapshot))
+
+
+def _is_blank(text: str) -> bool:
+    """Tell whether a text has nothing but comments."""
+    return all(line.lstrip()[:1] in ("", "#") for line in text.splitlines())
 
 
 def is_hybrid(root: DocumentNode) -> bool:
@@ -242,6 +248,8 @@ def _interpreted(root: DocumentNode, context: Context, watched: tuple[str, ...],
         raise LoadErrors(report, watched)
     standalone = Standalone(context, record)
     gateway = standalone.gateway()
+    if text.blank and watched:
+        context.warnings.append(EMPTY)
     notes = [spec.listed.notes for spec in standalone.listed if spec.listed is not None]
     warnings, named, refused, spiffe = all_notes(context.notes, notes, standalone.about_unused())
     files = (*watched, *(path for path in named if path not in watched))

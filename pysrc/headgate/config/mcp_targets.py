@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from headgate.config.check import Record
 from headgate.config.context import Context
+from headgate.config.mcp_rules import hidden
 from headgate.config.policy import document_source
 from headgate.config.policy_values import BackendOptions, Named, backend_options
 from headgate.document import fields
@@ -18,6 +19,7 @@ from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.endpoint import Endpoint
 from headgate.ir.mcp import McpTarget, OpenApiTarget, SseTarget, StdioTarget, StreamableHttpTarget
+from headgate.ir.policy.authorization import Authorization
 from headgate.ir.policy.document_source import DocumentSource
 
 TARGET_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -38,6 +40,13 @@ class McpTargets:
     def __init__(self, context: Context, places: AddressResolver) -> None:
         self._context = context
         self._places = places
+
+    def tell_hidden(self, record: Record, rules: Authorization | None, targets: tuple[McpTarget, ...]) -> None:
+        """Warn of rules about tools that hide prompts and resources, where a target may have some."""
+        more = any(not isinstance(target, OpenApiTarget) for target in targets)
+        told = hidden(rules) if rules is not None and more else None
+        if told is not None:
+            self._context.warnings.append(f"{record.path}: mcpAuthorization: {told}")
 
     def target(self, record: Record, options: BackendOptions) -> McpTarget | None:
         """Return the target of a record under the `options` of its backend; None when it is at fault."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any, Final
 
 from headgate.config.check import Record
@@ -49,13 +48,16 @@ class _Sources:
             self.context.report.add(Problem.VALUE, f"{path}: {where}" if where else path, text, place)
         self.found.append(found)
 
-    def file(self, name: str, folder: Path, path: str, place: Any) -> None:
-        """Take a file; it is watched in any case, since it may come later."""
+    def file(self, name: str, path: str, place: Any, *, in_file: bool) -> None:
+        """Take a file; it is watched in any case, as it may come later. `in_file`: the configuration names it."""
         if not name or "\0" in name:
             self.context.report.add(Problem.FILE, path, "not a file name", place)
             return
-        full = str((folder / name).absolute())
-        self.context.watched[full] = None
+        if not in_file:
+            full = os.path.abspath(name)
+            self.context.watched[full] = None
+        else:
+            full = self.context.watch_file(name)
         self.base = self.base or full
         try:
             text = read_regular(full, MAX_BYTES + 1)
@@ -90,14 +92,14 @@ def parse(context: Context, process: Record) -> PriceCatalog | None:
     names = context.environ.get(VARIABLE)
     if names:
         for name in names.split(","):
-            sources.file(name.strip(), Path.cwd(), f"environment variable {VARIABLE}", None)
+            sources.file(name.strip(), f"environment variable {VARIABLE}", None, in_file=False)
     else:
         records = process.records("modelCatalog")
         if not records:
             return None
         for record in records:
             if "file" in record:
-                sources.file(record["file"], context.folder, child(record.path, "file"), record.at("file"))
+                sources.file(record["file"], child(record.path, "file"), record.at("file"), in_file=True)
                 continue
             inline, path, place = record["inline"], child(record.path, "inline"), record.at("inline")
             if isinstance(inline, str):

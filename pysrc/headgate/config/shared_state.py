@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -72,10 +73,10 @@ def _tls(context: Context, record: Record | None) -> SharedTls:
     files: dict[str, str | None] = {}
     for name in ("root", "cert", "key"):
         text = record.get(name)
-        path = None if text is None else (context.folder / text).absolute()
-        if path is not None and not path.is_file():
+        path = None if text is None else context.find_file(text)
+        if path is not None and not os.path.isfile(path):
             context.fault(Problem.ENVIRONMENT, record, name, "no such file")
-        files[name] = None if path is None else str(path)
+        files[name] = path
     if (files["cert"] is None) != (files["key"] is None):
         context.fault(Problem.CONFLICT, record, "cert", "a certificate and its key belong together")
     return SharedTls(**files, insecure=record.get("insecure", False))

@@ -12,6 +12,8 @@ from headgate.document.lazy_dataclass import dataclass
 
 MAX_TOKEN: Final = 16 * 1024
 MAX_DEPTH: Final = 16
+# Characters of a claim in the log.
+MAX_SHOWN: Final = 200
 # Three parts in the alphabet of base64url, without padding (RFC 7515 section 2): one token has one spelling.
 _COMPACT: Final = re.compile(rb"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*")
 LEEWAY_SECONDS: Final = 60
@@ -21,14 +23,22 @@ ALGORITHMS: Final = (
 
 
 class TokenError(ValueError):
-    """The token is not accepted. The text gives the reason and never quotes the token."""
+    """The token is not accepted. The text gives the reason and never quotes the token.
+
+    `detail` says more for the log of the operator: what the token has, and what was wanted.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(reason)
+        self.detail = detail
 
 
 class UnknownKey(TokenError):
     """The key set has no key for the token; a newer key set may have one. `kid` is the key id of the token."""
 
     def __init__(self, kid: str | None) -> None:
-        super().__init__("the token was signed with an unknown key")
+        detail = "it names no key, and not exactly one fits" if kid is None else f"kid {_shown(kid)}"
+        super().__init__("the token was signed with an unknown key", detail)
         self.kid = kid
 
 
@@ -119,16 +129,23 @@ def check_claims(claims: dict[str, Any], checks: Checks, now: float) -> None:
             raise TokenError(f"the token has no claim {name!r}")
     expires, begins = _time(claims, "exp"), _time(claims, "nbf")
     if expires is not None and now > expires + LEEWAY_SECONDS:
-        raise TokenError("the token has expired")
+        raise TokenError("the token has expired", f"{now - expires:.0f} s ago")
     if begins is not None and now < begins - LEEWAY_SECONDS:
-        raise TokenError("the token is not valid yet")
+        raise TokenError("the token is not valid yet", f"for another {begins - now:.0f} s")
     if claims.get("iss") != checks.issuer:
-        raise TokenError("the token has another issuer")
+        raise TokenError("the token has another issuer", f"{_shown(claims.get('iss'))}, not {_shown(checks.issuer)}")
     if checks.audiences:
         audience = claims.get("aud")
         given = audience if isinstance(audience, list) else [audience]
         if not any(one in checks.audiences for one in given if isinstance(one, str)):
-            raise TokenError("the token is for another audience")
+            wanted = " or ".join(map(_shown, checks.audiences))
+            raise TokenError("the token is for another audience", f"{_shown(audience)}, not {wanted}")
+
+
+def _shown(value: object) -> str:
+    """Return a claim for the log, shortened."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return f"'{text}'" if len(text) <= MAX_SHOWN else f"'{text[:MAX_SHOWN]}...'"
 
 
 def _time(claims: dict[str, Any], name: str) -> float | None:

@@ -184,7 +184,9 @@ def _join_surrogates(text: str) -> str:
     return _SURROGATES.sub(join, text)
 
 
-def read_events(text: str, file: str, environ: Mapping[str, str] | None) -> Document:
+def read_events(
+    text: str, file: str, environ: Mapping[str, str] | None, unset: Report | None = None
+) -> Document:
     """Return what read_document() does, whatever the text is like. Raises ConfigErrors."""
     report = Report(file)
     if text.lstrip()[:1] in ("{", "["):
@@ -197,7 +199,10 @@ def read_events(text: str, file: str, environ: Mapping[str, str] | None) -> Docu
             builder = _Builder(report, environ, guarded=True)
             _parse(builder, guarded)
     if report.errors:
-        raise ConfigErrors(report.in_order())
+        if unset is None or any(error.problem is not Problem.ENVIRONMENT for error in report.errors):
+            raise ConfigErrors(report.in_order())
+        unset.errors += report.errors
+        unset.unset += report.unset
     root = builder.root
     if root is None or root.value is None:
         root = DocumentNode({}, 1, 1)

@@ -79,16 +79,23 @@ def _is_plain(key: str) -> bool:
 class Report:
     """Collects the faults of one document, up to `limit`, so that all of them are reported together.
 
-    `first`: paths whose faults others may come of.
+    `first`: paths whose faults others may come of. `unset`: texts with a variable that is not set, which are not what
+    the user means: nothing else is told of them. `count`: of all faults, those that are not told among them.
     """
 
     file: str
     errors: list[ConfigError] = field(default_factory=list)
     limit: int = 200
     first: set[str] = field(default_factory=set)
+    unset: list[DocumentNode] = field(default_factory=list)
+    count: int = 0
 
     def add(self, problem: Problem, path: str, message: str, at: DocumentNode | MapEntry | None = None) -> None:
         """Add a fault at the position of `at`. Faults beyond `limit` are dropped."""
+        self.count += 1
+        node = at.node if isinstance(at, MapEntry) else at
+        if any(one is node for one in self.unset):
+            return
         if len(self.errors) < self.limit:
             if "/" in message and ("?" in message or "@" in message):
                 from headgate.document.credentials import shown_message  # faults are rare

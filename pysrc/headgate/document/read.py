@@ -47,6 +47,8 @@ def expand_node(node: DocumentNode, text: str, environ: Mapping[str, str], repor
     result = expand(text, environ)
     for name in result.missing:
         report.add(Problem.ENVIRONMENT, "", f"{NOT_FOUND}: {name}", node)
+    if result.missing:
+        report.unset.append(node)
     node.value = result.text
     # A quoted "${VAR}" may become a number as well: people quote them out of habit.
     node.loose = result.whole
@@ -65,11 +67,14 @@ def read(text: str, file: str, environ: Mapping[str, str] | None = None) -> Docu
     return read_document(text, file, environ).root
 
 
-def read_document(text: str, file: str, environ: Mapping[str, str] | None = None) -> Document:
+def read_document(
+    text: str, file: str, environ: Mapping[str, str] | None = None, unset: Report | None = None
+) -> Document:
     """Return the document that `text` holds; an empty one is an empty map.
 
     `environ` None leaves `$` alone. Raises ConfigErrors: for syntax the first fault, and before it all unset
-    variables and all keys that are given twice.
+    variables and all keys that are given twice. Unset variables alone are no reason to raise where `unset` takes their
+    faults: the texts keep their names then.
     """
     report = Report(file)
     if len(text) > MAX_CHARS:
@@ -80,7 +85,7 @@ def read_document(text: str, file: str, environ: Mapping[str, str] | None = None
         return Document(root, anchored=False)
     from headgate.document.events import read_events  # with libyaml, which a plain text does not need
 
-    return read_events(text, file, environ)
+    return read_events(text, file, environ, unset)
 
 
 def read_plain(text: str, environ: Mapping[str, str] | None) -> DocumentNode | None:

@@ -37,19 +37,25 @@ REMEMBER_SECONDS = 60.0
 MAX_PASSWORD = 1024
 
 
+def invalid_token(error: str) -> str:
+    """Return the parameters of a challenge that say what is wrong with a token (RFC 6750 section 3)."""
+    return f'error="invalid_token", error_description="{error}"'
+
+
 def _jwt_reply(error: str) -> Reply:
-    challenge = f'Bearer error="invalid_token", error_description="{error}"' if error else "Bearer"
+    challenge = f"Bearer {invalid_token(error)}" if error else "Bearer"
     return Reply(401, UNAUTHORIZED, (JSON, (b"www-authenticate", challenge.encode())), REASON)
 
 
 class JwtPolicy:
     """The JWT checks of one policy: its providers with their key sets, which cache verified tokens. Its step holds it.
 
-    `challenge` makes the reply to a request without a valid token if that reply depends on the request.
+    `challenge` makes the reply to a request without a valid token if that reply depends on the request; it is given
+    what is wrong with the token, "" where there is none.
     """
 
     def __init__(
-        self, auth: JwtAuth, env: Environment, challenge: Callable[[RequestContext], Reply] | None = None
+        self, auth: JwtAuth, env: Environment, challenge: Callable[[RequestContext, str], Reply] | None = None
     ) -> None:
         self._challenge = challenge
         self._location = compile_location(auth.location, env)
@@ -78,10 +84,19 @@ class JwtPolicy:
         except UnknownKey as error:
             if any(store.may_refetch for _, store in self.providers):
                 return self._refetched(step, ctx, token)
-            return _jwt_reply(str(error))
+            return self._refused(ctx, error)
         except TokenError as error:
-            return _jwt_reply(str(error))
+            return self._refused(ctx, error)
         return None
+
+    def _refused(self, ctx: RequestContext, error: TokenError) -> Reply:
+        """Return the reply to a request with a token that does not count. The log tells more than the client."""
+        detail = error.detail
+        if isinstance(error, UnknownKey):
+            empty = [store.source.shown for _, store in self.providers if not store.keys.keys]
+            detail += "".join(f"; there are no keys of {shown} yet" for shown in empty)
+        ctx.add_log_field("jwt.error", f"{error}: {detail}" if detail else str(error))
+        return _jwt_reply(str(error)) if self._challenge is None else self._challenge(ctx, str(error))
 
     async def _refetched(self, step: IdentityStep, ctx: RequestContext, token: bytes) -> Reply | None:
         stale = [store for _, store in self.providers if store.may_refetch]
@@ -89,13 +104,14 @@ class JwtPolicy:
         try:
             self._admit(step, ctx, token)
         except TokenError as error:
-            return _jwt_reply(str(error))
+            return self._refused(ctx, error)
         return None
 
     def _admit(self, step: IdentityStep, ctx: RequestContext, token: bytes) -> None:
         """Accept a token that one provider's key verifies; raises TokenError of the provider with the token's key."""
         now = time.time()
-        failure: TokenError = UnknownKey(None)
+        failure: TokenError | None = None
+        unknown = UnknownKey(None)
         for checks, store in self.providers:
             try:
                 claims = store.verified.claims(token)
@@ -103,7 +119,8 @@ class JwtPolicy:
                     claims = verify(token, store.keys, checks, now)
                 else:
                     check_claims(claims, checks, now)
-            except UnknownKey:
+            except UnknownKey as error:
+                unknown = error
                 continue
             except TokenError as error:
                 failure = error
@@ -111,7 +128,7 @@ class JwtPolicy:
             store.verified.remember(token, claims, checks, _seconds_left(claims, now))
             step.admit(ctx, token, claims)
             return
-        raise failure
+        raise unknown if failure is None else failure
 
 
 def _seconds_left(claims: dict[str, Any], now: float) -> float:

@@ -15,7 +15,7 @@ from headgate.dialect.oauth_answers import RequestError, server_metadata
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.ir.policy.mcp_authentication import McpAuthentication
 from headgate.policy.environment import Environment
-from headgate.policy.identity import JSON, JwtPolicy
+from headgate.policy.identity import JSON, JwtPolicy, invalid_token
 from headgate.policy.mcp_answers import CALLBACK_PATH, Answers, Seals
 from headgate.policy.refusals import REASON, UNAUTHORIZED
 from headgate_engine.context.field_names import X_FORWARDED_PROTO
@@ -86,13 +86,14 @@ class McpAuthenticationPolicy:
         )
 
     # -- tokens --------------------------------------------------------------------------------------------------------
-    def challenge(self, ctx: RequestContext) -> Reply:
-        """Return the 401 with the URL of the metadata (RFC 9728 section 5.1)."""
+    def challenge(self, ctx: RequestContext, error: str = "") -> Reply:
+        """Return the 401 with the URL of the metadata (RFC 9728 section 5.1), and what is wrong with the token."""
         origin = external(ctx) if self._origin is None else self._origin
         # A quote or backslash in the path would end the quoted string (RFC 9110 section 5.6.4).
         path = ctx.path.replace("\\", "%5C").replace('"', "%22")
         where = f'Bearer resource_metadata="{origin}{oauth.PROTECTED_RESOURCE}{path}"'
-        fields = (JSON, (b"www-authenticate", where.encode("ascii", "replace")))
+        told = f"{where}, {invalid_token(error)}" if error else where
+        fields = (JSON, (b"www-authenticate", told.encode("ascii", "replace")))
         return Reply(401, UNAUTHORIZED, fields, REASON)
 
     # -- documents -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,11 @@ from headgate.server.activation import Lent, check_lent, find_lent
 from headgate.server.failures import ReloadFailed
 
 
+def advice(port: int) -> str:
+    """Return what to do about a port that somebody else has."""
+    return f": end what has port {port} (`ss -ltnp 'sport = :{port}'` tells), or write another `port` in its place"
+
+
 class BoundSockets:
     """Listening sockets by the keys of their binds (`by_key`)."""
 
@@ -64,7 +69,7 @@ class BoundSockets:
                 opened.add(bind.key)
                 continue
             if taken(bind.host, bind.port):
-                errors[bind.port] = f"{bind.key}: {bind.address} is already in use"
+                errors[bind.port] = f"{bind.key}: {bind.address} is already in use{advice(bind.port)}"
                 continue
             try:
                 self.by_key[bind.key] = open_socket(bind.host, bind.port, shared=True)

@@ -44,9 +44,11 @@ class ReloadMeter:
         self._last.set(int(time.time()))
         self._synchronized.set(1)
 
-    def unchanged(self) -> None:
-        """Note that the source says what runs already."""
+    def unchanged(self) -> bool:
+        """Note that the source says what runs already; return whether it was at fault before."""
+        repaired = not self._synchronized.value
         self._synchronized.set(1)
+        return repaired
 
     def failed(self) -> None:
         """Note that a reload failed, and the newest configuration does not run."""

@@ -268,7 +268,8 @@ class Supervisor(Upgradable):
             loaded = await asyncio.to_thread(self._reader.load)
             same = loaded.gateway.digest == self.gateway.digest
             if same:
-                self._reloads.unchanged()
+                if self._reloads.unchanged():
+                    logger.info("configuration repaired: it is what runs", extra={"generation": self.generation})
             else:
                 if loaded.blank and self.gateway.binds:
                     raise ReloadFailed(BLANK)

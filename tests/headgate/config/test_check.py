@@ -50,7 +50,7 @@ routes:
     foo: 1
   backends: [{host: 1.2.3.4:80, mcp: {targets: [{name: a}]}}, {weight: 1}]
 """
-    kinds = "host, backend, mcp, ai, aws, service, internal, dynamic, routeGroup, invalid"
+    kinds = "host, backend, mcp, ai, aws, service, internal, dynamic, routeGroup"
     assert lines(text) == [
         "gateways.default.port: expected an integer, found a string (config.yaml:2)",
         "routes[0].policies.cors: unknown field 'allowOrigin', did you mean 'allowOrigins'? (config.yaml:6)",
@@ -109,6 +109,20 @@ def test_fields_of_later_with_a_value_that_changes_nothing_are_accepted(text: st
 )
 def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> None:
     assert lines(text) == [f"not supported yet: {path} (config.yaml:1)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("routes: [{policies: {rateLimit: []}}]", "unknown field 'rateLimit', did you mean 'localRateLimit'?"),
+        ("config: {xdsAdress: x}", "unknown field 'xdsAdress' (config.yaml:1)"),
+        ("routes: [{names: a, name: b}]", "unknown field 'names', did you mean 'namespace'?"),
+        ("binds: [{port: 1, listeners: [], tunnelProtocol: hboneWaypont}]", "(one of direct, proxy, connect, hboneGateway)"),
+    ],
+)
+def test_what_is_offered_can_be_used(text: str, hint: str) -> None:
+    [line] = lines(text)
+    assert hint in line
 
 
 def test_enumerations_are_read_in_camel_and_pascal_case() -> None:

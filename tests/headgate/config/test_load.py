@@ -124,6 +124,35 @@ def test_unset_variables_stop_the_load_with_their_names() -> None:
         load(TextSource("config: {adminAddr: '${NOPE}'}"), environ={})
 
 
+def test_an_unset_variable_hides_no_other_fault_and_nothing_else_is_told_of_it() -> None:
+    text = """
+gateways: {default: {port: "${PORT}"}}
+llm: {models: [{name: a, provider: openai, params: {apiKey: $KEY}, guardrails: {reqest: []}}]}
+routes:
+- {name: a, hostnames: ["${HOST}.test"], backends: [{host: "${TARGET}:80"}], policies: {timeout: {requestTimeout: 5x}}}
+- {name: b, policies: {basicAuth: {htpasswd: {file: "${FOLDER}/users"}}, authorization: {rules: ["1 +"]}}}
+"""
+    with pytest.raises(LoadErrors) as caught:
+        load(TextSource(text, "c.yaml"), environ={})
+    told = [str(fault) for fault in caught.value.errors]
+    unset = [line for line in told if "environment variable not found" in line]
+    assert [line.split(": ")[1].split(" ")[0] for line in unset] == ["PORT", "KEY", "HOST", "TARGET", "FOLDER"]
+    others = [line for line in told if line not in unset]
+    places = ("llm.models[0].guardrails", "routes[0].policies.timeout.requestTimeout", "routes[1].policies.authorization.rules[0]")
+    assert [place for place in places if any(line.startswith(place) for line in others)] == list(places)
+    assert len(others) == len(places), others
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing yet\n\n  # or so\n"])
+def test_an_empty_file_is_told(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    loaded = load(FileSource(str(path)), environ={})
+    assert (loaded.blank, loaded.warnings) == (True, ("the configuration is empty: nothing is served",))
+    path.write_text("{}")
+    assert load(FileSource(str(path)), environ={}).warnings == ()
+
+
 def test_json_loads_like_yaml() -> None:
     yaml = load(TextSource(SMALL), environ={}).gateway
     text = json.dumps(plain(read(SMALL, "c")), indent="\t")

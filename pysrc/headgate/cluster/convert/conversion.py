@@ -36,7 +36,10 @@ class Conversion:
 
     def text(self, value: Any) -> str:
         """Return a text, or that of the file which `{file: path}` names."""
-        return (self.folder / value["file"]).read_text(encoding="utf-8") if isinstance(value, dict) else str(value)
+        if not isinstance(value, dict):
+            return str(value)
+        beside = self.folder / value["file"]
+        return (beside if beside.exists() else Path(value["file"])).read_text(encoding="utf-8")
 
     def pem(self, value: str) -> str:
         """Return a text in PEM, or that of the file which is named."""

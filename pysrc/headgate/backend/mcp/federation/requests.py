@@ -23,12 +23,17 @@ from headgate.backend.mcp.request_telemetry import addressed
 from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import merge, naming
 from headgate.dialect.mcp.edit import replaced
-from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcMessage, error_message, parse
+from headgate.dialect.mcp.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RpcMessage,
+    error_message,
+    parse,
+)
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.modern import LOG_LEVEL, REQUEST_META
 from headgate.dialect.mcp.naming import UnknownName
-from headgate.dialect.mcp.versions import HEADER as VERSION_HEADER
-from headgate.dialect.mcp.versions import is_modern
 from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.peek.items import Item, list_of
 
@@ -68,10 +73,6 @@ class FederationOptions:
     prefixed: bool
     bare: bool = False
     tolerant: bool = False
-
-
-class NobodysName(UnknownName):
-    """A name that leads to no target."""
 
 
 class Requests:
@@ -119,11 +120,7 @@ class Requests:
                 raise UnknownName(message.name or plain)
         except UnknownName as error:
             data = {"uri": message.uri} if method in BY_URI and message.uri is not None else None
-            status, code = 400, INVALID_PARAMS
-            if isinstance(error, NobodysName) and not is_modern(call.headers.get(VERSION_HEADER)):
-                # What clients of earlier revisions get for a target that there is not.
-                status, code = 500, INTERNAL_ERROR
-            raise McpFailure(status, f"Unknown {kind or 'name'}: {error}", code, data) from None
+            raise McpFailure(400, f"Unknown {kind or 'name'}: {error}", INVALID_PARAMS, data) from None
         outcome = await group.ask(target, inner, fields, answering.emit, answering.close_stream)
         if outcome.failure is not None:
             if isinstance(outcome.failure, TargetRefusal) and not self._bare:
@@ -159,18 +156,16 @@ class Requests:
             if isinstance(ref.get("uri"), str):
                 return "resource", *self._by(naming.split_uri, group, ref["uri"]), ("params", "ref", "uri")
             raise McpFailure(400, "invalid request parameters: ref has neither name nor uri", INVALID_PARAMS)
-        raise McpFailure(500, f"unsupported method: {method[:80]}", INTERNAL_ERROR)
+        # Not 404, which tells clients of revisions with sessions that theirs is over.
+        raise McpFailure(400, f"unsupported method: {method[:80]}", METHOD_NOT_FOUND)
 
     def _by(self, split: Callable[[str], tuple[str, str]], group: LinkGroup, name: str) -> tuple[str, str]:
         """Return the target of a URI or task and its name there; UnknownName."""
         if self._bare:
             return next(iter(group.links)), name
-        try:
-            target, plain = split(name)
-        except UnknownName as error:
-            raise NobodysName(str(error)) from None
+        target, plain = split(name)
         if target not in group.links:
-            raise NobodysName(name)
+            raise UnknownName(name)
         return target, plain
 
     async def _owner(
