@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -233,6 +233,13 @@ site:            ## build the documents as a site that needs no network, into bu
 reference: $(STAMP) ## write docs/configuration.md, every field of the file
 	$(BIN)/python ci/config_reference.py > build/configuration.md
 	mv build/configuration.md docs/configuration.md
+
+admin-api: $(STAMP) ## write the OpenAPI document of the admin server and its page
+	$(BIN)/python ci/admin_api/generate.py docs/schema/admin.openapi.json docs/admin-api.md
+
+log-fields commands crds-page: $(STAMP) ## write docs/log-fields.md, docs/commands.md or docs/crds.md from the sources
+	$(BIN)/python ci/pages/$(subst -,_,$(patsubst %-page,%,$@)).py > build/$@.md
+	mv build/$@.md docs/$(patsubst %-page,%,$@).md
 
 tables: $(STAMP) ## write the tables of the expression parser
 	PYTHONHASHSEED=0 $(BIN)/python -m headgate.expr.tables > build/tables.json
