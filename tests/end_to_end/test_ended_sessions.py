@@ -94,11 +94,14 @@ def test_a_replica_that_knows_a_session_is_told(kind: str, two: Start, redis: Re
 
 
 def test_an_id_is_good_until_it_is_old(two: Start) -> None:
-    first, second = two("one", "{sessionMaxAge: 1s}")
+    first, second = two("one", "{sessionMaxAge: 3s}")
+    before = time.time()
     client = begun(first)
-    assert status(first, client) == 200
+    found = status(first, client)
     then = time.time()
-    wait_for(lambda: time.time() > then + 2)
+    # A busy machine may take longer than an id is good for.
+    assert found == 200 or then > before + 3
+    wait_for(lambda: time.time() > then + 4)
     assert status(second, client) == 404
     with at(first, client) as same:
         assert same.delete("/mcp").status_code == 200

@@ -64,7 +64,8 @@ class RedisCalls:
             yield
         except TimeoutError:
             raise StoreFailure(f"no answer within {self._settings.timeout_ms} ms") from None
-        except (RedisError, OSError) as error:
+        except (RedisError, OSError, RuntimeError) as error:
+            # A connection that ends while the client greets the server on it: uvloop says so by RuntimeError.
             raise StoreFailure(self._told(error)) from None
 
     def _told(self, error: Exception) -> str:

@@ -39,6 +39,17 @@ async def once(one: RedisStore) -> list[int]:
         await one.aclose()
 
 
+def test_a_transport_that_is_closed_while_it_is_written_to_is_a_failure() -> None:
+    async def work() -> None:
+        one = store(1)
+        with pytest.raises(StoreFailure, match="the handler is closed"):
+            async with one.failing():
+                raise RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+        await one.aclose()
+
+    asyncio.run(work())
+
+
 @needs_redis
 def test_a_script_is_loaded_again_when_the_server_has_lost_it(redis: RedisServer) -> None:
     async def work() -> None:
