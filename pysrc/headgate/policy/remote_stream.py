@@ -32,6 +32,14 @@ class StreamUser(Protocol):
     def ended(self, /) -> None: ...
 
 
+def _ignored(_: bytes) -> None:
+    """What comes behind the end."""
+
+
+def _nothing() -> None:
+    """The same."""
+
+
 class ServiceStream:
     """One call, at the first endpoint of the service that can be reached. `places` are the indexes of endpoints."""
 
@@ -40,7 +48,12 @@ class ServiceStream:
         self._user: StreamUser | None = user
         self._origin: RequestContext | None = origin
         self._path = path
-        self._places: Iterator[int] = service.order()
+        # Endpoints to try behind the first one.
+        self._places: Iterator[int] = iter(())
+        # What the engine tells goes straight to the user.
+        self.message: Callable[[bytes], None] = user.message
+        self.flushed: Callable[[], None] = user.flushed
+        self.writable: Callable[[], None] = user.writable
         # What makes spans of calls for this request, if it is sampled, and the span of the call.
         self._spans = SPANS.get()
         self._span: NestedCall | None = None
@@ -48,6 +61,11 @@ class ServiceStream:
 
     def open(self) -> None:
         """Begin the call. A failure may be told at once."""
+        service = self._service
+        if len(service.callers) == 1 and not service.has_steps:
+            self._open(0, ())
+            return
+        self._places = service.order()
         self._next(GrpcFailure(UNAVAILABLE, "there is no endpoint", True))
 
     def _next(self, failure: GrpcFailure) -> None:
@@ -95,6 +113,7 @@ class ServiceStream:
         self._origin = self._spans = None
         # The user holds the call: together they would wait for the garbage collector.
         self._user = None
+        self.message, self.flushed, self.writable = _ignored, _nothing, _nothing
         self.end_span(OK)
         self.grpc.close()
 
@@ -102,19 +121,7 @@ class ServiceStream:
         if self._user is not None:
             self._user.failed(failure)
 
-    # -- StreamListener ------------------------------------------------------------------------------------------------
-    def message(self, data: bytes) -> None:
-        if self._user is not None:
-            self._user.message(data)
-
-    def flushed(self) -> None:
-        if self._user is not None:
-            self._user.flushed()
-
-    def writable(self) -> None:
-        if self._user is not None:
-            self._user.writable()
-
+    # -- StreamListener, beside message(), flushed() and writable() ----------------------------------------------------
     def failed(self, failure: GrpcFailure) -> None:
         self.end_span(failure.code, str(failure))
         if failure.unsent and self._origin is not None:

@@ -264,8 +264,9 @@ class ProcessingSession:
         self.stream.push()
 
     def _note_reached(self) -> None:
-        self._reached = True
-        self._unsent.clear()
+        if not self._reached:
+            self._reached = True
+            self._unsent.clear()
 
     def writable(self) -> None:
         """The processor takes more."""
@@ -382,14 +383,16 @@ class ProcessingSession:
     # -- time-outs -----------------------------------------------------------------------------------------------------
     def _rearm(self) -> None:
         """The time in which the processor has to say something begins anew, if it has to."""
-        self._deadline.set(not self._over and self._expects())
+        if not self._over:
+            self._deadline.set(self._expects())
 
     def _expects(self) -> bool:
-        if self.stream.blocked:
+        stream, one, other = self.stream, self.request, self.response
+        if stream.blocked:
             return False         # it is the client that is waited for
-        if self._opened and self._call.grpc.congested:
+        if one.awaits_head or other.awaits_head or (self._opened and self._call.grpc.congested):
             return True
-        return self.request.waits or self.response.waits
+        return one.waits or other.waits
 
     def _late(self) -> None:
         self.fail(f"no answer in {self.processor.timeout_s:g} s")
