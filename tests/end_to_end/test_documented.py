@@ -88,6 +88,7 @@ CASES: dict[str, list[Case]] = {
     "urlRewrite": [Case(200, "/api/x?y=1", seen_path="/v2/x?y=1", seen={"host": ["internal.example"]}), Case(404, "/other")],
     "requestRedirect": [Case(301, "/a?b=c", answer={"location": "https://a.test/a?b=c"})],
     "delay": [Case(200), Case(200, headers={"x-wait": "50"}), Case(504, headers={"x-wait": "60000"}, text="request timeout")],
+    "usageHeaders": [Case(200, "/v1/models")],
     "directResponse": [Case(200, "/version", text='{"version":"1","host":"a.test"}', answer=JSON),
                        Case(418, "/teapot", text="I am a teapot"), Case(200, "/other", seen_path="/other")],
     "requestMirror": [Case(200, seen_path="/api/x")],

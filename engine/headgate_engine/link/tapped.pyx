@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.context.headers cimport MessageHead
+from headgate_engine.context.headers cimport MessageHead, new_head
 from headgate_engine.link.core cimport Deadlines, END_BROKEN, RequestCore
 from headgate_engine.link.pipe cimport PASSING, ResponsePipe
 from headgate_engine.link.response cimport send_whole
@@ -14,6 +14,7 @@ from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.link.client import SPANS
 from headgate_engine.plan.step import drive
+from headgate_engine.plan.trailers import TRAILERS
 
 cdef enum:
     # Bytes of a stream without words that are kept back. Usual beginnings have some hundred.
@@ -28,6 +29,19 @@ cdef ResponsePipe tapped_pipe(ResponseTap tap, RequestCore request, MessageHead 
     found.tap = tap
     found.out = ByteBuffer()
     return found
+
+
+cdef MessageHead told_behind(RequestCore request, MessageHead trailers):
+    """The trailers of a stream, with those that a step has to tell."""
+    cdef bytes name, value
+    teller = None if request.ctx.dynamic is None else request.ctx.dynamic.get(TRAILERS)
+    if teller is None:
+        return trailers
+    if trailers is None:
+        trailers = new_head()
+    for name, value in teller.fields(request.ctx):
+        trailers.add_field(name, len(name), value, len(value))
+    return trailers
 
 
 cdef class TappedPipe(ResponsePipe):
@@ -166,13 +180,13 @@ cdef class TappedPipe(ResponsePipe):
                 return 0
         if self.out.length and not self.pass_on(request, self.out.data, self.out.length):
             return 0
-        return self.close(request, self.trailers)
+        return self.close(request, told_behind(request, self.trailers))
 
     cdef int _last(self, RequestCore request) except -1:
         """Sends the rest of `out` and ends the response."""
         if self.out.length and not self.pass_on(request, self.out.data, self.out.length):
             return 0
-        return self.close(request, None)
+        return self.close(request, told_behind(request, None))
 
     # -- responses that break off --------------------------------------------------------------------------------------
     cdef int broke(self, RequestCore request, str detail) except -1:

@@ -23,6 +23,7 @@ from headgate.ir.policy.remote_rate_limit import RemoteRateLimit
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
+from headgate.ir.policy.usage_headers import UsageHeaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,7 @@ class RoutePolicies(GatewayPolicies):
     response_headers: HeaderModifier | None = None
     direct_response: tuple[DirectResponse, ...] | None = None
     csrf: Csrf | None = None
+    usage_headers: UsageHeaders | None = None
     rewrite: Rewrite | None = None
     redirect: Redirect | None = None
     delay: Delay | None = None

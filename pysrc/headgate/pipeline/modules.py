@@ -42,6 +42,7 @@ OF_POLICY: Final[dict[str, tuple[str, ...]]] = {
     "transformations": ("headgate.policy.transformation",),
     "buffer": ("headgate.policy.buffer",),
     "csrf": ("headgate.policy.csrf",),
+    "usage_headers": ("headgate.policy.usage_headers",),
     "rewrite": ("headgate.policy.rewrite",),
     "redirect": ("headgate.policy.rewrite",),
     "delay": ("headgate.policy.delay",),

@@ -188,6 +188,10 @@ _HEADERS: Final = ("response_headers", "response_steps", steps.response_headers)
 _CHANGES: Final = ("transformations", "response_transforms", steps.response_transformations)
 RESPONSE: Final[tuple[ResponseEntry, ...]] = (
     ResponseEntry("buffer", "route", why="what follows runs when the whole answer is there, where it is held back"),
+    ResponseEntry(
+        "usageHeaders", "route", "usage_headers", "response_steps", steps.usage_headers,
+        why="the head of a whole answer waits for its body; a stream has trailers",
+    ),
     ResponseEntry("responseHeaderModifier", "route", *_HEADERS),
     ResponseEntry("responseHeaderModifier", "backend", *_HEADERS),
     ResponseEntry("transformations", "route", *_CHANGES, why="they see the edited headers"),

@@ -48,6 +48,7 @@ from headgate.ir.policy.remote_rate_limit import RemoteRateLimit
 from headgate.ir.policy.retry import RetryPolicy
 from headgate.ir.policy.rewrite import PathRewrite, Redirect, Rewrite
 from headgate.ir.policy.transformation import Transformation
+from headgate.ir.policy.usage_headers import UsageHeaders
 from headgate.ir.route import Route
 from headgate.pipeline.replies import (
     CSRF_FAILED,
@@ -252,6 +253,12 @@ def response_headers(value: HeaderModifier, env: Environment, phase: str) -> Fou
     return (ResponseHeaderStep(value.add, value.set, value.remove),)
 
 
+def usage_headers(value: UsageHeaders, env: Environment, phase: str) -> Found:
+    from headgate.policy.usage_headers import compile_usage_headers
+
+    return (compile_usage_headers(value),)
+
+
 def response_transformations(value: tuple[Transformation, ...], env: Environment, phase: str) -> Found:
     from headgate.policy.transformation import compile_response
 
@@ -396,11 +403,12 @@ def response_hold(policies: GatewayPolicies | BackendPolicies, env: Environment)
         found = buffer.compile_response(policies.buffer, env, prefix)
         if found is not None:
             return found
+    told = isinstance(policies, RoutePolicies) and policies.usage_headers is not None
     if not policies.transformations:
-        return None
+        return ResponseHold(env.max_body, usage_only=True) if told else None
     if transformation.reads_response(policies.transformations, env):
         return ResponseHold(env.max_body, prefix=prefix)
-    if transformation.reads_usage(policies.transformations, env):
+    if told or transformation.reads_usage(policies.transformations, env):
         return ResponseHold(env.max_body, usage_only=True)
     return None
 

@@ -185,10 +185,10 @@ def test_each_level_gets_its_response_steps(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(phases.steps, "response_hold", lambda policies, env: None)
     with marked_responses(monkeypatch):
         for level, (plan, _) in plans.items():
-            policies = SimpleNamespace(response_headers=True, transformations=True)
+            policies = SimpleNamespace(response_headers=True, transformations=True, usage_headers=True)
             set_response(plan, level, policies, None)  # type: ignore[arg-type]
     assert slots(plans["gateway"][0]) == [("response_steps", []), changes]
-    assert slots(plans["route"][0]) == [edits, changes]
+    assert slots(plans["route"][0]) == [("response_steps", ["usageHeaders", "responseHeaderModifier"]), changes]
     assert slots(plans["backend"][0]) == [edits, changes]
 
 

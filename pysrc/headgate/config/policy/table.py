@@ -76,6 +76,7 @@ KINDS: Final[tuple[PolicyKind, ...]] = (
     PolicyKind("requestMirror", "mirrors", _mirrors, _shown("mirror")),
     PolicyKind("directResponse", "direct_response", *_map("direct_response")),
     PolicyKind("retry", "retry", *_map("retry")),
+    PolicyKind("usageHeaders", "usage_headers", *_map("usage_headers")),
     PolicyKind("responseHeaderModifier", "response_headers", *_map("headers", "parse_response")),
 )
 GATEWAY_KINDS: Final = tuple(kind for kind in KINDS if kind.gateway)

@@ -18,7 +18,7 @@ from headgate.config.shape.guard import (
     UPSTREAM_PATH,
 )
 from headgate.config.shape.listener import SERVER_TLS
-from headgate.config.shape.modifiers import CORS, HEADER_MODIFIER
+from headgate.config.shape.modifiers import CORS, HEADER_MODIFIER, USAGE_HEADERS
 from headgate.config.shape.route import GATEWAY_REFS, TRANSFORMATION_POLICY
 from headgate.config.shape.route_match import HEADER_MATCH
 from headgate.config.shape.scalars import (
@@ -173,6 +173,7 @@ LLM_POLICIES: Final = Object(
         "guardrails": maybe(GUARDRAILS),
         "localRateLimit": optional(RATE_LIMIT_POLICY),
         "remoteRateLimit": maybe(REMOTE_LIMIT),
+        "usageHeaders": maybe(USAGE_HEADERS),
     },
 )
 LLM_RESOURCES: Final = Object(

@@ -120,6 +120,10 @@ CORS: Final = Object(
         "maxAge": maybe(DURATION),
     },
 )
+USAGE_HEADERS: Final = Object(
+    "UsageHeaders",
+    {"cost": optional(BOOL), "tokens": optional(BOOL), "overhead": optional(BOOL), "generation": optional(BOOL)},
+)
 CSRF: Final = Object("Csrf", {"additionalOrigins": optional(ListOf(STRING, unique=True))})
 BUFFER_BODY: Final = Object(
     "BufferBody",

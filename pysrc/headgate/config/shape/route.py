@@ -27,6 +27,7 @@ from headgate.config.shape.modifiers import (
     REWRITE,
     TIMEOUT,
     TRANSFORMATION,
+    USAGE_HEADERS,
 )
 from headgate.config.shape.route_match import INVALID, ROUTE_MATCH
 from headgate.config.shape.scalars import HOSTNAME, STRING, STRINGS, UINT16, conditional, nothing
@@ -87,6 +88,7 @@ ROUTE_POLICIES: Final = extend(
         "backendTunnel": maybe(TUNNEL),
         "remoteRateLimit": maybe(REMOTE_LIMIT_POLICY),
         "csrf": maybe(CSRF),
+        "usageHeaders": maybe(USAGE_HEADERS),
         "buffer": maybe(BUFFER),
         "retry": maybe(RETRY),
         "delay": maybe(DELAY),
