@@ -14,6 +14,9 @@ class _Sealer(Protocol):
 def tokens_of(text: str) -> int:
     """Return about how many tokens a text has."""
 
+def generated_tokens(format: str, events: bytes) -> int:
+    """Of output, in events of a stream in a client's format."""
+
 def tokens_of_prompt(format: str, body: bytes) -> int:
     """Return about how many prompt tokens a request in a client format has; 0 for a body that is no JSON object."""
 

@@ -12,6 +12,7 @@ from headgate_engine.llm.first_words cimport (
     END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, frame_shows_words, shows_words)
 from headgate_engine.llm.formats cimport azure_target, model_span
 from headgate_engine.llm.id_tap cimport IdScanner
+from headgate_engine.llm.metered cimport generated_in
 from headgate_engine.llm.native cimport NativeTap, usage_of
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.prices cimport Cost, PriceList
@@ -20,11 +21,17 @@ from headgate_engine.llm.translate.free_input cimport FreeInput
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from headgate_engine.llm import native
+from headgate_engine.llm.metered import KINDS
 
 
 def tokens_of(str text not None):
     """Of a text alone."""
     return tokens_in(text)
+
+
+def generated_tokens(str format not None, bytes events not None):
+    """Of output, in events of a stream in a client's format."""
+    return generated_in(KINDS[format], events, len(events))
 
 
 def tokens_of_prompt(str format not None, bytes body not None):

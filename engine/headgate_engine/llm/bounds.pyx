@@ -9,6 +9,8 @@ from headgate_engine.llm.estimate cimport document_tokens
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp, strlen
 
+from headgate_engine.llm.estimate import MESSAGES
+
 cdef enum:
     # Bodies that are looked through without the interpreter's lock, in bytes.
     LONG_BODY = 32768
@@ -19,6 +21,9 @@ cdef enum:
     CHOICE_DIGITS = 4
     # Bytes of a definition that are reserved as one token.
     BYTES_PER_TOKEN = 3
+    # Tokens of a picture: the most that Anthropic counts, and about what OpenAI and Google count for a large one
+    # (https://docs.anthropic.com/en/docs/build-with-claude/vision).
+    PER_PICTURE = 1600
 
 # The place where a provider reads them, by format: the objects that may hold them, and the names. What stands elsewhere
 # bounds nothing.
@@ -34,6 +39,10 @@ PLACES = {
 }
 # Members that become tokens of the prompt beside its texts.
 DEFINITIONS = ("tools", "functions", "toolConfig", "response_format")
+# Parts of messages that are pictures, by their type in some formats, and by the name of a member in others.
+PICTURES = frozenset(("image_url", "image", "input_image"))
+PICTURE_MEMBERS = ("inlineData", "inline_data", "fileData", "file_data", "image")
+PARTS = ("content", "parts")
 # Of tokens that a body may bound an answer by.
 cdef int64_t LONGEST = 10 ** 12
 
@@ -149,6 +158,30 @@ cdef int64_t spelled(object value, int* seen) except -1:
     return len(str(value))
 
 
+cdef int64_t pictures_in(object value, int* seen) except -1:
+    """How many pictures a message, a part, or a list of them has."""
+    cdef int64_t sum = 0
+    seen[0] += 1
+    if seen[0] >= TURN:
+        seen[0] = 0
+        with nogil:
+            pass                       # others may have the interpreter's lock
+    if isinstance(value, list):
+        for one in <list>value:
+            sum += pictures_in(one, seen)
+    elif isinstance(value, dict):
+        kind = (<dict>value).get("type")
+        if isinstance(kind, str) and kind in PICTURES:
+            return 1
+        for name in PICTURE_MEMBERS:
+            if isinstance((<dict>value).get(name), dict):
+                return 1
+        for name in PARTS:
+            if name in <dict>value:
+                sum += pictures_in((<dict>value)[name], seen)
+    return sum
+
+
 cdef tuple worst_case(str format, bytes body, object told):
     cdef AnswerBounds found
     cdef const char* p = body
@@ -162,6 +195,8 @@ cdef tuple worst_case(str format, bytes body, object told):
         for name in DEFINITIONS:
             if (<dict>told).get(name):
                 beside += spelled(told[name], &seen) // BYTES_PER_TOKEN
+        for name in MESSAGES.get(format, ()):
+            beside += PER_PICTURE * pictures_in((<dict>told).get(name), &seen)
     elif told is None and format in PLACES:
         beside = n // BYTES_PER_TOKEN          # a provider may read what we cannot
     found.most, found.choices = 0, most_of(holders, counts)

@@ -5,6 +5,8 @@ from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.virtual_key cimport KeyUse
 
+from libc.stdint cimport int64_t
+
 cdef class MeteredTap(ResponseTap):
     cdef ResponseTap inner
     cdef KeyUse use
@@ -13,5 +15,7 @@ cdef class MeteredTap(ResponseTap):
     cdef int _mirror(self) except -1
     cdef int _count(self, const char* p, Py_ssize_t n) except -1
 
+# About how many tokens of output events of a stream have; kind: that of its format.
+cdef int64_t generated_in(int kind, const char* p, Py_ssize_t n) noexcept nogil
 # The tap around the one that makes the answer, which is a stream.
 cdef ResponseTap metered_tap(ResponseTap inner, str format, KeyUse use)

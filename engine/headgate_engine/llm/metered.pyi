@@ -5,6 +5,3 @@ SPENT: str
 
 class MeteredTap(ResponseTap):
     """A ResponseTap that counts what a stream says."""
-
-def generated_tokens(format: str, events: bytes) -> int:
-    """Return about how many tokens of output events of a stream in a client's format have."""

@@ -88,10 +88,6 @@ cdef ResponseTap metered_tap(ResponseTap inner, str format, KeyUse use):
     return tap
 
 
-def generated_tokens(str format not None, bytes events not None):
-    return generated_in(KINDS.get(format, OF_TEXT), events, len(events))
-
-
 cdef class MeteredTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         if not self.inner.begin(ctx, head):

@@ -295,7 +295,8 @@ cdef class VirtualKeyStep(ApiKeyStep):
             if not one.take_request(now_s, &breach):
                 for earlier in key.limits[:taken]:
                     (<UsageLimits>earlier).give_request()
-                return without(self.table, ctx, one, &breach, 1, last, self.storeless)
+                breach.lacks = breach.lacks and (not last or self.table.state.down)
+                return without(self.table, ctx, one, &breach, 1, self.storeless)
             taken += 1
         cell = key.cell("", now_s)
         if cell is not None:
@@ -309,13 +310,12 @@ cdef class VirtualKeyStep(ApiKeyStep):
         return CONTINUE
 
 
-cdef int without(KeyTable table, RequestContext ctx, UsageLimits limits, Breach* breach, int64_t wanted, bint last,
-                 Reply storeless) except -1:
+cdef int without(KeyTable table, RequestContext ctx, UsageLimits limits, Breach* breach, int64_t wanted, Reply storeless) except -1:
     """The verdict on a request that has no room: a lease may be had, the store is away, or the limit is reached."""
     if breach.lacks and table.state.down:
         ctx.reply = storeless
         return RESPOND
-    if breach.lacks and not last and table.desk is not None:
+    if breach.lacks and table.desk is not None:
         return SUSPEND
     ctx.reply = spent(limits, breach, wanted, wall_ns() // 1000000000)
     return RESPOND
@@ -444,7 +444,8 @@ cdef class KeyBudgetStep(Step):
             if not one.reserve(tokens, picos, now_s, &breach):
                 for earlier in use.key.limits[:taken]:
                     (<UsageLimits>earlier).settle(tokens, picos, 0, 0, now_s)
-                return without(self.table, ctx, one, &breach, tokens if breach.unit == U_TOKENS else picos, last, self.storeless)
+                breach.lacks = breach.lacks and (not last or self.table.state.down)
+                return without(self.table, ctx, one, &breach, tokens if breach.unit == U_TOKENS else picos, self.storeless)
             taken += 1
         use.tokens, use.picos = tokens, picos
         return CONTINUE

@@ -81,6 +81,21 @@ def test_definitions_count_beside_the_prompt_s_texts() -> None:
         assert bounds == [0, 0, 0]
 
 
+@pytest.mark.parametrize(("form", "part"), [
+    ("completions", {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}),
+    ("messages", {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}),
+    ("responses", {"type": "input_image", "image_url": "https://a.test/a.png"}),
+    ("gemini", {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}),
+    ("converse", {"image": {"format": "png", "source": {"bytes": "AAAA"}}}),
+])
+def test_pictures_count_beside_the_prompt_s_texts(form: str, part: dict[str, Any]) -> None:
+    outer = {"responses": "input", "gemini": "contents"}.get(form, "messages")
+    inner = "parts" if form == "gemini" else "content"
+    text = {"text": "image"} if form in ("gemini", "converse") else {"type": "text", "text": "image_url"}
+    document = {outer: [{"role": "user", inner: [text, part]}, {"role": "user", inner: [part, part]}], "metadata": [part]}
+    assert worst_of(form, json.dumps(document).encode(), document)[1] == 3 * 1600
+
+
 def test_what_is_no_json_counts_with_all_of_its_bytes() -> None:
     body = b'{"messages": [' + b"x" * 3000
     assert worst_of("completions", body, None) == (0, len(body) // 3, 0, 0, 0)

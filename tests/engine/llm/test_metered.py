@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from headgate_drivers.llm import tokens_of
-from headgate_engine.llm.metered import KINDS, generated_tokens
+from headgate_drivers.llm import generated_tokens, tokens_of
+from headgate_engine.llm.metered import KINDS
 
 TEXT = 'three small words, "quoted" \n'
 
