@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 __all__ = ["browser", "page", "running"]
 VIEWS = {
     "": "Overview", "traffic": "Traffic", "endpoints": "Endpoints", "trace": "Trace", "requests": "Requests",
-    "analytics": "Analytics", "models": "Models", "playground": "Playground", "mcp": "MCP", "configuration": "Configuration",
+    "analytics": "Analytics", "models": "Models", "keys": "Keys", "playground": "Playground", "mcp": "MCP", "configuration": "Configuration",
     "editor": "Edit configuration", "expressions": "Expressions", "logging": "Log levels",
 }  # fmt: skip
 

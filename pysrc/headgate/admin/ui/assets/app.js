@@ -8,6 +8,7 @@ import configuration from "./views/configuration.js";
 import editor from "./views/editor.js";
 import endpoints from "./views/endpoints.js";
 import expressions from "./views/expressions.js";
+import keys from "./views/keys.js";
 import logging from "./views/logging.js";
 import mcp from "./views/mcp.js";
 import models from "./views/models.js";
@@ -21,7 +22,7 @@ import traffic from "./views/traffic.js";
 const VIEWS = [
   ["Observe", [["", "Overview", overview], ["traffic", "Traffic", traffic], ["endpoints", "Endpoints", endpoints], ["trace", "Trace", trace],
     ["requests", "Requests", requests], ["analytics", "Analytics", analytics]]],
-  ["Agents", [["models", "Models", models], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
+  ["Agents", [["models", "Models", models], ["keys", "Keys", keys], ["playground", "Playground", playground], ["mcp", "MCP", mcp]]],
   ["Gateway", [["configuration", "Configuration", configuration], ["editor", "Edit configuration", editor], ["resources", "Stored resources", resources],
     ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
