@@ -1,4 +1,4 @@
-"""Runs wrk and reads what its `done` hook reports."""
+"""Loads a port as fast as connections allow: with wrk, whose `done` hook says what it saw, or with the generator of `headgate bench`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from bench.macro.cases import Case
 from bench.macro.peers import OTHER_CORE
+from headgate.capacity.step import LoadShape, Traffic, run_step
+from headgate.capacity.transport import Trust, requests_of, target_of
+from headgate.capacity.workload import RequestSpec, TargetPlace
 
 DONE = """
 done = function(summary, latency, requests)
@@ -62,8 +65,28 @@ def script(case: Case, headers: dict[str, str]) -> str:
     return "\n".join(lines) + DONE
 
 
+def run_headgate(case: Case, port: int, headers: dict[str, str], connections: int, seconds: int) -> Load:
+    """Load a port with our own generator, on the processors of this process; BenchError when it fails.
+
+    It judges an answer by its status alone, as wrk does.
+    """
+    method, body = ("GET", b"") if case.body is None else ("POST", case.body)
+    place = TargetPlace(False, "127.0.0.1", port, case.paths[0])
+    specs = tuple(RequestSpec(method, path, tuple(headers.items()), body) for path in case.paths)
+    traffic = Traffic(target_of(place, Trust(), False), requests_of(specs, place))
+    found = run_step(traffic, LoadShape(connections, seconds=float(seconds), timeout=10.0), 0.0, None, lambda tick: None)
+    return Load(
+        requests=found.total,
+        seconds=found.seconds,
+        bytes=found.bytes_read,
+        errors=found.failed,
+        p50_us=found.latency.percentile(50) // 1000,
+        p99_us=found.latency.percentile(99) // 1000,
+    )
+
+
 def run(case: Case, port: int, headers: dict[str, str], connections: int, seconds: int, folder: Path) -> Load:
-    """Load a port from the other core; RuntimeError when wrk fails."""
+    """Load a port with wrk from the other core; RuntimeError when wrk fails."""
     path = folder / f"{case.name}.lua"
     path.write_text(script(case, headers))
     words = ["taskset", "-c", str(OTHER_CORE), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s"]

@@ -1,7 +1,7 @@
 """Runs the cases against all peers, round by round, and writes a result file.
 
 Usage: python -m bench.macro.run [--cases a,b] [--peers a,b] [--connections 32,128,512] [--seconds 3] [--rounds 3]
-                                 [--turns 1] [--no-footprint] [--out bench/results/x.json]
+                                 [--turns 1] [--load wrk] [--no-footprint] [--out bench/results/x.json]
 
 In a round every case is run against every peer, one right after the other, so that a noisy minute meets all of them;
 the order is turned by one from round to round. With --turns, the processes of a round are used several times: many short
@@ -23,10 +23,11 @@ from typing import Any
 
 from bench.macro import check, footprint, load, peers, procfs, summary
 from bench.macro.cases import BY_NAME, CASES, Case
+from headgate.capacity.errors import BenchError
 
 SCHEMA = 1
 WARM_SECONDS = 1
-FAILURES = (check.WrongAnswer, OSError, RuntimeError)
+FAILURES = (check.WrongAnswer, BenchError, OSError, RuntimeError)
 # Bytes of an answer besides its body: head, chunk lines, answers under way when the time was up.
 HEAD_BYTES = 1200
 
@@ -34,8 +35,9 @@ HEAD_BYTES = 1200
 class Farm:
     """The processes of one round: backends, and each proxy once per setting, started when first asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, generator: str) -> None:
         self._folder = folder
+        self._generator = generator
         self._running: dict[tuple[str, str], peers.Running] = {}
         self._ready: dict[tuple[str, str], check.Ready] = {}
         for kind in ("web", "ai"):
@@ -66,7 +68,10 @@ class Farm:
         """Load a peer once. cpu_us: microseconds per request; busy: share of one core that the peer used."""
         running, ready = self.peer(name, case, connections)
         before = procfs.cpu_us(running.pid)
-        seen = load.run(case, running.port, ready.headers, connections, seconds, self._folder)
+        if self._generator == "headgate":
+            seen = load.run_headgate(case, running.port, ready.headers, connections, seconds)
+        else:
+            seen = load.run(case, running.port, ready.headers, connections, seconds, self._folder)
         used = procfs.cpu_us(running.pid) - before
         if running.popen.poll() is not None:
             raise check.WrongAnswer(f"{name} ended: {running.complaint()}")
@@ -106,7 +111,7 @@ class Bench:
     def farm(self, number: int) -> Iterator[Farm]:
         place = self._folder / f"round{number}"
         place.mkdir()
-        farm = Farm(place)
+        farm = Farm(place, self.options.load)
         try:
             yield farm
         finally:
@@ -181,6 +186,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=3, help="of one load")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--turns", type=int, default=1, help="how often each round goes through the cases")
+    parser.add_argument("--load", choices=("wrk", "headgate"), default="wrk", help="the generator; the other one as a cross-check")
     parser.add_argument("--no-footprint", action="store_true", help="leave out start time and memory")
     parser.add_argument("--out", default="", help="where to write the result file")
     options = parser.parse_args(arguments)
@@ -212,7 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
         "date": time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime()),
         "machine": procfs.machine(),
         "versions": peers.versions(),
-        "options": {"seconds": options.seconds, "rounds": options.rounds, "turns": options.turns},
+        "options": {"seconds": options.seconds, "rounds": options.rounds, "turns": options.turns, "load": options.load},
         "load_average_before": [round(value, 2) for value in os.getloadavg()],
     }
     with tempfile.TemporaryDirectory(prefix="headgate-bench-") as name:

@@ -11,6 +11,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+import trustme
+from tests.end_to_end.tls_rig import (
+    authority,  # noqa: F401
+    issue,
+)
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/bench-report.schema.json").read_text())
 SHORT = ("-t", "1", "--warm-up", "0", "-r", "20", "-c", "2", "--timeout", "60")
@@ -85,7 +90,7 @@ def test_the_search_for_the_saturation_ends_at_a_bound(gateway) -> None:
     text = f"gateways:\n  default: {{port: {{port}}}}\nroutes:\n- policies: {{localRateLimit: [{limit}], directResponse: {{status: 200}}}}\n"
     running = gateway(text)
     done = bench(running.url, *SHORT, "--saturate", "--no-check")
-    assert "not even the first rate was carried: 75.0% errors, more than 1.0%" in done.stdout
+    assert "not even the first rate was carried: 100.0% errors, more than 1.0%" in done.stdout
 
 
 def test_peers_for_a_gateway_of_the_user(gateway, tmp_path: Path) -> None:
@@ -105,3 +110,19 @@ def test_reports_are_written_and_compared(tmp_path: Path) -> None:
     done = bench(*SHORT, "--repeat", "2", "--json", str(first))
     assert "http: GET http://127.0.0.1:" in done.stdout
     assert "at 20 a second" in bench("compare", str(first), str(first)).stdout
+
+
+def test_tls_with_both_protocols(gateway, authority: trustme.CA, tmp_path: Path) -> None:
+    issue(authority, tmp_path, "a", "localhost")
+    tls = f"{{cert: {tmp_path}/a.pem, key: {tmp_path}/a.key}}"
+    running = gateway(
+        f"gateways:\n  default: {{port: {{port}}, protocol: HTTPS, tls: {tls}}}\n"
+        "routes:\n- policies: {transformations: {response: {set: {x: '\"1\"'}}}, directResponse: {status: 200, body: ok}}\n"
+    )
+    url = f"https://localhost:{running.port}/"
+    refused = bench(url, *SHORT, status=1).stderr
+    assert "the first request failed: connect: tls: certificate" in refused
+    for words in (("--cacert", str(tmp_path / "ca.pem")), ("--insecure",)):
+        for protocol in ((), ("--http2",)):
+            document = json.loads(bench(url, *SHORT, *words, *protocol, "--json", "-").stdout)
+            assert (document["steps"][0]["good"], document["steps"][0]["errors"]) == (20, {})

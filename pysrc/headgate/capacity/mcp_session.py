@@ -23,12 +23,14 @@ class BenchSession:
     def __init__(self, place: TargetPlace, fields: Fields, trust: Trust) -> None:
         self.place, self.fields, self.trust = place, fields, trust
         self.id: str | None = None
+        self.greeted = False
         self._number = 0
 
     def open(self) -> None:
         """Introduce ourselves. Raises BenchError."""
         _, headers = self._call("initialize", _HELLO)
         self.id = headers.get("mcp-session-id")
+        self.greeted = True
         self._post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def tools(self) -> list[dict[str, Any]]:
@@ -73,7 +75,7 @@ class BenchSession:
         else:
             connection = http.client.HTTPConnection(place.host, place.port, timeout=TIMEOUT)
         fields = dict((*self.fields, JSON, RPC_ACCEPT))
-        if (self._number and body is None) or self._number > 1:
+        if self.greeted:
             fields["mcp-protocol-version"] = PROTOCOL
         if self.id is not None:
             fields["mcp-session-id"] = self.id

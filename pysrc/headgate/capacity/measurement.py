@@ -83,16 +83,17 @@ class Measurement:
                 first_answer(traffic, wanted.shape)
 
             def measure(rate: float) -> StepFigures:
-                step = run_step(traffic, wanted.shape, rate, meter, self.told)
-                self.step_done(step)
-                return step
+                return run_step(traffic, wanted.shape, rate, meter, self.told)
 
             found: SearchResult | None = None
             if wanted.saturate:
-                found = search(measure, wanted.rate, wanted.bounds)
+                found = search(measure, wanted.rate, wanted.bounds, self.step_done)
                 steps = found.steps
             else:
-                steps = [measure(wanted.rate) for _ in range(wanted.repeat)]
+                steps = []
+                for _ in range(wanted.repeat):
+                    steps.append(measure(wanted.rate))
+                    self.step_done(steps[-1])
             return document_of(self._workload(place, specs), steps, found)
 
     def _workload(self, place: TargetPlace, specs: tuple[RequestSpec, ...]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from headgate.capacity.figures import StepFigures
 GENERATOR_BUSY = 0.9
 # Of the rate that was asked for: less means that the target falls behind.
 CARRIED = 0.95
+TRIES = 2
 
 
 class Bounds(NamedTuple):
@@ -43,6 +44,9 @@ def judged(step: StepFigures, bounds: Bounds, p99_ms: float) -> str:
         return f"{step.error_share:.1%} errors, more than {bounds.errors:.1%}"
     if step.generator_busy > GENERATOR_BUSY:
         return f"the load generator had no more CPU ({step.generator_busy:.0%} of a processor): take more --processes"
+    lag = step.lag.percentile(99) / 1e6
+    if p99 > p99_ms and lag > p99 / 2:
+        return f"p99 of {p99:,.1f} ms, and the load generator itself was {lag:,.1f} ms late: its machine is busy"
     if step.achieved < CARRIED * step.rate:
         return f"{step.achieved:,.0f} of {step.rate:,.0f} requests a second were answered"
     if p99 > p99_ms:
@@ -50,18 +54,27 @@ def judged(step: StepFigures, bounds: Bounds, p99_ms: float) -> str:
     return ""
 
 
-def search(measure: Callable[[float], StepFigures], first: float, bounds: Bounds) -> SearchResult:
-    """Raise the rate until a step fails, then look between the last good rate and the first bad one."""
+def search(
+    measure: Callable[[float], StepFigures], first: float, bounds: Bounds, done: Callable[[StepFigures], None]
+) -> SearchResult:
+    """Raise the rate until a step fails, then look between the last good rate and the first bad one.
+
+    A step that fails is measured once more, since machines have bad moments. done: is told of each step.
+    """
     steps: list[StepFigures] = []
     allowed = bounds.p99_ms
 
     def step(rate: float) -> bool:
         nonlocal allowed
-        one = measure(rate)
-        if allowed is None:
-            allowed = max(10 * one.latency.percentile(99) / 1e6, 10.0)
-        one.verdict = judged(one, bounds, allowed)
+        for _ in range(TRIES):
+            one = measure(rate)
+            limit = allowed if allowed is not None else max(10 * one.latency.percentile(99) / 1e6, 10.0)
+            one.verdict = judged(one, bounds, limit)
+            if not one.verdict:
+                break
+        allowed = limit
         steps.append(one)
+        done(one)
         return not one.verdict
 
     rate, good = first, None

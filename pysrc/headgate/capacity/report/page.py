@@ -145,7 +145,7 @@ def _steps_table(steps: list[Json]) -> str:
         cells = [ms(latency[key]) if latency else "-" for key in ("p50", "p90", "p99", "p999", "max")]
         used = [f"{target['processors']:.2f}", f"{target['peak_mb']:,.0f}"] if target else ["-", "-"]
         asked = f"{step['rate']:,.0f}" if step["rate"] else "max"
-        verdict = f'<span class="bad">{escape(step["verdict"])}</span>'
+        verdict = f'<div class="bad left">{escape(step["verdict"])}</div>'
         rows.append(
             [
                 asked,
@@ -178,7 +178,10 @@ def _steps_table(steps: list[Json]) -> str:
 
 def _token_table(steps: list[Json]) -> str:
     rows = [
-        [_asked(step), name, *(ms(step[key][part]) for part in ("p50", "p90", "p99", "max"))]
+        [
+            _asked(step), f'<div class="left">{name}</div>',
+            *(ms(step[key][part]) for part in ("p50", "p90", "p99", "max")),
+        ]
         for step in steps for key, name in _TIMES[1:] if step[key]
     ]  # fmt: skip
     return (

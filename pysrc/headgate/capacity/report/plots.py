@@ -14,6 +14,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 84, 16, 44
 # Of each line, beside its colour.
 _DASHES: Final = ("", "7 3", "2 3", "9 3 2 3")
 _TICKS: Final = 5
+# Height of a name.
+_NAME: Final = 13
 
 
 class Line(NamedTuple):
@@ -133,7 +135,7 @@ def svg(plot: Plot) -> str:
 def _drawn(plot: Plot, x: _Scale, y: _Scale) -> list[str]:
     """Return the lines, their points with what they say, and their names at the ends."""
     found = []
-    ends: list[float] = []
+    ends: list[tuple[float, int, str]] = []
     for index, line in enumerate(plot.lines):
         places = [(x.at(one[0]), y.at(one[1])) for one in line.points]
         if not places:
@@ -147,14 +149,17 @@ def _drawn(plot: Plot, x: _Scale, y: _Scale) -> list[str]:
             found.append(
                 f'<circle class="{kind}" cx="{a:.1f}" cy="{b:.1f}" r="{size}"><title>{escape(words)}</title></circle>'
             )
-        at = places[-1][1] + 4
-        # Names that would lie on another one move down, or up at the lower end.
-        while any(abs(at - other) < 13 for other in ends):
-            at += 13
-        if at > HEIGHT - _BOTTOM + 4:
-            at = places[-1][1] + 4
-            while any(abs(at - other) < 13 for other in ends):
-                at -= 13
-        ends.append(at)
-        found.append(f'<text class="n{tone}" x="{WIDTH - _RIGHT + 8}" y="{at:.1f}">{escape(line.name)}</text>')
+        ends.append((places[-1][1] + 4, tone, line.name))
+    return [*found, *_named(ends)]
+
+
+def _named(ends: list[tuple[float, int, str]]) -> list[str]:
+    """Return the names of lines beside their ends, from the top down; those that would lie on another one move down."""
+    found = []
+    below = 0.0
+    for number, (at, tone, name) in enumerate(sorted(ends)):
+        lowest = HEIGHT - _BOTTOM + 4 - _NAME * (len(ends) - 1 - number)
+        place = max(min(at, lowest), below)
+        below = place + _NAME
+        found.append(f'<text class="n{tone}" x="{WIDTH - _RIGHT + 8}" y="{place:.1f}">{escape(name)}</text>')
     return found
