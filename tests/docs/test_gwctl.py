@@ -30,8 +30,13 @@ routes:
 
 
 @pytest.fixture
-def shell(gateway: Callable[..., Any], tmp_path: Path) -> Callable[[str], list[str]]:
-    running = gateway(CONFIG, workers=2)
+def settings() -> str:
+    return ""
+
+
+@pytest.fixture
+def shell(gateway: Callable[..., Any], tmp_path: Path, settings: str) -> Callable[[str], list[str]]:
+    running = gateway(CONFIG, workers=2, settings=settings)
     command = tmp_path / "bin" / "gwctl"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m headgate.cli.gwctl "$@"\n')
@@ -69,7 +74,7 @@ def test_gateways_of_a_cluster(
 
 
 def test_every_section_with_commands_is_tested() -> None:
-    sections = ["Gateways of a cluster", "What is in force", "Trace", "Configuration", "Log levels", "Upgrades", "Prices", "Profiles"]
+    sections = ["Gateways of a cluster", "What is in force", "Trace", "Configuration", "Traffic", "Log levels", "Upgrades", "Prices", "Profiles"]
     assert list(BLOCKS) == sections  # upgrades: tests/end_to_end/test_upgrade.py
     for picture in re.findall(r"!\[.*\]\((.*)\)", TEXT):
         assert (PAGE.parent / picture).exists()
@@ -94,7 +99,7 @@ def test_trace(shell: Callable[[str], list[str]]) -> None:
 def test_configuration(shell: Callable[[str], list[str]]) -> None:
     whole, _saved, table, rows, resources = shell("Configuration")
     assert yaml.safe_load(whole)["binds"]
-    assert table.split() == ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY"]
+    assert table.split() == ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY", "ADDRESS"]
     assert json.loads(rows) == []
     assert [line.split() for line in resources.splitlines()] == [["KIND", "ID", "OWNER", "REVISION", "UPDATED"], ["traffic.route", "shop", "file"]]
 
@@ -119,6 +124,18 @@ def test_prices(shell: Callable[[str], list[str]], tmp_path: Path) -> None:
 
 
 def test_profiles(shell: Callable[[str], list[str]], tmp_path: Path) -> None:
-    cpu, heap = shell("Profiles")
+    cpu, heap, flame = shell("Profiles")
     assert (tmp_path / cpu.split()[-1]).stat().st_size > 0
     assert heap == "Wrote heap profile to heap.pb.gz\n"
+    assert flame == "Wrote flame graph to heap.html\n"
+    assert (tmp_path / "heap.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("settings", ["database: {url: 'sqlite://data.db'}"])
+def test_traffic(shell: Callable[[str], list[str]]) -> None:
+    routes, models, mcp, requests, top = shell("Traffic")
+    assert routes.splitlines()[1].split()[0] == "default/shop"
+    assert models.split()[:2] == ["MODEL", "PROVIDER"]
+    assert json.loads(mcp) == []
+    assert requests.split()[:2] == ["TIME", "STATUS"]
+    assert top.startswith("headgate ")

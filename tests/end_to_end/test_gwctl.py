@@ -52,13 +52,13 @@ def test_the_whole_configuration(running: Any, tmp_path: Path) -> None:
 def test_the_table_of_backends(running: Any) -> None:
     done = gwctl("proxy", "config", "be", "--local", "--proxy-admin-port", str(running.admin), "--all")
     assert (done.returncode, done.stdout.splitlines()[0].split()) == (
-        0, ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY"],
+        0, ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY", "ADDRESS"],
     )  # fmt: skip
     dump = str(Path(__file__).parents[1] / "headgate" / "cli" / "data" / "dump.json")
     assert "Evict (2.9s)" in gwctl("proxy", "config", "backends", "--file", dump).stdout
     listed = json.loads(gwctl("proxy", "config", "backends", "--file", dump, "-o", "json").stdout)
     assert listed[1] == {"type": "Backend", "name": "models", "namespace": "default", "endpoint": "openai",
-                         "health": "1.00", "requests": 4, "latencyMs": 250.0}  # fmt: skip
+                         "health": "1.00", "requests": 4, "latencyMs": 250.0, "address": ""}  # fmt: skip
 
 
 @pytest.mark.cold
@@ -66,9 +66,9 @@ def test_log_levels_are_shown_and_changed_in_all_processes(running: Any) -> None
     port = ("--local", "-p", str(running.admin))
     assert gwctl("proxy", "log", *port).stdout == "current log level is info\n"
     assert gwctl("proxy", "log", *port, "--level", "warn").stdout == "current log level is warn\n"
-    changed = gwctl("proxy", "log", *port, "--set", "headgate.watch=trace,request=off", "--set", "headgate.mcp=error")
+    changed = gwctl("proxy", "log", *port, "--set", "headgate.llm=trace,request=off", "--set", "headgate.mcp=error")
     clauses = changed.stdout.removeprefix("current log level is ").strip().split(",")
-    assert set(clauses) == {"warn", "headgate.watch=trace", "request=off", "headgate.mcp=error"}
+    assert set(clauses) == {"warn", "headgate.llm=trace", "request=off", "headgate.mcp=error"}
     assert running.fetch(f"http://127.0.0.1:{running.admin}/logging")[1] == changed.stdout
     again = gwctl("proxy", "log", *port, "--reset", "--set", "headgate.mcp=debug")
     assert again.stdout == "current log level is headgate.mcp=debug,info\n"

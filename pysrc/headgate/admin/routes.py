@@ -21,7 +21,7 @@ from headgate.admin.upgrade import upgrade_rows
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.dump import Runtime, dump
 from headgate.telemetry.build_info import build_info
-from headgate.telemetry.levels import USAGE, BadDirective
+from headgate.telemetry.levels import USAGE, BadDirective, UnknownModule
 from headgate_engine.link.endpoints import EndpointState
 
 JSON = "application/json"
@@ -44,6 +44,8 @@ def admin_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
         level = request.query.get("level", "")
         try:
             current = await running.process.set_levels(level, "reset" in request.query)
+        except UnknownModule as error:
+            return AdminResponse(400, f"{error}\n".encode())
         except BadDirective:
             return AdminResponse(400, f"Invalid level provided: {level}\n{USAGE}".encode())
         return AdminResponse(200, f"current log level is {current}\n".encode())

@@ -100,6 +100,11 @@ class Root(Commands):
     context_settings=SETTINGS,
     table={
         "get": "headgate.cli.get:get",
+        "top": "headgate.cli.top:top",
+        "requests": "headgate.cli.requests:requests",
+        "routes": "headgate.cli.traffic:routes",
+        "models": "headgate.cli.traffic:models",
+        "mcp": "headgate.cli.traffic:mcp",
         "proxy": "headgate.cli.gwctl:proxy",
         "controller": "headgate.cli.gwctl:controller",
         "catalog": "headgate.cli.gwctl:catalog",

@@ -20,7 +20,7 @@ from headgate.ir.backend import (
 from headgate.ir.gateway import Gateway
 from headgate.ir.match import Match, PathMatch, ValueMatch
 from headgate.ir.mcp import McpBackend
-from headgate.ir.model import LlmRouter
+from headgate.ir.model import AiBackend, LlmRouter
 from headgate.ir.route import Route
 
 Json = dict[str, Any]
@@ -62,7 +62,7 @@ def reference(choice: RouteBackend, listener: str = "") -> Json:
             found["inlineBackend"] = name
         case InternalBackend(name=name) | UiBackend(name=name) | AgentRuntimeBackend(name=name):
             found["backend"] = name if name.startswith("/") else f"/{name}"
-        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name):
+        case HostBackend(name=name) | McpBackend(name=name) | LlmRouter(name=name) | AiBackend(name=name):
             found["backend"] = name if name.startswith("/") else f"/{name}"
     policies = backend_policies(choice.policies)
     if isinstance(choice.backend, HostBackend | DynamicBackend | AgentRuntimeBackend):

@@ -342,10 +342,12 @@ class Supervisor(Upgradable):
         return self._traces.waiting
 
     async def set_levels(self, text: str, reset: bool) -> str:
-        """Change the log directives of all processes; return the result when all use it. Raises BadDirective."""
+        """Change the log directives of all processes; return the result when all use it. Raises BadDirective,
+        UnknownModule."""
         levels = Directives(self._start_levels if reset else str(self.levels))
         if text:
             levels.add(text)
+            Directives(text).refuse_unknown()
         self.levels = levels
         levels.apply()
         form = self.gateway.process.log_format

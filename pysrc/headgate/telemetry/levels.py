@@ -26,8 +26,26 @@ usage:
 """
 
 
+# Every logger of the gateway (tests/house/test_loggers.py). The level of one holds for those below it.
+LOGGERS = (
+    "headgate.admin", "headgate.cluster.deliver", "headgate.credentials", "headgate.delivery", "headgate.deployer",
+    "headgate.downstream", "headgate.engine", "headgate.expr", "headgate.ext_authz", "headgate.forward",
+    "headgate.guard", "headgate.handler", "headgate.http2", "headgate.keys", "headgate.llm", "headgate.mcp",
+    "headgate.mcp.openapi", "headgate.mcp.sse", "headgate.mcp.stdio", "headgate.mcp.targets", "headgate.mirror",
+    "headgate.oauth", "headgate.oidc", "headgate.otlp", "headgate.policy", "headgate.processing", "headgate.reads",
+    "headgate.redis", "headgate.remote_rate_limit", "headgate.requests", "headgate.resources", "headgate.secure",
+    "headgate.server.supervisor", "headgate.shared_limits", "headgate.spend", "headgate.spiffe", "headgate.step",
+    "headgate.supervisor", "headgate.tasks", "headgate.tls", "headgate.token_exchange", "headgate.trace",
+    "headgate.upstream", "headgate.worker", "request",
+)  # fmt: skip
+
+
 class BadDirective(ValueError):
     """The text is not a valid directive. The argument is the text."""
+
+
+class UnknownModule(BadDirective):
+    """A directive is about a module that no logger has. The argument says so."""
 
 
 class Directives:
@@ -52,6 +70,17 @@ class Directives:
             else:
                 default = level.lower()
         self.default, self.modules = default, modules
+
+    def refuse_unknown(self) -> None:
+        """Raise UnknownModule if a clause is about a module that is no logger, nor above one, nor a library's."""
+        known = {*LOGGERS, *(name for name in logging.root.manager.loggerDict if not name.startswith("headgate"))}
+        for module in self.modules:
+            if not any(one == module or one.startswith(f"{module}.") for one in known):
+                import difflib  # for what is wrong alone
+
+                close = difflib.get_close_matches(module, LOGGERS, 1)
+                hint = f", did you mean {close[0]}?" if close else f"; there are {', '.join(LOGGERS)}"
+                raise UnknownModule(f"no logger is called {module}{hint}")
 
     def __str__(self) -> str:
         ordered = sorted(self.modules.items(), key=lambda item: (-item[0].count("."), item[0]))

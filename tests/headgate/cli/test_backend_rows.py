@@ -15,9 +15,10 @@ DUMP = json.loads((Path(__file__).parent / "data" / "dump.json").read_text())
 
 def test_the_table_word_for_word() -> None:
     assert table(backend_rows(DUMP, unused=False)) == (
-        "TYPE     NAME    NAMESPACE  ENDPOINT  HEALTH        REQUESTS  LATENCY\n"
+        "TYPE     NAME    NAMESPACE  ENDPOINT  HEALTH        REQUESTS  LATENCY    ADDRESS\n"
         "Backend  models  default    backup    evicted       1         0.00ms\n"
         "Backend  models  default    openai    1.00          4         250.00ms\n"
+        "Backend  plain   default    host      -             -         -          127.0.0.1:1\n"
         "Service  cart    shop       cart-1    0.97          12        1.23ms\n"
         "Service  cart    shop       cart-3    Evict (2.9s)  3         2500.00ms\n"
     )
@@ -25,7 +26,7 @@ def test_the_table_word_for_word() -> None:
 
 def test_endpoints_without_requests_are_shown_when_asked_for() -> None:
     rows = {row.endpoint: row for row in backend_rows(DUMP, unused=True)}
-    assert rows["other/cart-2"].cells()[4:] == ("1.00", "0", "")
+    assert rows["other/cart-2"].cells()[4:7] == ("1.00", "0", "-")
     assert rows["other/cart-2"].document()["latencyMs"] is None
 
 

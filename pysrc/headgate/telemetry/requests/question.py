@@ -25,6 +25,7 @@ LISTS: Final = {
     "httpStatus": "status", "provider": "provider", "requestModel": "request_model", "responseModel": "response_model",
 }  # fmt: skip
 FILTERS: Final = (*LISTS, "traceId", "hasPayload", "attributes")
+_CLASS: Final = re.compile(r"[1-5]xx")
 _TRACE: Final = re.compile(r"[0-9A-Fa-f]{1,64}")
 
 
@@ -159,16 +160,32 @@ def conditions(span: Span, filters: Any, words: SqlDialect) -> Conditions:
 
 
 def _choices(found: Conditions, value: Any, path: str) -> Conditions:
-    wanted = int if path == "filters.httpStatus" else str
-    if not isinstance(value, list) or len(value) > MAX_CHOICES or any(type(one) is not wanted for one in value):
-        kind = "numbers" if wanted is int else "texts"
-        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} {kind}")
-    if wanted is int and any(not 0 <= one < 1000 for one in value):
-        raise BadQuestion(f"{path}: expected HTTP statuses")
+    if not isinstance(value, list) or len(value) > MAX_CHOICES or any(type(one) is not str for one in value):
+        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} texts")
     if not value:
         return found
     column = LISTS[path.removeprefix("filters.")]
     return found.also(f"{column} IN ({', '.join('?' * len(value))})", *value)
+
+
+def _statuses(found: Conditions, value: Any, path: str) -> Conditions:
+    """Add a condition on HTTP statuses: numbers, and classes of them such as `5xx`."""
+    if not isinstance(value, list) or len(value) > MAX_CHOICES:
+        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} numbers")
+    texts, values = [], []
+    for one in value:
+        if isinstance(one, str) and _CLASS.fullmatch(one):
+            texts.append("status BETWEEN ? AND ?")
+            least = int(one[0]) * 100
+            values += [least, least + 99]
+        elif type(one) is not int:
+            raise BadQuestion(f"{path}: expected a list of numbers, or classes such as 5xx")
+        elif not 0 <= one < 1000:
+            raise BadQuestion(f"{path}: expected HTTP statuses")
+        else:
+            texts.append("status = ?")
+            values.append(one)
+    return found.also(f"({' OR '.join(texts)})", *values) if texts else found
 
 
 def _trace(found: Conditions, value: Any, path: str) -> Conditions:
@@ -194,5 +211,5 @@ def _attributes(found: Conditions, value: Any, path: str, words: SqlDialect) -> 
 
 
 _READERS: Final[dict[str, Callable[[Conditions, Any, str], Conditions]]] = {
-    **dict.fromkeys(LISTS, _choices), "traceId": _trace, "hasPayload": _payload,
+    **dict.fromkeys(LISTS, _choices), "httpStatus": _statuses, "traceId": _trace, "hasPayload": _payload,
 }  # fmt: skip

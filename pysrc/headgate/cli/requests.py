@@ -1,0 +1,199 @@
+"""`gwctl requests`: the request log of a gateway, as it grows."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import click
+
+from headgate.cli.admin_client import ANSWER_SECONDS, connect, unexpected, unreachable
+from headgate.cli.cluster_target import admin_port
+from headgate.cli.proxy_config import LOCAL
+from headgate.cli.target import admin_port_option, local_option, namespace_option
+from headgate.cli.text_table import printable
+from headgate.cli.traffic_rows import dollars, took
+
+Json = dict[str, Any]
+# The server sends a heartbeat every 15 s.
+SILENCE_SECONDS: Final = 60.0
+MOST: Final = 500
+STATUS: Final = re.compile(r"[1-5]xx|[0-9]{1,3}")
+AGE: Final = re.compile(r"([0-9]{1,6})([smhd])")
+SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+WIDTHS: Final = (19, 6, 9, 44, 22, 24, 13)
+HEADS: Final = ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "MODEL", "TOKENS", "COST")
+
+
+def statuses(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> list[int | str]:
+    """Return the statuses of an option: numbers, and classes such as 5xx. Raises BadParameter."""
+    found: list[int | str] = []
+    for word in (text or "").lower().split(",") if text else ():
+        if not STATUS.fullmatch(word.strip()):
+            raise click.BadParameter(f"{word!r} is neither a status nor a class of them such as 5xx")
+        found.append(int(word) if word.strip().isdecimal() else word.strip())
+    return found
+
+
+def attributes(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Return the attributes of an option, each `name=value`. Raises BadParameter."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{text!r} is not name=value")
+        found[name] = value
+    return found
+
+
+def since(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> str | None:
+    """Return the time of an option such as 15m, or a time of RFC 3339 as it is. Raises BadParameter."""
+    if text is None or "T" in text:
+        return text
+    found = AGE.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is neither such as 15m, 2h or 1d nor a time of RFC 3339")
+    return (datetime.now(UTC) - timedelta(seconds=int(found[1]) * SECONDS[found[2]])).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def filters(options: Mapping[str, Any]) -> Json:
+    """Return the filters that options say."""
+    found: Json = {}
+    if options["status"]:
+        found["httpStatus"] = options["status"]
+    for option, name in (("provider", "provider"), ("model", "requestModel")):
+        if options[option]:
+            found[name] = list(options[option])
+    if options["trace_id"]:
+        found["traceId"] = options["trace_id"]
+    wanted = dict(options["attribute"])
+    if options["route"]:
+        wanted["route"] = options["route"]
+    return found | ({"attributes": wanted} if wanted else {})
+
+
+@contextlib.contextmanager
+def asked(port: int, path: str, question: Json, seconds: float) -> Iterator[http.client.HTTPResponse]:
+    """Yield the answer of the request log; raises ClickException for any status but 200."""
+    connection = connect(port, seconds)
+    try:
+        connection.request("POST", path, json.dumps(question), {"content-type": "application/json"})
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raw = answer.read()
+            with contextlib.suppress(ValueError):
+                told = json.loads(raw)
+                if isinstance(told, str):
+                    more = ": name one with config.database.url" if "not configured" in told else ""
+                    raise click.ClickException(told + more)
+            raise unexpected(answer.status, raw)
+        yield answer
+    except (OSError, http.client.HTTPException) as error:
+        raise unreachable(port, error) from None
+    finally:
+        connection.close()
+
+
+def earlier(port: int, options: Mapping[str, Any]) -> list[Json]:
+    """Return the newest records, the oldest of them first."""
+    question: Json = {"limit": max(options["lines"], 1), "filters": filters(options), "includeAttributes": True}
+    if options["since"]:
+        question["timeRange"] = {"from": options["since"]}
+    with asked(port, "/api/logs/search", question, ANSWER_SECONDS) as answer:
+        logs = json.load(answer)["logs"]
+    return list(reversed(logs))
+
+
+def later(port: int, options: Mapping[str, Any], last: Json | None) -> Iterator[Json]:
+    """Yield records as they come, from behind `last` on."""
+    question: Json = {"filters": filters(options), "includeAttributes": True}
+    if last is not None:
+        question["cursor"] = f"{last['completedAt']}|{last['id']}"
+    with asked(port, "/api/logs/tail", question, SILENCE_SECONDS) as answer:
+        for kind, data in sent(iter(answer.readline, b"")):
+            if kind == "error":
+                raise click.ClickException(data["message"])
+            if kind == "log":
+                yield data["entry"]
+    raise click.ClickException("the gateway has ended the stream")
+
+
+def sent(lines: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
+    """Yield kind and data of server-sent events."""
+    kind = ""
+    for line in lines:
+        name, _, value = line.decode(errors="replace").rstrip("\r\n").partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, json.loads(value)
+
+
+def shown(one: Json) -> str:
+    """Return a record as a line. A cell that is too long moves the rest: nothing is cut that somebody looks for."""
+    own = one.get("attributes") or {}
+    target = f"{own.get('http.method', '')} {own.get('http.path', '')}".strip() or own.get("mcp.method.name") or "-"
+    models, usage = one.get("genAi") or {}, one.get("usage") or {}
+    tokens = f"{usage.get('inputTokens') or 0}+{usage.get('outputTokens') or 0}" if usage else "-"
+    when = datetime.fromisoformat(one["completedAt"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    cells = (
+        when, str(one["httpStatus"] or "none"), took(one["durationMs"]), str(target), str(own.get("route", "-")),
+        str(models.get("requestModel") or models.get("responseModel") or "-"), tokens,
+    )  # fmt: skip
+    line = " ".join(map(str.ljust, map(printable, cells), WIDTHS)) + " " + dollars(one.get("cost"))
+    return line.rstrip() + (f"  {printable(str(one['error']))}" if one.get("error") else "")
+
+
+@click.command("requests")
+@click.argument("resource", required=False)
+@namespace_option
+@local_option
+@admin_port_option("--proxy-admin-port")
+@click.option("--status", callback=statuses, metavar="LIST", help="Statuses or classes of them, such as 404,5xx.")
+@click.option("--route", metavar="NAME", help="Route, such as default/shop.")
+@click.option("--model", multiple=True, metavar="NAME", help="Model that was asked for; may be repeated.")
+@click.option("--provider", multiple=True, metavar="NAME", help="Provider of the model; may be repeated.")
+@click.option("--trace-id", metavar="HEX", help="Trace that a request belongs to.")
+@click.option(
+    "--attribute", multiple=True, callback=attributes, metavar="NAME=VALUE", help="Attribute of the record, such as "
+    "user.id=ada or mcp.tool.name=echo; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--since", callback=since, metavar="TIME", help="Earlier ones from this time on: 15m, 2h, 1d, or RFC 3339."
+)
+@click.option(
+    "-l", "--lines", type=click.IntRange(0, MOST), default=10, show_default=True, help="How many earlier ones."
+)
+@click.option("--follow/--no-follow", default=True, show_default=True, help="Go on with those to come.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+def requests(resource: str | None, **options: Any) -> None:
+    """Show requests as they end, from the request log (config.database).
+
+    \b
+    Examples:
+      gwctl requests --local --status 5xx
+      gwctl requests --local --route default/shop --since 15m -l 100 --no-follow
+      gwctl requests --local --model gpt-4o --attribute user.id=ada -o json
+    """
+    with admin_port(resource, options["namespace"], options["local"], options["admin_port"], LOCAL) as port:
+        # Asked even where none is wanted: what comes is what comes behind the newest.
+        before = earlier(port, {**options, "status": [], "route": None, "model": (), "provider": (), "trace_id": None,
+                                "attribute": {}, "since": None, "lines": 1})  # fmt: skip
+        listed = earlier(port, options) if options["lines"] else []
+        if options["output"] == "table":
+            click.echo(" ".join(map(str.ljust, HEADS, (*WIDTHS, 0))).rstrip())
+        newest = max((*before, *listed), key=lambda one: int(one["id"]), default=None)
+        for one in listed:
+            _print(one, options["output"])
+        if options["follow"]:
+            for one in later(port, options, newest):
+                _print(one, options["output"])
+
+
+def _print(one: Json, output: str) -> None:
+    click.echo(json.dumps(one, ensure_ascii=False) if output == "json" else shown(one))

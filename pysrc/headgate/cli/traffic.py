@@ -1,0 +1,90 @@
+"""`gwctl routes`, `gwctl models` and `gwctl mcp`: what runs through a gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from headgate.cli import traffic_rows
+from headgate.cli.admin_client import fetch
+from headgate.cli.cluster_target import admin_port
+from headgate.cli.proxy_config import LOCAL, parse
+from headgate.cli.target import admin_port_option, local_option, namespace_option
+from headgate.cli.text_table import text_table
+
+Rows = list[dict[str, Any]]
+Reader = Callable[[dict[str, Any], dict[str, Any]], Rows]
+Cells = Callable[[Iterable[dict[str, Any]]], list[tuple[str, ...]]]
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in (
+        click.option(
+            "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
+        ),
+        admin_port_option("--proxy-admin-port"),
+        local_option,
+        namespace_option,
+        click.argument("resource", required=False),
+    ):
+        command = option(command)
+    return command
+
+
+def read(port: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the configuration dump and the state of a gateway; raises ClickException."""
+    return tuple(parse(fetch(port, "GET", path), "the gateway's answer") for path in ("/config_dump", "/api/state"))  # type: ignore[return-value]
+
+
+def _show(reader: Reader, heads: tuple[str, ...], cells: Cells, resource: str | None, options: dict[str, Any]) -> None:
+    with admin_port(resource, options["namespace"], options["local"], options["admin_port"], LOCAL) as port:
+        rows = reader(*read(port))
+    if options["output"] == "json":
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    elif options["output"] == "yaml":
+        import yaml
+
+        click.echo(yaml.safe_dump(rows, allow_unicode=True, sort_keys=False), nl=False)
+    else:
+        click.echo(text_table(heads, cells(rows)), nl=False)
+
+
+@click.command("routes")
+@_options
+def routes(resource: str | None, **options: Any) -> None:
+    """Show the routes of a gateway: what they match, where they lead, how they do.
+
+    \b
+    Examples:
+      gwctl routes --local
+      gwctl routes deploy/edge.shop -o json
+    """
+    _show(traffic_rows.routes, traffic_rows.ROUTE_HEADS, traffic_rows.route_cells, resource, options)
+
+
+@click.command("models")
+@_options
+def models(resource: str | None, **options: Any) -> None:
+    """Show the models of a gateway: where they are, requests, tokens and cost since its start.
+
+    \b
+    Examples:
+      gwctl models --local
+      gwctl models --local -o json
+    """
+    _show(traffic_rows.models, traffic_rows.MODEL_HEADS, traffic_rows.model_cells, resource, options)
+
+
+@click.command("mcp")
+@_options
+def mcp(resource: str | None, **options: Any) -> None:
+    """Show the MCP targets of a gateway, with open sessions of their backend and calls since its start.
+
+    \b
+    Examples:
+      gwctl mcp --local
+    """
+    _show(traffic_rows.mcp, traffic_rows.MCP_HEADS, traffic_rows.mcp_cells, resource, options)
