@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import difflib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from headgate.cli.trace_bodies import readable
 
 SUMMARY_CHARS = 120
+# Events that say why a request was refused.
+REFUSALS = ("routeSelection", "authorizationResult", "policy", "policyEvent")
 SNAPSHOTS = ("requestSnapshot", "responseSnapshot")
 Message = Mapping[str, Any]
 
@@ -84,6 +86,18 @@ class TraceRow:
     event: dict[str, Any] | None
 
     @property
+    def message(self) -> Message:
+        """Return what the event says; empty for a message of the tool itself."""
+        found = self.event.get("message") if self.event else None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def at(self) -> str:
+        """Return when the event happened, in milliseconds since the beginning of the request."""
+        found = self.event.get("eventEnd") if self.event else None
+        return f"{found / 1000:.3f}" if isinstance(found, int | float) else ""
+
+    @property
     def duration_us(self) -> int | None:
         """Return the duration of the event in microseconds, None if the event has none."""
         start, end = (self.event.get("eventStart"), self.event.get("eventEnd")) if self.event else (None, None)
@@ -119,6 +133,51 @@ def read_row(text: str) -> TraceRow:
     return TraceRow(kind, cut(prefix + summarize(message)), str(event.get("severity", "info")), event)
 
 
+class Repeats:
+    """Tells events apart that are about the same thing: the second evaluation of an expression, the second attempt."""
+
+    # What an event is about, by its type.
+    ABOUT: ClassVar[Mapping[str, str]] = {
+        "cel": "expr",
+        "policy": "kind",
+        "backendCallStart": "target",
+        "policySelection": "phase",
+        "llmRouteResolved": "provider",
+    }
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], int] = {}
+
+    def marked(self, row: TraceRow) -> TraceRow:
+        """Return the row, with the number of the event among those about the same thing from the second on."""
+        kind = str(row.message.get("type"))
+        if kind not in self.ABOUT:
+            return row
+        key = (kind, _text(row.message.get(self.ABOUT[kind])))
+        count = self._seen[key] = self._seen.get(key, 0) + 1
+        return row if count == 1 else replace(row, summary=f"#{count} {row.summary}")
+
+
+def deciding(rows: list[TraceRow]) -> int:
+    """Return the index of the event that decided how the request was answered: what refused it, else the last call of
+    its backend, else the policy that answered, else the last event. Calls beside it, such as mirrors, decide nothing.
+    """
+    own = [at for at, row in enumerate(rows) if row.event is not None and not row.event.get("scope")]
+    for at in own:
+        if rows[at].severity == "error" and rows[at].message.get("type") in REFUSALS:
+            return at
+    for kind in ("backendCallResult", "policy"):
+        found = [at for at in own if rows[at].message.get("type") == kind and _applied(rows[at].message)]
+        if found:
+            return found[-1]
+    return len(rows) - 1
+
+
+def _applied(message: Message) -> bool:
+    result = message.get("result")
+    return not isinstance(result, dict) or result.get("type") == "apply"
+
+
 def raw_details(row: TraceRow, form: str) -> str:
     """Return the event without empty members and with decoded bodies."""
     if row.event is None:
@@ -132,7 +191,31 @@ def raw_details(row: TraceRow, form: str) -> str:
         if shown.get("type") == "bodySnapshot":
             shown["body"] = readable(shown.get("body"))
         event["message"] = shown
-    return render(event, form)
+    return rendered(event, form)
+
+
+def rendered(value: Any, form: str) -> str:
+    """Return a value as JSON or YAML. In JSON a body of several lines stands below, where its lines are lines."""
+    if form != "json":
+        return render(value, form)
+    texts: list[str] = []
+    shown = _without_texts(value, texts)
+    return "\n\n".join((render(shown, form), *texts))
+
+
+def _without_texts(value: Any, texts: list[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_texts(one, texts) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {}
+    for name, one in value.items():
+        if name in ("body", "text", "reasoning") and isinstance(one, str) and "\n" in one.strip():
+            texts.append(one)
+            found[name] = f"<text {len(texts)} below>"
+        else:
+            found[name] = _without_texts(one, texts)
+    return found
 
 
 def snapshot_at(rows: list[TraceRow], number: int) -> int | None:
@@ -143,7 +226,7 @@ def snapshot_at(rows: list[TraceRow], number: int) -> int | None:
 def snapshot_details(rows: list[TraceRow], number: int, form: str) -> str:
     """Return the state of the request at a row."""
     index = snapshot_at(rows, number)
-    return "no snapshot yet" if index is None else render(rows[index].state, form)
+    return "no snapshot yet" if index is None else rendered(rows[index].state, form)
 
 
 def diff_details(rows: list[TraceRow], number: int, form: str) -> str:
@@ -174,20 +257,6 @@ def readable_bodies(state: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(part, dict) and "body" in part:
             shown[side] = {**part, "body": readable(part["body"])}
     return shown
-
-
-def readable(body: Any) -> Any:
-    """Return a base64 body as a JSON value if it parses, else as text, else unchanged."""
-    if not isinstance(body, str):
-        return body
-    try:
-        text = base64.b64decode(body, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return body
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def cut(text: str) -> str:

@@ -16,13 +16,23 @@ from textual.widgets import DataTable, Static
 from textual.worker import get_current_worker
 
 from headgate.cli.clipboard import copy
-from headgate.cli.trace_events import TraceRow, diff_details, message_row, raw_details, read_row, snapshot_details
+from headgate.cli.trace_events import (
+    Repeats,
+    TraceRow,
+    deciding,
+    diff_details,
+    message_row,
+    raw_details,
+    read_row,
+    snapshot_details,
+)
 from headgate.cli.trace_source import WAITING, TraceSource
 
 STYLES = {"warn": "yellow", "success": "green", "error": "bold red"}
+# It has to fit into 76 columns.
 LEGEND = (
-    "[b]Tab[/b] pane   [b]arrows[/b] scroll   [b]e[/b] event   [b]s[/b] snapshot   [b]d[/b] diff   "
-    "[b]f[/b] YAML/JSON   [b]c[/b] copy   [b]q[/b] quit"
+    "[b]Tab[/b] pane  [b]arrows[/b] scroll  [b]e[/b] event  [b]s[/b] snapshot  [b]d[/b] diff  "
+    "[b]f[/b] YAML  [b]c[/b] copy  [b]q[/b] quit"
 )
 COMPLETE = "stream complete, press q to exit"
 # Interval between updates of the table, and rows per update: keys are handled in between.
@@ -39,7 +49,12 @@ class TraceApp(App[None]):
     #details { width: 2fr; height: 1fr; border: round $primary-darken-2; padding: 0 1; }
     #events:focus, #details:focus { border: round $accent; }
     #help { height: 4; border: round $primary-darken-2; padding: 0 1; }
+    .-narrow #panes { layout: vertical; }
+    .-narrow #events { width: 1fr; height: 1fr; }
+    .-narrow #details { width: 1fr; height: 1fr; }
     """
+    # Beside each other the panes of a small terminal would show nothing whole.
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "mode('event')", "event"),
         Binding("s", "mode('snapshot')", "snapshot"),
@@ -62,6 +77,7 @@ class TraceApp(App[None]):
         self._source = source
         self._name = name
         self._shown = ""
+        self._repeats = Repeats()
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -78,6 +94,7 @@ class TraceApp(App[None]):
     def on_mount(self) -> None:
         """Start reading."""
         self.table.add_column("#", width=4)
+        self.table.add_column("ms", width=9)
         self.table.add_column("Type", width=14)
         # A width of our own: the table measures a column when it is idle, and goes on showing what it drew before.
         self._summary = self.table.columns[self.table.add_column("Summary", width=len("Summary"))]
@@ -102,7 +119,7 @@ class TraceApp(App[None]):
             for event in self._source.events(self._found.append):
                 if worker.is_cancelled:
                     return
-                self._found.append(read_row(event))
+                self._found.append(self._repeats.marked(read_row(event)))
         except click.ClickException as error:
             self._found.append(message_row(error.format_message()))
         self._found.append(COMPLETE)
@@ -119,11 +136,14 @@ class TraceApp(App[None]):
             self.rows.append(found)
             self._summary.width = max(self._summary.width, *map(cell_len, found.summary.split("\n")))
             style = STYLES.get(found.severity, "")
-            self.table.add_row(*(Text(cell, style) for cell in (str(len(self.rows)), found.kind, found.summary)))
-        if self.rows and follows:
-            self.table.move_cursor(row=len(self.rows) - 1)
-        if self.state == COMPLETE:
+            cells = (str(len(self.rows)), found.at.rjust(9), found.kind, found.summary)
+            self.table.add_row(*(Text(cell, style) for cell in cells))
+        over = self.state == COMPLETE
+        if over:
             self._taking.stop()
+        if self.rows and follows:
+            # At the end it opens on the event that decided, as that is what somebody looks for.
+            self.table.move_cursor(row=deciding(self.rows) if over else len(self.rows) - 1)
         self._say(self.state)
 
     def _say(self, state: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -57,11 +58,13 @@ async def until(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
     raise AssertionError("never")
 
 
-def drive(source: object, steps: Callable[[Pilot[None], TraceApp], Awaitable[None]]) -> TraceApp:
+def drive(
+    source: object, steps: Callable[[Pilot[None], TraceApp], Awaitable[None]], size: tuple[int, int] = (140, 40)
+) -> TraceApp:
     app = TraceApp(source, "standalone")  # type: ignore[arg-type]
 
     async def run() -> None:
-        async with app.run_test(size=(140, 40)) as pilot:
+        async with app.run_test(size=size) as pilot:
             await steps(pilot, app)
 
     asyncio.run(run())
@@ -72,8 +75,10 @@ def test_a_saved_trace_is_browsed_with_the_keys() -> None:
     async def steps(pilot: Pilot[None], app: TraceApp) -> None:
         await until(pilot, lambda: app.state.startswith("stream complete"))
         assert len(app.rows) == app.table.row_count == 19
-        assert app.table.cursor_row == 18, "it follows the newest"
+        assert app.table.cursor_row == 15, "it opens on the event that decided"
         assert "press q to exit" in help_text(app)
+        assert "backendCallResult" in shown(app)
+        await pilot.press("down", "down", "down")
         assert "requestFinished" in shown(app)
         await pilot.press("up")
         await pilot.press("s")
@@ -94,6 +99,22 @@ def test_a_saved_trace_is_browsed_with_the_keys() -> None:
         await pilot.press("q")
 
     drive(Saved(str(SAMPLE)), steps)
+
+
+def test_a_small_terminal_shows_all_keys_and_whole_rows() -> None:
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.state.startswith("stream complete"))
+        keys = str(app.query_one("#help", Static).content).splitlines()[1]
+        words = re.sub(r"\[/?b\]", "", keys)
+        assert len(words) <= 76, "what is within border and padding"
+        picture = app.export_screenshot().replace("&#160;", " ")
+        for word in ("Tab", "quit", "backendCallResult", "2.165", "status=200"):
+            assert word in picture, word
+        details, events = app.query_one("#details").region, app.table.region
+        assert (details.width, events.width) == (80, 80)
+        assert details.y >= events.y + events.height
+
+    drive(Saved(str(SAMPLE)), steps, (80, 24))
 
 
 def test_live_rows_follow_until_the_user_moves() -> None:
@@ -121,7 +142,7 @@ def test_a_long_trace_is_there_soon() -> None:
     async def steps(pilot: Pilot[None], app: TraceApp) -> None:
         await until(pilot, lambda: app.state.startswith("stream complete"))
         assert len(app.rows) == app.table.row_count == 9500
-        assert app.table.cursor_row == 9499
+        assert app.table.cursor_row == 9496
 
     drive(source, steps)
 
@@ -164,14 +185,14 @@ def test_details_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headgate.cli.trace_ui.copy", lambda text, _terminal: taken.append(text) or "test")
 
     async def steps(pilot: Pilot[None], app: TraceApp) -> None:
-        await until(pilot, lambda: len(app.rows) == 19)
+        await until(pilot, lambda: app.state.startswith("stream complete"))
         await pilot.press("c")
 
     drive(Saved(str(SAMPLE)), steps)
-    assert "requestFinished" in taken[0]
+    assert "backendCallResult" in taken[0]
 
 
-@pytest.mark.parametrize(("name", "keys"), [("gwctl-trace", ("up",)), ("gwctl-trace-diff", ("up",) * 6 + ("d", "f"))])
+@pytest.mark.parametrize(("name", "keys"), [("gwctl-trace", ()), ("gwctl-trace-diff", ("up",) * 3 + ("d", "f"))])
 def test_the_pictures_of_the_documentation(name: str, keys: tuple[str, ...]) -> None:
     """HEADGATE_PICTURES=1 draws them anew."""
 
