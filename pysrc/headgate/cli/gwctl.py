@@ -101,6 +101,7 @@ class Root(Commands):
     table={
         "get": "headgate.cli.get:get",
         "top": "headgate.cli.top:top",
+        "doctor": "headgate.cli.doctor:doctor",
         "requests": "headgate.cli.requests:requests",
         "routes": "headgate.cli.traffic:routes",
         "models": "headgate.cli.traffic:models",
