@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.end_to_end.browser import SHIFT, Browser, Page
@@ -235,6 +236,36 @@ def test_a_request_is_sent_and_traced(page: Page, running: Gateway) -> None:
     assert ends is True
     page.click("Call result", ".waterfall button")
     keep(page, "trace")
+
+
+def test_the_hour_before_the_page_was_opened_is_shown(page: Page, running: Gateway) -> None:
+    def history() -> dict[str, Any]:
+        return dict(json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/ui/api/history")[1]))
+
+    running.wait(lambda: len(history()["points"]) > 1)
+    told = history()
+    first, second = told["points"][:2]
+    assert told["everySeconds"] == 15
+    assert second["time"] - first["time"] >= 14_000
+    assert second["requests"] >= first["requests"]
+    page.go(f"http://127.0.0.1:{running.admin}/ui?range=hour")
+    page.wait("document.querySelector('#connection').dataset.state === 'live'")
+    page.wait("document.querySelector('.chart path.series')")
+    page.wait_text("15 min ago")
+    assert page.js("document.querySelector('select').value") == "hour"
+    page.js("((one) => (one.value = '', one.dispatchEvent(new Event('change'))))(document.querySelector('select'))")
+    page.wait("window.location.search === ''")
+
+
+def test_a_refusal_is_told_in_words(page: Page, running: Gateway) -> None:
+    view(page, running, "trace")
+    page.wait("document.querySelector('select').options.length > 0")
+    page.fill("Path", "/locked/door")
+    page.click("Send and trace")
+    page.wait_text("Answered with status 403")
+    page.wait_text("Complete: ")
+    assert "[object Object]" not in page.js("document.querySelector('#view').innerText")
+    assert page.js("[...document.querySelectorAll('.waterfall tr')].some((row) => row.textContent.includes('direct_response') && row.textContent.includes('403'))")
 
 
 def test_a_trace_waits_stops_and_tells_a_bad_expression(page: Page, running: Gateway) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 
@@ -150,6 +151,76 @@ def test_requests_are_searched_and_looked_at(page: Page, running: Gateway) -> No
     page.fill("Attribute", "http.path=/locked")
     page.click("Search")
     page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => row.textContent.includes('/locked'))")
+
+
+def test_requests_are_in_the_address_with_classes_of_statuses_and_what_is_open(page: Page, running: Gateway) -> None:
+    call(running, "/broken/address")
+    recorded(running)
+    go(page, running, "requests?status=5xx&range=all")
+    page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => /5\\d\\d/.test(row.children[1].textContent))")
+    assert page.js("[...document.querySelectorAll('label')].find((one) => one.textContent.startsWith('Status')).querySelector('input').value") == "5xx"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", rows(page)[0][0])
+    page.js("document.querySelector('tbody th button').click()")
+    page.wait("document.querySelector('dialog.drawer').open && document.querySelector('dialog.drawer').innerText.includes('http.path')")
+    opened = page.js("window.location.search")
+    assert re.fullmatch(r"\?range=all&status=5xx&request=\d+", opened)
+    page.go(f"http://127.0.0.1:{running.admin}/ui/requests{opened}")
+    page.wait("document.querySelector('dialog.drawer')?.innerText.includes('http.path')")
+    page.click("Close")
+    page.wait("!document.querySelector('dialog.drawer').open && window.location.search === '?range=all&status=5xx'")
+
+
+def test_conversations_are_shown_as_messages(page: Page, running: Gateway) -> None:
+    """Of every format, whole and streamed; texts of models are text."""
+    go(page, running, "requests")
+    told = page.js("""(async () => {
+      const { promptOf, completionOf } = await import('/ui/assets/conversation.js');
+      const event = (one) => `data: ${JSON.stringify(one)}\n\n`;
+      return {
+        chat: promptOf(JSON.stringify({ messages: [{ role: 'system', content: 'be' }, { role: 'user', content: [{ type: 'text', text: 'hi' }, { type: 'image_url' }] },
+          { role: 'assistant', content: null, tool_calls: [{ function: { name: 'add', arguments: '{}' } }] }] })),
+        messages: promptOf(JSON.stringify({ system: 'be', messages: [{ role: 'user', content: [{ type: 'tool_result', content: 'three' }] }] })),
+        responses: promptOf(JSON.stringify({ instructions: 'be', input: 'hi' })),
+        gemini: promptOf(JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] })),
+        other: promptOf('nothing'),
+        whole: completionOf(JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'ok' } }] })),
+        claude: completionOf(JSON.stringify({ role: 'assistant', content: [{ type: 'text', text: 'ok' }, { type: 'tool_use', name: 'add', input: { a: 1 } }] })),
+        stream: completionOf(event({ choices: [{ index: 0, delta: { content: 'o' } }] }) + event({ choices: [{ index: 0, delta: { content: 'k',
+          tool_calls: [{ index: 0, function: { name: 'add', arguments: '{' } }] } }] }) + event({ choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: '}' } }] } }] })),
+        events: completionOf(event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'ok' } })),
+        typed: completionOf(event({ type: 'response.output_text.delta', delta: 'ok' })),
+      };
+    })()""")
+    call_of = {"name": "add", "arguments": "{}"}
+    assert told == {
+        "chat": [{"role": "system", "text": "be", "calls": []}, {"role": "user", "text": "hi\n[image_url]", "calls": []},
+                 {"role": "assistant", "text": "", "calls": [call_of]}],
+        "messages": [{"role": "system", "text": "be", "calls": []}, {"role": "user", "text": "three", "calls": []}],
+        "responses": [{"role": "system", "text": "be", "calls": []}, {"role": "user", "text": "hi", "calls": []}],
+        "gemini": [{"role": "user", "text": "hi", "calls": []}],
+        "other": None,
+        "whole": [{"role": "assistant", "text": "ok", "calls": []}],
+        "claude": [{"role": "assistant", "text": "ok", "calls": [{"name": "add", "arguments": '{"a":1}'}]}],
+        "stream": [{"role": "assistant", "text": "ok", "calls": [call_of]}],
+        "events": [{"role": "assistant", "text": "ok", "calls": []}],
+        "typed": [{"role": "assistant", "text": "ok", "calls": []}],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_rows_are_cards_on_small_screens(page: Page, running: Gateway, width: int) -> None:
+    call(running, "/catalogue/shoes")
+    recorded(running)
+    page.size(width, 900)
+    try:
+        go(page, running, "requests")
+        page.wait("document.querySelector('tbody tr td')")
+        assert page.js("document.documentElement.scrollWidth <= window.innerWidth")
+        cells = "[...document.querySelector('tbody tr').children].map((one) => one.getBoundingClientRect())"
+        assert page.js(f"{cells}.every((one) => one.left >= 0 && one.right <= window.innerWidth && one.width > 0)")
+        assert page.js("getComputedStyle(document.querySelector('tbody tr td'), '::before').content") == '"Status"'
+    finally:
+        page.size(1280, 900)
 
 
 def test_requests_are_followed(page: Page, running: Gateway) -> None:

@@ -26,7 +26,7 @@ IMPORTED = re.compile(r"^import '([^']+)' # ", re.MULTILINE)
 NEEDED = {
     # The servers themselves, and what probes and scrapes of metrics ask for. The rest is loaded for the first request.
     "headgate.admin": {
-        "expression_process", "gauges", "memory", "meters", "metrics_accept", "metrics_protobuf", "mount_points", "origins", "proxy_protocol", "readiness",
+        "expression_process", "gauges", "history", "memory", "meters", "metrics_accept", "metrics_protobuf", "mount_points", "origins", "proxy_protocol", "readiness",
         "running", "servers", "stats", "targets", "web",
     },
     # Workers relay calls of sessions to one another, whatever configuration each of them has.

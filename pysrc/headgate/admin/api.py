@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from headgate.admin.answers import NO_STORE, as_json
 from headgate.admin.configuration import store_mode
+from headgate.admin.history import EVERY_SECONDS
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_relay_request, relay
 from headgate.admin.running import RunningGateway
@@ -74,8 +75,14 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
 
         return AdminStream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
 
-    rows = (AdminRoute("GET", f"{UI_API}state", state), AdminRoute("POST", f"{UI_API}relay", send, own=True))
-    return rows if "relay" in offers else rows[:1]
+    async def history(_request: AdminRequest) -> AdminResponse:
+        return as_json(200, {"everySeconds": EVERY_SECONDS, "points": list(running.points or ())})
+
+    return (
+        AdminRoute("GET", f"{UI_API}state", state),
+        AdminRoute("GET", f"{UI_API}history", history),
+        *([AdminRoute("POST", f"{UI_API}relay", send, own=True)] if "relay" in offers else ()),
+    )
 
 
 def runtime_view(running: RunningGateway) -> dict[str, Any]:

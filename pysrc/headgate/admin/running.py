@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from headgate.admin.expression_process import ExpressionEvaluations
 from headgate.config.load import Source
@@ -87,6 +88,8 @@ class RunningGateway:
         self.evaluations = ExpressionEvaluations()
         self.started_unix_s = int(time.time())
         self.pending: set[str] = set(STARTING)
+        # What the page shows of the hour before it was opened; the supervisor fills it.
+        self.points: deque[dict[str, Any]] | None = None
 
     @property
     def gateway(self) -> Gateway:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headgate.admin.history import TrafficHistory
 from headgate.admin.running import RunningGateway
 from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, LoadErrors
@@ -84,6 +85,8 @@ class Supervisor(Upgradable):
         self._drain_ends = 0.0
         self._following: asyncio.Task[None] | None = None
         self._running = running = RunningGateway(self)
+        self._history = TrafficHistory(running)
+        running.points = self._history.points
         self._admin = AdminServers(running, folder)
         self._metrics = MetricsPush(running, self._living)
         self._service = ServiceManager(os.environ)
@@ -125,7 +128,7 @@ class Supervisor(Upgradable):
         self._service.ready(self._status())
         tasks = [
             spawn("watch", self._watch(self._read_from)), spawn("watchdog", self._watchdog.run()),
-            spawn("metrics", self._metrics.run()),
+            spawn("metrics", self._metrics.run()), spawn("history", self._history.run()),
         ]  # fmt: skip
         if self._delivery is not None:
             self._following = spawn("delivery", self._delivery.run(self.segment))

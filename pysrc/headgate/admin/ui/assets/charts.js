@@ -28,7 +28,7 @@ export function lineChart(title, lines, format) {
   const { drawing, box } = frame(title);
   const legend = h("ul", { class: "legend" }, lines.map((line) => h("li", {},
     s("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, s("rect", { class: `s-${line.kind}`, width: 12, height: 12, rx: 3 })), line.name)));
-  function update(all, points = 300) {
+  function update(all, points = 300, each = 1) {
     const width = Math.max(240, box.clientWidth || 600);
     const most = nice(Math.max(0, ...all.flat()));
     const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - value / most);
@@ -39,7 +39,7 @@ export function lineChart(title, lines, format) {
       s("text", { x: LEFT - 8, y: y(most * share) + 4, "text-anchor": "end" }, format(most * share)),
     ]);
     parts.push(s("text", { x: width, y: HEIGHT - 4, "text-anchor": "end" }, "now"));
-    parts.push(s("text", { x: LEFT, y: HEIGHT - 4 }, slots < 120 ? `${slots} s ago` : `${Math.round(slots / 60)} min ago`));
+    parts.push(s("text", { x: LEFT, y: HEIGHT - 4 }, slots * each < 120 ? `${slots * each} s ago` : `${Math.round((slots * each) / 60)} min ago`));
     all.forEach((values, at) => {
       if (values.length < 2) return;
       const x = (index) => width - 6 - (values.length - 1 - index) * step;

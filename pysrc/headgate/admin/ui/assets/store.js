@@ -3,6 +3,7 @@
 const KEPT = 300;
 const EVERY_MS = 1000;
 const PATIENCE_MS = 8000;
+const HOUR_EVERY_MS = 15000;
 
 const listeners = new Set();
 const history = [];
@@ -10,7 +11,7 @@ let timer = 0;
 let asking = null;
 
 /** The data of the views: the newest state, the previous one, and whether the gateway answers. */
-export const store = { state: null, before: null, history, connected: null };
+export const store = { state: null, before: null, history, hour: [], connected: null };
 
 /** Return true if a function is available here: behind a listener there are fewer than on the admin port. */
 export function offered(what) {
@@ -84,6 +85,22 @@ async function ask() {
   for (const listener of listeners) listener(store);
 }
 
+/** Fetch the hour that the gateway keeps: what was before this page was opened. */
+async function askHour() {
+  try {
+    const answer = await fetch("/ui/api/history", { cache: "no-store" });
+    if (answer.ok) store.hour = (await answer.json()).points;
+  } catch {
+    // The next look at the state tells that the gateway does not answer.
+  }
+}
+
+/** Return the rates per second between the points of the last hour, oldest first. A new process begins at zero. */
+export function hourly(read) {
+  const points = store.hour;
+  return points.slice(1).map((one, at) => Math.max(0, (read(one) - read(points[at])) / Math.max(0.001, (one.time - points[at].time) / 1000)));
+}
+
 async function loop() {
   if (document.visibilityState === "visible") await ask();
   timer = setTimeout(loop, EVERY_MS);
@@ -98,4 +115,6 @@ export function start() {
     }
   });
   loop();
+  askHour();
+  setInterval(() => document.visibilityState === "visible" && askHour(), HOUR_EVERY_MS);
 }

@@ -19,7 +19,7 @@ export function table(caption, columns, options) {
     h("button", { type: "button", on: { click: () => sortBy(at) } }, column.title),
   ));
   const element = h("div", { class: "scroll" },
-    h("table", {}, h("caption", {}, caption), h("thead", {}, h("tr", {}, heads)), body));
+    h("table", { class: "cards" }, h("caption", {}, caption), h("thead", {}, h("tr", {}, heads)), body));
 
   function sortBy(at) {
     order = { column: at, down: order.column === at ? !order.down : Boolean(columns[at].number) };
@@ -44,7 +44,7 @@ export function table(caption, columns, options) {
       if (at === 0 && options.choose) {
         inner = h("button", { type: "button", class: "link", on: { click: () => choose(entry.row) } });
       }
-      const cell = h(at === 0 ? "th" : "td", { scope: at === 0 ? "row" : null, class: column.number ? "number" : at === 0 ? "name" : null }, inner);
+      const cell = h(at === 0 ? "th" : "td", { "data-title": column.title, scope: at === 0 ? "row" : null, class: column.number ? "number" : at === 0 ? "name" : null }, inner);
       entry.cells.push(inner ?? cell);
       return cell;
     }));

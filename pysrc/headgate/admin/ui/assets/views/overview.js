@@ -1,9 +1,10 @@
 // The gateway at a glance.
 
+import { said, say } from "../address.js";
 import { lineChart } from "../charts.js";
 import { card, facts, h, head, tile } from "../dom.js";
 import { age, count, money, percent, quantile, rate, seconds } from "../format.js";
-import { perSecond, series, watch } from "../store.js";
+import { hourly, perSecond, series, watch } from "../store.js";
 import { table } from "../table.js";
 
 export default function overview(root) {
@@ -16,6 +17,12 @@ export default function overview(root) {
     cost: tile("Cost of models"),
   };
   const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "Server errors", kind: "errors" }], rate);
+  const range = h("select", { "aria-label": "Range of the chart" }, h("option", { value: "" }, "last five minutes"), h("option", { value: "hour" }, "last hour"));
+  range.value = said(["range"]).range === "hour" ? "hour" : "";
+  range.addEventListener("change", () => {
+    say({ range: range.value });
+    paint();
+  });
   const routes = table("Busiest routes", [
     { title: "Route", value: (row) => row.name },
     { title: "Requests", number: true, sort: true, value: (row) => row.requests, text: (row) => count(row.requests) },
@@ -31,9 +38,15 @@ export default function overview(root) {
   root.append(
     head("Overview", "What the gateway does now"),
     h("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
-    card("Traffic", h("span", { class: "muted small" }, "last five minutes"), chart.element),
+    card("Traffic", range, chart.element),
     h("div", { class: "grid" }, card("Busiest routes", h("a", { href: "/ui/traffic" }, "All traffic"), routes.element), card("Workers", null, workers.element, about)),
   );
+
+  function paint() {
+    // Of the hour only the gateway knows all: this page may have been opened a moment ago.
+    if (range.value) chart.update([hourly((one) => one.requests), hourly((one) => one.serverErrors)], 240, 15);
+    else chart.update([series((one) => one.requests), series((one) => one.errors)]);
+  }
 
   return watch(({ state, history }) => {
     if (!state) return;
@@ -49,7 +62,7 @@ export default function overview(root) {
     tiles.tokens.set(tokens === null ? "–" : count(Math.round(tokens * 60)), `${count(newest.tokens)} in total`);
     const priced = state.models.filter((one) => one.costUsd !== null);
     tiles.cost.set(priced.length ? money(priced.reduce((all, one) => all + one.costUsd, 0)) : "–", priced.length ? "since the start" : "no prices known");
-    chart.update([series((one) => one.requests), series((one) => one.errors)]);
+    paint();
     routes.update(state.routes.slice(0, 8));
     workers.update(state.workers);
     about.replaceChildren(facts([

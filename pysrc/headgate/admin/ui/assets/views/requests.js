@@ -1,8 +1,11 @@
 // The request log: search, live tail, and the details of a record.
 
+import { said, say as tell } from "../address.js";
 import { events, need } from "../asking.js";
+import { completionOf, promptOf } from "../conversation.js";
 import { card, facts, field, h, head, setText } from "../dom.js";
 import { count, money, seconds } from "../format.js";
+import { drawer } from "../drawer.js";
 import { store } from "../store.js";
 import { table } from "../table.js";
 
@@ -22,8 +25,23 @@ function words(text) {
   return text.split(",").map((one) => one.trim()).filter(Boolean);
 }
 
+/** Return a time of RFC 3339 as the local one, whole and sortable: 2027-01-31 12:00:05. */
 function local(time) {
-  return new Intl.DateTimeFormat("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(new Date(time));
+  const date = new Date(time);
+  const two = (value) => String(value).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** Return statuses as the API takes them: numbers, and classes such as 5xx. */
+function statuses(text) {
+  return words(text).map((one) => (/^[1-5]xx$/i.test(one) ? one.toLowerCase() : Number(one)));
+}
+
+function turns(title, messages, text) {
+  if (!messages) return [h("h3", {}, title), h("pre", { tabindex: "0", "aria-label": title }, text ?? "–")];
+  return [h("h3", {}, title), h("div", { class: "chat", role: "group", "aria-label": title }, messages.map((one) => h("div", { class: `turn ${one.role === "user" ? "user" : "assistant"}` },
+    h("h3", {}, one.role), one.text, one.calls.map((call) => h("pre", { "aria-label": `Call of ${call.name}` }, `${call.name}(${call.arguments})`))))),
+  h("details", {}, h("summary", {}, "As it was sent"), h("pre", { tabindex: "0", "aria-label": `${title}, as it was sent` }, text ?? "–"))];
 }
 
 function target(row) {
@@ -36,8 +54,9 @@ export default function requests(root) {
   let next = null;
   let abort = null;
   let asked = 0;
+  let chosen = "";
 
-  const status = h("input", { type: "text", inputmode: "numeric", placeholder: "500, 503", autocomplete: "off" });
+  const status = h("input", { type: "text", placeholder: "5xx, 404", autocomplete: "off" });
   const provider = h("input", { type: "text", list: "known-providers", autocomplete: "off" });
   const model = h("input", { type: "text", list: "known-models", autocomplete: "off" });
   const trace = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
@@ -47,7 +66,10 @@ export default function requests(root) {
   const follow = h("button", { type: "button", "aria-pressed": "false", on: { click: () => (abort ? stop() : tail()) } }, "Follow");
   const older = h("button", { type: "button", class: "quiet", hidden: true, on: { click: () => search(next) } }, "Older");
   const told = h("p", { role: "status", class: "small muted" });
-  const detail = h("div", { class: "stack" }, h("p", { class: "muted" }, "Choose a request."));
+  const details = drawer("Request", () => {
+    chosen = "";
+    remember();
+  });
   const lists = ["known-providers", "known-models"].map((id) => h("datalist", { id }));
   const list = table("Requests", [
     { title: "Time", sort: true, number: false, value: (row) => row.completedAt, text: (row) => local(row.completedAt) },
@@ -69,7 +91,7 @@ export default function requests(root) {
 
   function filters() {
     const found = {};
-    if (words(status.value).length) found.httpStatus = words(status.value).map(Number);
+    if (words(status.value).length) found.httpStatus = statuses(status.value);
     if (words(provider.value).length) found.provider = words(provider.value);
     if (words(model.value).length) found.requestModel = words(model.value);
     if (trace.value.trim()) found.traceId = trace.value.trim();
@@ -85,8 +107,16 @@ export default function requests(root) {
     setText(told, text);
   }
 
+  const fields = { range, status, provider, model, trace, attribute };
+
+  function remember() {
+    const values = Object.fromEntries(Object.entries(fields).map(([name, input]) => [name, input.value.trim()]));
+    tell({ ...values, range: range.value === "86400" ? "" : range.value || "all", request: chosen });
+  }
+
   async function search(cursor = null) {
     stop();
+    remember();
     const number = (asked += 1);
     const from = range.value && { from: new Date(Date.now() - range.value * 1000).toISOString() };
     try {
@@ -141,22 +171,24 @@ export default function requests(root) {
   }
 
   async function choose(row) {
+    chosen = row.id;
+    remember();
     try {
       const { log } = await need("/api/logs/get", { id: row.id });
       const { usage, genAi } = log;
-      detail.replaceChildren(
+      details.show(
         facts([["Began", local(log.startedAt)], ["Took", seconds(log.durationMs / 1000)], ["Status", String(log.httpStatus || "none")],
           ...(log.error ? [["Error", log.error]] : []), ...(log.traceId ? [["Trace", h("span", { class: "mono" }, log.traceId)]] : []),
           ...(genAi ? [["Provider", genAi.provider ?? "–"], ["Model", [genAi.requestModel, genAi.responseModel].filter(Boolean).join(" → ")]] : []),
           ...(usage ? [["Tokens", `${count(usage.inputTokens ?? 0)} in, ${count(usage.outputTokens ?? 0)} out`]] : []),
           ...(log.cost === null ? [] : [["Cost", money(log.cost)]])]),
-        ...(log.payload ? [h("h3", {}, "Prompt"), h("pre", { tabindex: "0", "aria-label": "Prompt" }, log.payload.requestPrompt ?? "–"),
-          h("h3", {}, "Completion"), h("pre", { tabindex: "0", "aria-label": "Completion" }, log.payload.responseCompletion ?? "–")] : []),
+        ...(log.payload ? [...turns("Prompt", promptOf(log.payload.requestPrompt), log.payload.requestPrompt),
+          ...turns("Completion", completionOf(log.payload.responseCompletion), log.payload.responseCompletion)] : []),
         h("h3", {}, "Attributes"),
         h("pre", { tabindex: "0", "aria-label": "Attributes" }, JSON.stringify(log.attributes, null, 2)),
       );
     } catch (error) {
-      detail.replaceChildren(h("p", { class: "bad-text" }, error.message));
+      details.show(h("p", { class: "bad-text" }, error.message));
     }
   }
 
@@ -178,13 +210,16 @@ export default function requests(root) {
     h("div", { class: "row" }, field("Time", range), field("Status", status), field("Provider", provider), field("Model", model)),
     h("div", { class: "row" }, field("Trace", trace), field("Attribute", attribute), h("button", { class: "primary" }, "Search"), follow)), lists),
     card("Requests", told, h("div", { class: "tall" }, list.element), h("div", {}, older)),
-    card("Details", null, detail),
+    details.element,
   );
   if (store.state && !store.state.requestLog) {
     root.replaceChildren(head("Requests", ""), absent());
     return null;
   }
+  const { request, ...before } = said([...Object.keys(fields), "request"]);
+  for (const [name, value] of Object.entries(before)) fields[name].value = name === "range" && value === "all" ? "" : value;
   search();
   learn();
+  if (/^[0-9]+$/.test(request ?? "")) choose({ id: request });
   return stop;
 }

@@ -17,14 +17,19 @@ function policies(chosen) {
   return names.join(", ") || "none";
 }
 
+/** Return a value as text: a refusal, for one, is an object. */
+function textOf(value) {
+  return typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
+}
+
 /** Return a one-line summary of an event. */
 function summary(message) {
   switch (message.type) {
     case "requestSnapshot": case "responseSnapshot": case "bodySnapshot": return message.stage;
     case "routeSelection": return message.selectedRoute ?? "no route matches";
     case "policySelection": return `${message.phase}: ${policies(message.effectivePolicy)}`;
-    case "policy": return `${message.kind}: ${message.result?.details ?? message.result?.reason ?? ""}`;
-    case "policyEvent": return `${message.kind}: ${typeof message.details === "string" ? message.details : JSON.stringify(message.details)}`;
+    case "policy": return `${message.kind}: ${textOf(message.result?.details ?? message.result?.reason)}`;
+    case "policyEvent": return `${message.kind}: ${textOf(message.details)}`;
     case "authorizationResult": return message.result;
     case "backendCallStart": return message.target;
     case "backendCallResult": case "requestFinished": return message.error ?? `status ${message.status}`;

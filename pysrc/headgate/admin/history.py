@@ -1,0 +1,55 @@
+"""The traffic of the last hour, kept by the supervisor, so that a page that is opened or loaded again shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from headgate.admin.meters import Meters
+from headgate.admin.running import RunningGateway
+from headgate_engine.shared.histogram import Sample, snapshot
+
+EVERY_SECONDS: Final = 15.0
+# An hour, with the point that it begins at.
+KEPT: Final = 241
+
+
+def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
+    """Return the sums of all traffic since the start, as a page keeps them. `time_ms` is since 1970."""
+    meters = Meters(samples)
+    whole, models = meters.all_traffic(), meters.models()
+    costs = [one["costUsd"] for one in models if one["costUsd"] is not None]
+    return {
+        "time": time_ms,
+        "requests": whole["requests"],
+        "clientErrors": whole["clientErrors"],
+        "serverErrors": whole["serverErrors"],
+        "tokens": sum(one["inputTokens"] + one["outputTokens"] for one in models),
+        "costUsd": sum(costs) if costs else None,
+        "counts": whole["latency"]["counts"],
+    }
+
+
+class TrafficHistory:
+    """Points of an hour, a bounded ring. `now` returns milliseconds since 1970."""
+
+    def __init__(
+        self, running: RunningGateway, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    ) -> None:
+        self._running = running
+        self._now = now
+        self.points: deque[dict[str, Any]] = deque(maxlen=KEPT)
+
+    def add(self) -> None:
+        """Add a point. It reads all series, so call it in a thread."""
+        self.points.append(point(snapshot(self._running.process.segment), self._now()))
+
+    async def run(self) -> None:
+        """Add points until cancelled, while there is an admin server to show them."""
+        while True:
+            if not self._running.gateway.process.admin.off:
+                await asyncio.to_thread(self.add)
+            await asyncio.sleep(EVERY_SECONDS)

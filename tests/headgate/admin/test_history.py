@@ -1,0 +1,39 @@
+"""The ring of an hour's traffic."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from headgate.admin.history import KEPT, TrafficHistory, point
+from headgate.telemetry.families import BUCKETS
+from headgate.telemetry.metrics import series_key
+from headgate_engine.shared.counters import Counter
+from headgate_engine.shared.histogram import Histogram, snapshot
+from headgate_engine.shared.segment import Segment
+
+
+def test_a_point_has_the_sums_of_all_traffic() -> None:
+    segment = Segment.create()
+    try:
+        for status, count in (("200", 5), ("404", 2), ("503", 1)):
+            Counter(segment, series_key("gw_requests_total", {"route": "a", "status": status})).add(count)
+        Histogram(segment, series_key("gw_request_duration_seconds", {"route": "a"}), BUCKETS["H"]).observe(0.01)
+        found = point(snapshot(segment), 7)
+        assert sum(found.pop("counts")) == 1
+        assert found == {"time": 7, "requests": 8, "clientErrors": 2, "serverErrors": 1, "tokens": 0, "costUsd": None}
+    finally:
+        segment.close()
+
+
+def test_the_ring_keeps_an_hour() -> None:
+    segment = Segment.create()
+    running: Any = SimpleNamespace(process=SimpleNamespace(segment=segment))
+    times = iter(range(KEPT + 3))
+    history = TrafficHistory(running, lambda: next(times))
+    try:
+        for _ in range(KEPT + 3):
+            history.add()
+    finally:
+        segment.close()
+    assert [history.points[0]["time"], history.points[-1]["time"], len(history.points)] == [3, KEPT + 2, KEPT]
