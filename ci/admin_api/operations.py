@@ -292,7 +292,7 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         ),
     ),
     ("GET", "/debug/pprof/heap"): Operation(
-        "diagnosis", "A heap profile (protobuf of pprof, not compressed)", {200: Answer("the profile", None, PROFILE)}
+        "diagnosis", "A heap profile (gzipped protobuf of pprof)", {200: Answer("the profile", None, PROFILE)}
     ),
     ("POST", "/debug/pprof/heap"): Operation(
         "diagnosis",

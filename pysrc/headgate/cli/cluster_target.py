@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from headgate.cluster.pods import Pod
     from headgate.cluster.port_forward import PortForward
 
+# Of a user without one, as Debian names it: nothing is there.
+_NOWHERE: Final = Path("/nonexistent")
 # Begins the message of load_access() where nothing leads to a cluster.
 _NO_ACCESS: Final = "no access to a cluster"
 
@@ -34,7 +36,7 @@ class ClusterPods:
             if resource is not None:
                 Resource.parse(resource)
             kubeconfig = click.get_current_context().find_root().obj
-            self._api: ApiServer = ApiServer(load_access(kubeconfig, os.environ, Path.home()))
+            self._api: ApiServer = ApiServer(load_access(kubeconfig, os.environ, home()))
             self.pods: list[Pod] = pods_of(self._api, resource, namespace)
         except ClusterError as error:
             raise click.ClickException(str(error)) from None
@@ -62,6 +64,14 @@ class ClusterPods:
                 raise
 
 
+def home() -> Path:
+    """Return the folder of the user, who may have none: an image may have neither HOME nor users."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return _NOWHERE
+
+
 def is_here(resource: str | None, local: bool) -> bool:
     """Tell whether a command is about the gateway of this machine: `local` says so, or there is no resource and no
     cluster that one could be in. Raises ClickException for both a resource and `local`.
@@ -75,7 +85,7 @@ def is_here(resource: str | None, local: bool) -> bool:
     from headgate.cluster.kubeconfig import load_access
 
     try:
-        load_access(None, os.environ, Path.home())
+        load_access(None, os.environ, home())
     except ClusterError as error:
         return str(error).startswith(_NO_ACCESS)
     return False

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from headgate.cli.cluster_target import is_here
+from headgate.cli.cluster_target import home, is_here
 from headgate.cli.target import admin_port_option, local_option
 
 if TYPE_CHECKING:  # loaded where there is a cluster
@@ -137,7 +136,7 @@ def _api_server() -> ApiServer:
     from headgate.cluster.kubeconfig import load_access
 
     try:
-        return ApiServer(load_access(click.get_current_context().find_root().obj, os.environ, Path.home()))
+        return ApiServer(load_access(click.get_current_context().find_root().obj, os.environ, home()))
     except ClusterError as error:
         raise click.ClickException(str(error)) from None
 

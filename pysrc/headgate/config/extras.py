@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 from typing import Final
 
 from headgate.config.check import Record
@@ -16,6 +17,8 @@ EXTRAS: Final = {
     "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy",
     "envoy.service.ratelimit": "envoy", "pycares": "dns", "asyncpg": "postgres", "redis": "redis",
 }  # fmt: skip
+# Set in the one-file program, which some extras are left out of (ci/binary).
+ONE_FILE: Final = "HEADGATE_PROGRAM"
 
 
 @functools.cache
@@ -32,6 +35,9 @@ def missing(module: str) -> str | None:
     if installed(module):
         return None
     extra = EXTRAS[module]
+    if os.environ.get(ONE_FILE):
+        how = f"install the package instead: pip install 'headgate[{extra}]'"
+        return f"needs the library {module}, which is not in the one-file program: {how}"
     return f"needs the library {module}, which is not installed: pip install 'headgate[{extra}]'"
 
 

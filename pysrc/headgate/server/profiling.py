@@ -36,8 +36,8 @@ PR_SET_PTRACER: Final = 0x59616D61
 CPUCLOCK_SCHED: Final = 2
 FRAME: Final = re.compile(r"(.*) \((.*?)(?::(\d+))?\)")
 DENIED: Final = re.compile(r"permission denied|operation not permitted|EPERM|\(os error 1\)|\(os error 13\)", re.I)
-# Waits until it may look at its target: py-spy ends at once when it may not.
-GATE: Final = 'read -r _ && exec "$@"'
+# Waits until it may look at its target: py-spy ends at once when it may not. No shell: an image may have none.
+GATE: Final = "import os, sys; os.read(0, 1) and os.execv(sys.argv[1], sys.argv[1:])"
 HELP: Final = (
     "profiling needs to trace the gateway's processes (ptrace), which is not permitted here. Give the container "
     "CAP_SYS_PTRACE (docker run --cap-add SYS_PTRACE; Kubernetes securityContext.capabilities.add: [SYS_PTRACE]), "
@@ -154,7 +154,7 @@ def weighed(
 async def _record(words: list[str], target: ProfiledProcess, seconds: int, place: set[int]) -> str | None:
     """Run py-spy for one process, pinned to these processors. Return the error text, if any."""
     process = await asyncio.create_subprocess_exec(
-        "/bin/sh", "-c", GATE, "sh", *words,
+        sys.executable, "-I", "-S", "-c", GATE, *words,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

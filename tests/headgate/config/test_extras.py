@@ -49,6 +49,15 @@ def test_what_needs_no_library_is_accepted(text: str, loaded: Callable[..., Gate
     assert loaded(text, environ={}).binds
 
 
+def test_the_one_file_program_says_what_to_install_instead(
+    faults: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(extras.ONE_FILE, "/usr/bin/headgate")
+    [line] = faults(CASES[1][0], environ={})
+    why = "needs the library google.auth, which is not in the one-file program"
+    assert f"{why}: install the package instead: pip install 'headgate[cloud]'" in line
+
+
 def test_keys_of_the_environment_need_no_library(loaded: Callable[..., Gateway]) -> None:
     keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     assert loaded(CASES[0][0], environ=keys).binds

@@ -1,0 +1,477 @@
+/* The head of the one-file program: unpacks the image behind it once, and runs the interpreter in it.
+
+   The image is a tar archive in zstd, at the end of this file before the trailer (ci/binary/pack.py writes both). It is
+   unpacked into a folder of the user's in a place that can be written to and executed from, and kept there for later
+   starts. What is executed in it names its dynamic linker by an absolute path, so the path of the folder is written
+   into it here. The program is linked statically: it needs nothing of the system but the kernel. */
+
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#define MAGIC "HDGTIMG1"
+#define KEY_LENGTH 16
+/* The place for the path of the dynamic linker in programs of the image, and how it begins. */
+#define LINKER_ROOM 240
+#define LINKER_MARK "/@linker-of-headgate@/"
+#define LINKER_PATH "/lib/ld-linux-x86-64.so.2"
+/* Descriptors below stay free: sockets of a service manager begin at 3. */
+#define FIRST_DESCRIPTOR 10
+#define BLOCK 512
+
+struct trailer {
+    char magic[8];
+    uint64_t offset;          /* of the image in this file */
+    uint64_t packed;          /* its length */
+    uint64_t unpacked;        /* bytes that its files take */
+    char key[KEY_LENGTH];     /* hexadecimal digits of its hash */
+};
+
+struct tar_header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100], magic[6], version[2],
+        user[32], group[32], major[8], minor[8], prefix[155], rest[12];
+};
+
+struct image {
+    const char *bytes;
+    struct trailer trailer;
+    char name[64];            /* of its folder: image-KEY-BOOT */
+};
+
+static char why_not[4096];
+
+__attribute__((format(printf, 1, 2))) static void refused(const char *format, ...)
+{
+    size_t used = strlen(why_not);
+    va_list words;
+    va_start(words, format);
+    used += snprintf(why_not + used, sizeof why_not - used, "\n  ");
+    if (used < sizeof why_not)
+        vsnprintf(why_not + used, sizeof why_not - used, format, words);
+    va_end(words);
+}
+
+__attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    fputs("headgate: ", stderr);
+    vfprintf(stderr, format, words);
+    fputs("\n", stderr);
+    va_end(words);
+    exit(1);
+}
+
+/* Join words to a path in `into` (PATH_MAX). Returns false if it is too long. */
+__attribute__((format(printf, 2, 3))) static int path_of(char *into, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    int length = vsnprintf(into, PATH_MAX, format, words);
+    va_end(words);
+    return length > 0 && length < PATH_MAX;
+}
+
+/* ---- the image ---- */
+
+static void open_image(const char *program, struct image *image)
+{
+    int fd = open(program, O_RDONLY | O_CLOEXEC);
+    struct stat found;
+    if (fd < 0 || fstat(fd, &found) < 0)
+        fail("cannot read its own file %s: %s", program, strerror(errno));
+    if (found.st_size < (off_t)sizeof image->trailer
+        || pread(fd, &image->trailer, sizeof image->trailer, found.st_size - sizeof image->trailer)
+            != (ssize_t)sizeof image->trailer
+        || memcmp(image->trailer.magic, MAGIC, sizeof image->trailer.magic)
+        || image->trailer.offset + image->trailer.packed + sizeof image->trailer != (uint64_t)found.st_size)
+        fail("%s is not complete", program);
+    image->bytes = mmap(NULL, found.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (image->bytes == MAP_FAILED)
+        fail("cannot read its own file %s: %s", program, strerror(errno));
+    close(fd);
+    /* Files that were written before a power cut may be empty, so that a boot begins anew. */
+    char boot[9] = "unknown";
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        if (read(fd, boot, 8) != 8)
+            strcpy(boot, "unknown");
+        close(fd);
+    }
+    snprintf(image->name, sizeof image->name, "image-%.*s-%s", KEY_LENGTH, image->trailer.key, boot);
+}
+
+struct stream {
+    ZSTD_DStream *zstd;
+    ZSTD_inBuffer in;
+    ZSTD_outBuffer out;
+    size_t taken;             /* of what is in `out` */
+};
+
+/* Return how many bytes of the archive lie at `*bytes`, at most `most`; 0 at a fault. */
+static size_t pull(struct stream *stream, const char **bytes, size_t most)
+{
+    while (stream->taken == stream->out.pos) {
+        stream->out.pos = stream->taken = 0;
+        size_t before = stream->in.pos;
+        size_t done = ZSTD_decompressStream(stream->zstd, &stream->out, &stream->in);
+        if (ZSTD_isError(done) || (stream->out.pos == 0 && stream->in.pos == before)) {
+            errno = EBADMSG;
+            return 0;
+        }
+    }
+    size_t there = stream->out.pos - stream->taken;
+    *bytes = (const char *)stream->out.dst + stream->taken;
+    if (there > most)
+        there = most;
+    stream->taken += there;
+    return there;
+}
+
+static int pull_block(struct stream *stream, void *block)
+{
+    const char *bytes;
+    for (size_t had = 0, more; had < BLOCK; had += more) {
+        if (!(more = pull(stream, &bytes, BLOCK - had)))
+            return 0;
+        memcpy((char *)block + had, bytes, more);
+    }
+    return 1;
+}
+
+/* Write the content of a file, and skip what fills its last block. `fd` -1: skip all. */
+static int write_content(struct stream *stream, int fd, uint64_t size)
+{
+    const char *bytes;
+    uint64_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
+    for (uint64_t had = 0; had < padded;) {
+        size_t there = pull(stream, &bytes, had < size ? size - had : padded - had);
+        if (!there)
+            return 0;
+        if (had < size)
+            for (size_t sent = 0; sent < there;) {
+                ssize_t now = write(fd, bytes + sent, there - sent);
+                if (now < 0 && errno != EINTR)
+                    return 0;
+                sent += now > 0 ? now : 0;
+            }
+        had += there;
+    }
+    return 1;
+}
+
+/* Write the path of the dynamic linker into a program of the image. */
+static int set_linker(int fd, uint64_t size, const char *folder)
+{
+    char *bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (bytes == MAP_FAILED)
+        return 0;
+    char *place = memmem(bytes, size, LINKER_MARK, strlen(LINKER_MARK));
+    if (place != NULL) {
+        memset(place, 0, LINKER_ROOM);
+        /* make_image() has looked at the length. */
+        strcat(strcat(place, folder), LINKER_PATH);
+    }
+    munmap(bytes, size);
+    return 1;
+}
+
+/* Make one entry of the archive below `part`. `folder` is where it will lie in the end. */
+static int make_entry(struct stream *stream, const struct tar_header *header, int part, const char *folder)
+{
+    char name[sizeof header->prefix + sizeof header->name + 2], digits[13] = "";
+    snprintf(name, sizeof name, "%.*s%s%.*s", (int)sizeof header->prefix, header->prefix, header->prefix[0] ? "/" : "",
+             (int)sizeof header->name, header->name);
+    memcpy(digits, header->size, sizeof header->size);
+    uint64_t size = strtoull(digits, NULL, 8);
+    unsigned mode = strtoul(header->mode, NULL, 8);
+    if (header->type == '5')
+        return mkdirat(part, name, 0700) == 0 || errno == EEXIST;
+    if (header->type != '0') {
+        errno = EBADMSG;
+        return 0;
+    }
+    int fd = openat(part, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode & 0111 ? 0700 : 0600);
+    if (fd < 0)
+        return 0;
+    int done = write_content(stream, fd, size);
+    if (done && (mode & 0111) && size)
+        done = set_linker(fd, size, folder);
+    close(fd);
+    return done;
+}
+
+static int unpack_into(const struct image *image, int part, const char *folder)
+{
+    struct stream stream = {.zstd = ZSTD_createDStream()};
+    size_t room = 4 << 20;
+    stream.in = (ZSTD_inBuffer){image->bytes + image->trailer.offset, image->trailer.packed, 0};
+    stream.out = (ZSTD_outBuffer){malloc(room), room, 0};
+    int done = 0;
+    struct tar_header header;
+    if (stream.zstd != NULL && stream.out.dst != NULL) {
+        ZSTD_DCtx_setParameter(stream.zstd, ZSTD_d_windowLogMax, 27);
+        while (pull_block(&stream, &header)) {
+            if (!header.name[0]) {        /* the end of the archive */
+                done = 1;
+                break;
+            }
+            if (!make_entry(&stream, &header, part, folder))
+                break;
+        }
+    }
+    int error = errno;
+    ZSTD_freeDStream(stream.zstd);
+    free(stream.out.dst);
+    errno = error;
+    return done;
+}
+
+/* ---- folders ---- */
+
+static void remove_below(int fd)
+{
+    DIR *entries = fdopendir(fd);
+    if (entries == NULL) {
+        close(fd);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (unlinkat(dirfd(entries), entry->d_name, 0) == 0)
+            continue;
+        int below = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below >= 0)
+            remove_below(below);
+        unlinkat(dirfd(entries), entry->d_name, AT_REMOVEDIR);
+    }
+    closedir(entries);
+}
+
+static void remove_tree(int base, const char *name)
+{
+    int fd = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0)
+        remove_below(fd);
+    unlinkat(base, name, AT_REMOVEDIR);
+}
+
+/* Remove images of other versions and boots, and what was left half done, that no process has locked. */
+static void remove_unused(int base, const char *kept)
+{
+    DIR *entries = fdopendir(dup(base));
+    if (entries == NULL)
+        return;
+    rewinddir(entries);
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (!strcmp(entry->d_name, kept)
+            || (strncmp(entry->d_name, "image-", 6) && strncmp(entry->d_name, "part-", 5)))
+            continue;
+        int fd = openat(base, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            char gone[64];
+            snprintf(gone, sizeof gone, "part-gone-%d", (int)getpid());
+            if (renameat(base, entry->d_name, base, gone) == 0)
+                remove_tree(base, gone);
+        }
+        close(fd);
+    }
+    closedir(entries);
+}
+
+/* Open the user's folder in a place, and make it if `make`. Nobody else may have put anything into it. */
+static int open_base(const char *place, int make, char *base)
+{
+    struct stat found;
+    struct statvfs space;
+    if (!path_of(base, "%s/headgate-%u", place, (unsigned)geteuid())) {
+        refused("%s: the path is too long", place);
+        return -1;
+    }
+    if (make && mkdir(base, 0700) < 0 && errno != EEXIST) {
+        refused("%s: %s", place, strerror(errno));
+        return -1;
+    }
+    int fd = open(base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &found) < 0) {
+        if (make)
+            refused("%s: %s", base, strerror(errno));
+    } else if (found.st_uid != geteuid() || (found.st_mode & 077)) {
+        if (make)
+            refused("%s: it belongs to somebody else, or others may write there", base);
+    } else if (fstatvfs(fd, &space) == 0 && (space.f_flag & ST_NOEXEC)) {
+        if (make)
+            refused("%s: nothing can be executed there (noexec)", place);
+    } else {
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Lock the image at `folder` for as long as any process that has this descriptor lives. Returns -1 if it is not there. */
+static int lock_image(const char *folder)
+{
+    struct stat opened, named;
+    int low = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (low < 0)
+        return -1;
+    int fd = fcntl(low, F_DUPFD, FIRST_DESCRIPTOR);
+    close(low);
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_SH) < 0 || fstat(fd, &opened) < 0 || stat(folder, &named) < 0
+        || opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+        close(fd);        /* it was removed in between */
+        return -1;
+    }
+    return fd;
+}
+
+/* Unpack into `base`, where nobody sees it before it is complete. */
+static int make_image(const struct image *image, int base, const char *base_path, const char *folder)
+{
+    char part[64];
+    struct statvfs space;
+    if (fstatvfs(base, &space) == 0
+        && (uint64_t)space.f_bavail * space.f_frsize < image->trailer.unpacked + image->trailer.unpacked / 16) {
+        refused("%s: no room for %llu MB", base_path, (unsigned long long)(image->trailer.unpacked >> 20));
+        return 0;
+    }
+    if (strlen(folder) + sizeof LINKER_PATH > LINKER_ROOM) {
+        refused("%s: the path is too long", base_path);
+        return 0;
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);        /* containers that share a folder have the same process ids */
+    snprintf(part, sizeof part, "part-%d-%lx%08lx", (int)getpid(), (long)now.tv_sec, now.tv_nsec);
+    int fd = -1;
+    int done = mkdirat(base, part, 0700) == 0
+        && (fd = openat(base, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) >= 0
+        && flock(fd, LOCK_EX | LOCK_NB) == 0 && unpack_into(image, fd, folder);
+    if (!done)
+        refused("%s: %s", base_path, errno == EBADMSG ? "the file of the program is damaged" : strerror(errno));
+    if (done && renameat(base, part, base, image->name) < 0 && errno != EEXIST && errno != ENOTEMPTY) {
+        refused("%s: %s", base_path, strerror(errno));
+        done = 0;
+    }
+    remove_tree(base, part);        /* where it failed, or another process was quicker */
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* ---- places ---- */
+
+struct places {
+    char paths[10][PATH_MAX];
+    int count;
+};
+
+static void add_place(struct places *places, const char *format, const char *value)
+{
+    if (value != NULL && value[0] == '/' && places->count < 10)
+        places->count += path_of(places->paths[places->count], format, value);
+}
+
+static void find_places(struct places *places)
+{
+    const char *told = getenv("HEADGATE_UNPACK_DIR");
+    if (told != NULL && told[0]) {
+        add_place(places, "%s", told);
+        return;
+    }
+    const char *caches = getenv("CACHE_DIRECTORY");        /* CacheDirectory= of a unit of systemd */
+    if (caches != NULL && strchr(caches, ':') == NULL)
+        add_place(places, "%s", caches);
+    add_place(places, "%s", getenv("XDG_CACHE_HOME"));
+    if (getenv("HOME") != NULL && getenv("HOME")[0] == '/') {
+        add_place(places, "%s/.cache", getenv("HOME"));
+        if (access(getenv("HOME"), W_OK) == 0)
+            mkdir(places->paths[places->count - 1], 0700);
+    }
+    add_place(places, "%s", getenv("TMPDIR"));
+    add_place(places, "%s", "/var/tmp");
+    add_place(places, "%s", "/tmp");
+    add_place(places, "%s", "/dev/shm");
+    add_place(places, "%s", "/run");
+}
+
+/* Put the folder of the image into `folder`, which this process and its children have locked. */
+static void find_image(const struct image *image, char *folder)
+{
+    static struct places places;
+    char base[PATH_MAX];
+    find_places(&places);
+    for (int make = 0; make < 2; make++)
+        for (int at = 0; at < places.count; at++) {
+            int fd = open_base(places.paths[at], make, base);
+            if (fd < 0)
+                continue;
+            int named = path_of(folder, "%s/%s", base, image->name);
+            if (named && lock_image(folder) >= 0)
+                return;
+            if (named && make && make_image(image, fd, base, folder) && lock_image(folder) >= 0) {
+                remove_unused(fd, image->name);
+                return;
+            }
+            close(fd);
+        }
+    fail("needs a folder for %llu MB of files that can be written to and executed from; set HEADGATE_UNPACK_DIR, or "
+         "mount a tmpfs at /tmp. It has tried:%s",
+         (unsigned long long)(image->trailer.unpacked >> 20), why_not[0] ? why_not : " nothing");
+}
+
+static int is_gwctl(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return !strncmp(slash == NULL ? word : slash + 1, "gwctl", 5);
+}
+
+int main(int count, char **words)
+{
+    static char program[PATH_MAX], folder[PATH_MAX], interpreter[PATH_MAX], script[PATH_MAX];
+    static struct image image;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0 && (count < 1 || realpath(words[0], program) == NULL))
+        fail("cannot tell which file it is: mount /proc, or call it by its path");
+    open_image(program, &image);
+    find_image(&image, folder);
+    int gwctl = count > 0 && is_gwctl(words[0]);
+    int skipped = count > 0;
+    if (!gwctl && count > 1 && !strcmp(words[1], "gwctl")) {
+        gwctl = 1;
+        skipped = 2;
+    }
+    char **call = calloc(count + 8, sizeof *call);
+    if (call == NULL || !path_of(interpreter, "%s/bin/python3", folder)
+        || !path_of(script, "%s/bin/%s", folder, gwctl ? "gwctl" : "headgate"))
+        fail("the path %s is too long", folder);
+    int at = 0;
+    call[at++] = interpreter;
+    call[at++] = "-I";        /* neither PYTHONPATH nor packages of the user */
+    call[at++] = script;
+    for (int word = skipped; word < count; word++)
+        call[at++] = words[word];
+    setenv("HEADGATE_PROGRAM", program, 1);
+    execv(interpreter, call);
+    fail("cannot run %s: %s", interpreter, strerror(errno));
+}

@@ -1,0 +1,123 @@
+"""What ci/binary/build.py puts into the one-file program."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+from backports.zstd import decompress
+from tests.deploy.script_rig import ROOT, script
+
+build = script("ci/binary/build.py")
+
+
+def test_packages_are_those_of_its_extras() -> None:
+    found = build.wanted_packages()
+    assert {
+        "uvloop",
+        "cryptography",
+        "backports-zstd",
+        "py-spy",
+        "textual",
+        "asyncpg",
+        "redis",
+        "hiredis",
+        "pycares",
+        "xds-protos",
+    } <= found
+    assert not found & {"botocore", "google-auth", "grpcio", "aiohttp", "headgate", "pytest"}
+
+
+def test_their_lock_has_their_hashes_and_nothing_else() -> None:
+    text = build.locked({"uvloop", "h11"})
+    assert re.findall(r"^(\S+)==", text, re.MULTILINE) == ["h11", "uvloop"]
+    assert text.count("--hash=sha256:") > 2
+    assert build.locked(build.wanted_packages())
+
+
+def test_a_package_without_a_lock_is_refused() -> None:
+    with pytest.raises(SystemExit, match=r"not in ci/locks/run\.txt: left-pad"):
+        build.locked({"h11", "left-pad"})
+
+
+def test_the_starter_and_the_builder_agree() -> None:
+    text = (ROOT / "ci/binary/starter.c").read_text()
+    assert f'#define MAGIC "{build.MAGIC.decode()}"' in text
+    assert f"#define LINKER_ROOM {build.LINKER_ROOM}\n" in text
+    assert f'#define LINKER_MARK "{build.LINKER_MARK}"' in text
+    assert f"ZSTD_d_windowLogMax, {build.WINDOW_LOG})" in text
+    # The one that looks into the environment is the other end of what extras and upgrades read.
+    assert 'setenv("HEADGATE_PROGRAM", program, 1)' in text
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "image"
+    for name, data in (
+        ("bin/python3", b"\x7fELF"),
+        ("lib/b.pyc", b"b" * 5000),
+        ("lib/a.so", b"a"),
+        ("lib/z/c.pyc", b""),
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return root
+
+
+def test_the_archive_does_not_depend_on_when_and_by_whom(tree: Path) -> None:
+    first, size = build.archive(tree, 1_700_000_000)
+    (tree / "lib/a.so").unlink()
+    (tree / "lib/a.so").write_bytes(b"a")
+    (tree / "lib/a.so").chmod(0o777)
+    assert build.archive(tree, 1_700_000_000) == (first, size)
+    assert size == 4096 + 8192 + 4096
+    with tarfile.open(fileobj=io.BytesIO(first)) as archive:
+        entries = archive.getmembers()
+        assert [entry.name for entry in entries if entry.isfile()] == [
+            "bin/python3",
+            "lib/b.pyc",
+            "lib/z/c.pyc",
+            "lib/a.so",
+        ]
+        assert {entry.name: oct(entry.mode) for entry in entries}["bin/python3"] == "0o700"
+        assert {entry.mtime for entry in entries} == {1_700_000_000}
+        # What the starter does not read: links, and names that need another format.
+        assert {entry.type for entry in entries} == {tarfile.REGTYPE, tarfile.DIRTYPE}
+
+
+def test_the_image_is_one_frame_with_a_checksum(tree: Path) -> None:
+    plain, _ = build.archive(tree, 0)
+    packed = build.compressed(plain)
+    assert packed == build.compressed(plain)
+    assert decompress(packed) == plain
+    spoiled = bytearray(packed)
+    spoiled[-1] ^= 1
+    with pytest.raises(Exception, match="checksum"):
+        decompress(bytes(spoiled))
+
+
+def test_what_is_left_out_and_what_is_kept(tmp_path: Path) -> None:
+    keep = (
+        "redis/client.py",
+        "click/testing.py",
+        "headgate/sample/http_service.py",
+        "textual/css/tokenizer.py",
+        "headgate/admin/ui/index.html",
+    )
+    leave = (
+        "redis/tests/test_a.py",
+        "headgate_engine/wire/buffer.pxd",
+        "headgate_engine/wire/buffer.pyi",
+        "headgate/x.h",
+        "lark/README.md",
+    )
+    for name in (*keep, *leave):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    build.prune(tmp_path)
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == set(keep)
+    assert not (tmp_path / "redis/tests").exists()
