@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -158,6 +158,28 @@ binary: wheel $(VENV)/.test-deps ## build the one-file program for Linux on x86-
 
 binary-check: binary ## the one-file program in a root that has nothing else (needs root)
 	HEADGATE_BINARY=$(abspath $(BINARY)) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_binary.py
+
+# What a release is used with: the locked packages, and nothing else.
+build/locked/.installed: ci/locks/run.txt
+	rm -rf build/locked
+	$(PYTHON) -m venv --without-pip build/locked
+	@test -x $(BIN)/pip || $(MAKE) $(VENV)/.created
+	$(BIN)/pip --python build/locked/bin/python install -q --no-compile --require-hashes -r ci/locks/run.txt
+	@touch $@
+
+sbom: $(VENV)/.test-deps build/locked/.installed ## write the components of a release (CycloneDX) into dist/
+	$(BIN)/pip install -q "cyclonedx-bom>=7"
+	@mkdir -p dist
+	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON --sv 1.6 --pyproject pyproject.toml --mc-type application \
+	  -o dist/headgate-$(VERSION).cdx.json build/locked/bin/python
+
+licences: build/locked/.installed ## write the licences of all dependencies into dist/; fails if one is not known
+	@mkdir -p dist
+	$(BIN)/python ci/licences.py build/locked/lib/python3*/site-packages > build/licences.md
+	mv build/licences.md dist/headgate-$(VERSION)-licences.md
+
+provenance: ## write dist/provenance.json and dist/SHA256SUMS for what lies in dist/
+	$(BIN)/python ci/provenance.py dist
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
