@@ -43,6 +43,10 @@ SANITIZERS = {
 SANITIZE_ARGS = ["-g1", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all", "-fno-sanitize=alignment"]
 
 COMPILE_ARGS = ["-O0", "-g", "-UNDEBUG"] if DEBUG else [f"-O{OPTIMIZE}", "-g0", "-fno-plt", "-Wno-unused-function"]
+# Nothing tells where a build was made that can be repeated elsewhere. Not for others: caches of compilers know objects
+# by the words of the command.
+if os.environ.get("SOURCE_DATE_EPOCH"):
+    COMPILE_ARGS.append(f"-ffile-prefix-map={ROOT}=.")
 # One mapping for code and constants instead of three: a gateway has a hundred of these libraries, and whatever walks
 # its mappings while it stands still (a profiler, for each new address) is done sooner.
 LINK_ARGS = ["-Wl,-z,noseparate-code"]

@@ -6,6 +6,7 @@ Says which files differ, and exits with 1 if any does, or if the archives are no
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -20,6 +21,30 @@ def entries(path: Path) -> dict[str, tuple[str, object, int]]:
         }
 
 
+def content(path: Path, name: str) -> bytes:
+    """Return one file of a wheel."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
+
+
+# A path that a compiler may have left in what it made.
+PATH = re.compile(rb"/[\x21-\x7e]{3,200}")
+
+
+def where(first: bytes, second: bytes) -> str:
+    """Return from which byte on two binaries differ, and the paths that stand there; "" for texts."""
+    if not first.startswith(b"\x7fELF") or not second.startswith(b"\x7fELF"):
+        return ""
+    pairs = enumerate(zip(first, second, strict=False))
+    at = next((index for index, (here, there) in pairs if here != there), min(len(first), len(second)))
+    paths = []
+    for data in (first, second):
+        start = max(data.rfind(b"\0", 0, at) + 1, at - 200)
+        found = PATH.match(data, start)
+        paths.append(found[0].decode() if found else "")
+    return f", from byte {at}" + (f": {paths[0]} and {paths[1]}" if all(paths) else "")
+
+
 def differences(one: Path, other: Path) -> list[str]:
     """Return a line for each difference; an empty list means equal bytes."""
     first, second = entries(one), entries(other)
@@ -29,7 +54,8 @@ def differences(one: Path, other: Path) -> list[str]:
         whats = zip(("content", "date", "mode"), first[name], second[name], strict=True)
         different = [what for what, here, there in whats if here != there]
         if different:
-            found.append(f"{' and '.join(different)} of {name}")
+            place = where(content(one, name), content(other, name)) if "content" in different else ""
+            found.append(f"{' and '.join(different)} of {name}{place}")
     if not found and one.read_bytes() != other.read_bytes():
         found.append("the same files in another order or compression")
     return found
