@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -180,6 +180,9 @@ licences: build/locked/.installed ## write the licences of all dependencies into
 
 provenance: ## write dist/provenance.json and dist/SHA256SUMS for what lies in dist/
 	$(BIN)/python ci/provenance.py dist
+
+release-check: ## the checklist of a release; stops at the first thing that is missing (hours)
+	$(PYTHON) ci/release_check.py
 
 bench: $(STAMP)  ## compare with nginx, HAProxy and Envoy; takes about a quarter of an hour
 	bench/run.sh
