@@ -195,7 +195,7 @@ class GrpcChannel:
             for one in made:
                 one.close()
             loop = asyncio.get_running_loop()
-            self._why = f"cannot connect: {error or 'timed out'}"[:MAX_TEXT]
+            self._why = f"cannot connect: {str(error) or 'timed out'}"[:MAX_TEXT]
             self._not_before = loop.time() + self._pause * random.uniform(1 - JITTER, 1 + JITTER)
             self._pause = min(self._pause * GROWTH, MOST_PAUSE_S)
         else:

@@ -14,9 +14,9 @@ from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.deployed import Placed, Placement
 from headgate.cluster.translate.gateway import Acknowledged
 
-# Seconds that data planes have for coming back: the longest pause before one connects again, varied by a half (15 s and
-# 7.5 s, `deliver/data_plane.py`).
-RETURN_S: Final = 22.5
+# Seconds that data planes have for coming back: twice the longest pause before one connects again, varied by a half
+# (15 s and 7.5 s, `deliver/data_plane.py`), and a try between them that comes to nothing (10 s), as at a busy machine.
+RETURN_S: Final = 55.0
 _NOTHING: Final = Acknowledged()
 # Conditions that only the deployer brings about.
 _OF_DEPLOYER: Final = frozenset((("Programmed", "DeploymentFailed"), ("Accepted", "InvalidParameters")))

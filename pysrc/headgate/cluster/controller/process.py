@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from headgate.cluster.calls import ApiCalls
+from headgate.cluster.calls import ApiCalls, ApiError
 from headgate.cluster.controller.classes import apply_classes
 from headgate.cluster.controller.components import ComponentLevels
 from headgate.cluster.controller.debounce import Debounce
 from headgate.cluster.controller.events import GatewayWarnings
 from headgate.cluster.controller.known import RETURN_S, with_known_addresses, with_known_answers
 from headgate.cluster.controller.metrics import ControllerMetrics, Reconciliation
-from headgate.cluster.controller.parts import MakeParts, delivery_families, no_parts
+from headgate.cluster.controller.parts import Delivers, MakeParts, delivery_families, no_parts
 from headgate.cluster.controller.servers import ControllerServers, ControllerView
 from headgate.cluster.controller.settings import ControllerSettings
 from headgate.cluster.leader import LeaderElection
@@ -31,6 +31,7 @@ from headgate.cluster.translate.memory import TranslationMemory
 from headgate.cluster.watch.informer import WatchCalls
 from headgate.cluster.watch.informers import Informers
 from headgate.cluster.watch.kinds import KINDS, OF_DEPLOYER, OF_INFERENCE
+from headgate.cluster.watch.pauses import Pauses
 from headgate.cluster.watch.store import Store
 from headgate.net.tasks import spawn
 
@@ -105,7 +106,7 @@ class Controller:
             gc.freeze()
             gc.enable()
             if self._parts.service is not None:
-                await self._parts.service.start()
+                await self._serve(self._parts.service)
             if self._settings.election:
                 tasks.append(spawn("leader election", self._election.run()))
             else:
@@ -115,6 +116,18 @@ class Controller:
                 await self._turn()
         finally:
             await self._end(tasks)
+
+    async def _serve(self, service: Delivers) -> None:
+        """Open the port for data planes. Its certificate is kept in the cluster, which may not answer now."""
+        pauses = Pauses()
+        while True:
+            try:
+                await service.start()
+            except ApiError as error:
+                logger.warning("data planes are not served yet: %s", error)
+                await asyncio.sleep(pauses.next())
+            else:
+                return
 
     async def _end(self, tasks: list[asyncio.Task[Any]]) -> None:
         for one in tasks:

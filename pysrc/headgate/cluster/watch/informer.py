@@ -65,10 +65,12 @@ class Informer:
                 if not version:
                     version = await self._list()
                     self._listed()
+                heard = False
                 async for after in self._watch(version):
-                    version = after
+                    version, heard = after, True
                     self._pauses.reset()
-                continue  # the server has ended the watch, or it was silent
+                if heard:
+                    continue  # the server has ended the watch
             except ApiError as error:
                 if error.status == _GONE or error.reason in ("Expired", "Gone"):
                     logger.info("%s: too much has changed; listing again", self._watched.plural)
@@ -88,7 +90,11 @@ class Informer:
         async for page in self._client.list_pages(path, self._watched.query, metadata):
             items = page.get("items") or []
             for start in range(0, len(items), _SLICE):
-                found += [kept(self._watched, about, one) for one in items[start : start + _SLICE]]
+                found += [
+                    kept(self._watched, about, one)
+                    for one in items[start : start + _SLICE]
+                    if self._store.shows(one["metadata"].get("namespace", ""))
+                ]
                 await asyncio.sleep(0)
             # That of the first page: what changes while the others are read comes as an event.
             version = version or page["metadata"]["resourceVersion"]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from headgate.cluster.calls import ApiError
-from headgate.cluster.snapshot import GroupKind
+from headgate.cluster.snapshot import NAMESPACE, GroupKind
 from headgate.cluster.watch.informer import Informer, WatchCalls
 from headgate.cluster.watch.kinds import WatchedKind
 from headgate.cluster.watch.pauses import Pauses
@@ -17,6 +17,8 @@ from headgate.net.tasks import spawn
 
 logger = logging.getLogger("gw/syncer")
 
+# Seconds that are waited for more namespaces to become visible: each time everything is listed.
+SETTLE_S: Final = 0.5
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -40,17 +42,42 @@ class Informers:
         self._running: dict[GroupKind, asyncio.Task[Any]] = {}
         self._pending: set[GroupKind] = {one.kind for one in self._kinds}
         self._optional = {one.definition: one for one in self._kinds if one.optional}
-        self._definitions: asyncio.Task[Any] | None = None
+        self._others: list[asyncio.Task[Any]] = []
+        self._appeared_namespaces = asyncio.Event()
+        store.appeared = self._appeared_namespaces.set
 
     def start(self) -> None:
-        """Begin to read. Each kind has a task of its own."""
+        """Begin to read. Each kind has a task of its own. Where not all namespaces are looked at, they come first."""
+        if not self._store.selective:
+            self._start()
+            return
         for one in self._kinds:
-            if not one.optional:
+            if one.kind == NAMESPACE:
                 self._begin(one)
-        self._definitions = spawn("watch customresourcedefinitions", self._follow_definitions())
+
+    def _start(self) -> None:
+        for one in self._kinds:
+            if not one.optional and one.kind not in self._running:
+                self._begin(one)
+        self._others = [spawn("watch customresourcedefinitions", self._follow_definitions())]
+        if self._store.selective:
+            self._appeared_namespaces.clear()
+            self._others.append(spawn("list what is in new namespaces", self._follow_namespaces()))
+
+    async def _follow_namespaces(self) -> None:
+        """List everything when a namespace becomes visible: of what is in it nothing has been kept."""
+        while True:
+            await self._appeared_namespaces.wait()
+            await self._sleep(SETTLE_S)
+            self._appeared_namespaces.clear()
+            logger.info("other namespaces are visible: listing again")
+            for one in self._kinds:
+                if one.namespaced and (task := self._running.get(one.kind)) is not None:
+                    task.cancel()
+                    self._begin(one)
 
     async def stop(self) -> None:
-        tasks = [*self._running.values(), *([self._definitions] if self._definitions else [])]
+        tasks = [*self._running.values(), *self._others]
         for one in tasks:
             one.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -64,6 +91,8 @@ class Informers:
         self._running[watched.kind] = spawn(f"watch {watched.plural}", informer.run())
 
     def _done(self, kind: GroupKind) -> None:
+        if kind == NAMESPACE and self._store.selective and not self._others:
+            self._start()
         self._pending.discard(kind)
         if not self._pending:
             self.synced.set()

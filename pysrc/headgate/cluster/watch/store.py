@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from headgate.cluster.snapshot import NAMESPACE, GroupKind, Json, ObjectKey, Snapshot, key_of
 from headgate.cluster.translate.selectors import selects
 from headgate.cluster.watch.kinds import Kept, WatchedKind
-
-_NOBODY: Final[dict[ObjectKey, Json]] = {}
 
 
 class Stored(NamedTuple):
@@ -21,8 +19,9 @@ class Stored(NamedTuple):
 
 class Store:
     """Objects by kind. `changed` is called when a snapshot would differ from the one before; `judged` for an object
-    whose status or version is another. `selectors`: of namespaces whose objects are looked at, one of which is enough;
-    without one all are. Objects without a namespace always are."""
+    that is new, or whose status or version is another. `selectors`: of namespaces whose objects are looked at, one of
+    which is enough; without one all are. Objects without a namespace always are. Of others nothing is kept, so that
+    they have to be listed when their namespace becomes visible: `appeared` is called then."""
 
     def __init__(
         self,
@@ -35,15 +34,25 @@ class Store:
         self._stored: dict[GroupKind, dict[ObjectKey, Stored]] = {one.kind: {} for one in kinds if one.judged}
         self._changed = changed
         self._judged = judged
+        self.appeared: Callable[[], None] = lambda: None
         self._selectors = selectors
+        # Namespaces that are looked at; None: all.
+        self._visible: frozenset[str] | None = frozenset() if selectors else None
         # What snapshots have: not to be changed any more.
         self._shown: dict[GroupKind, dict[ObjectKey, Json]] = {}
-        self._namespaces: frozenset[str] | None = None
-        self._filtered: dict[GroupKind, tuple[dict[ObjectKey, Json], dict[ObjectKey, Json]]] = {}
+
+    @property
+    def selective(self) -> bool:
+        """Tell whether some namespaces are not looked at: they have to be known before anything in them."""
+        return self._visible is not None
+
+    def shows(self, namespace: str) -> bool:
+        """Tell whether objects of a namespace are kept; "" is that of objects without one."""
+        return self._visible is None or not namespace or namespace in self._visible
 
     def apply(self, kind: GroupKind, found: Kept) -> None:
         """Take an object that is new or has changed."""
-        if self._take(self._objects[kind], kind, found):
+        if self.shows(key_of(found.document).namespace) and self._take(self._objects[kind], kind, found):
             self._mark(kind)
 
     def remove(self, kind: GroupKind, key: ObjectKey) -> None:
@@ -58,8 +67,10 @@ class Store:
         differs = False
         seen = set()
         for one in found:
-            differs |= self._take(known, kind, one)
-            seen.add(key_of(one.document))
+            key = key_of(one.document)
+            if self.shows(key.namespace):
+                differs |= self._take(known, kind, one)
+                seen.add(key)
         for key in known.keys() - seen:
             del known[key]
             if (stored := self._stored.get(kind)) is not None:
@@ -82,8 +93,6 @@ class Store:
         for kind, found in self._objects.items():
             if kind not in self._shown:
                 self._shown[kind] = found.copy()
-        if self._selectors:
-            return self._selected()
         return Snapshot(self._shown.copy())
 
     def counts(self) -> dict[GroupKind, int]:
@@ -96,7 +105,8 @@ class Store:
             now = Stored(found.version, found.status)
             before = self._stored[kind].get(key)
             self._stored[kind][key] = now
-            if before is not None and before != now:
+            # One that is new may have been there before, deleted and made again in one moment: it lacks its status.
+            if before != now:
                 self._judged(kind, key)
         if known.get(key) == found.document:
             return False  # only a status or what nobody reads: the object stays the same one
@@ -105,22 +115,22 @@ class Store:
 
     def _mark(self, kind: GroupKind) -> None:
         self._shown.pop(kind, None)
+        if kind == NAMESPACE and self._visible is not None:
+            self._look(self._visible)
         self._changed()
 
-    def _selected(self) -> Snapshot:
-        labels = Snapshot({NAMESPACE: self._shown[NAMESPACE]})
+    def _look(self, before: frozenset[str]) -> None:
+        """Find out which namespaces are looked at now, and forget what is in the others."""
+        known = Snapshot({NAMESPACE: self._objects[NAMESPACE]})
         names = frozenset(
             key.name
-            for key in self._shown[NAMESPACE]
-            if any(selects(one, labels.labels_of_namespace(key.name)) for one in self._selectors)
+            for key in self._objects[NAMESPACE]
+            if any(selects(one, known.labels_of_namespace(key.name)) for one in self._selectors)
         )
-        if names != self._namespaces:
-            self._namespaces, self._filtered = names, {}
-        found: dict[GroupKind, dict[ObjectKey, Json]] = {}
-        for kind, shown in self._shown.items():
-            origin, chosen = self._filtered.get(kind, (_NOBODY, _NOBODY))
-            if origin is not shown:
-                chosen = {key: one for key, one in shown.items() if not key.namespace or key.namespace in names}
-                self._filtered[kind] = (shown, chosen)
-            found[kind] = chosen
-        return Snapshot(found)
+        self._visible = names
+        if before - names:
+            for kind, objects in self._objects.items():
+                for key in [key for key in objects if not self.shows(key.namespace)]:
+                    self.remove(kind, key)
+        if names - before:
+            self.appeared()

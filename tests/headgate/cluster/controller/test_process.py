@@ -118,6 +118,19 @@ def test_programmed_waits_for_data_planes_and_their_refusal_shows() -> None:
     in_cluster(body)
 
 
+def test_a_route_that_is_made_again_at_once_gets_its_status() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.parents() == [TRUE])
+        # Both events come together: what is translated is the same before and after.
+        cluster.server.remove(ROUTES, "shop/cart")
+        cluster.server.put(ROUTES, http_route())
+        assert "status" not in cluster.server.get(ROUTES, "shop/cart")
+        await until(lambda: cluster.parents() == [TRUE])
+
+    in_cluster(body)
+
+
 def test_nothing_is_written_without_a_change() -> None:
     async def body(cluster: Cluster) -> None:
         cluster.start(parts=False)

@@ -107,3 +107,9 @@ def test_a_kind_that_is_not_there_counts_as_listed() -> None:
     _, store, _, listed = run([page("7", service())], ApiError(404, "NotFound", ""))
     assert store.counts()[SERVICE] == 0
     assert listed == 2
+
+
+def test_a_watch_that_ends_at_once_is_not_begun_again_at_once() -> None:
+    client, _, waits, _ = run([page("7")], [], [], [event("ADDED", "8", service())], [])
+    assert client.asked[1:] == ["watch 7", "watch 7", "watch 7", "watch 8", "watch 8"]
+    assert waits == [0.1, 0.2, 0.1]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from fake_api import FakeApiServer
-from manifests import gateway_class, http_route, service
+from manifests import gateway_class, http_route, made, service
 from waiting import until
 
 from headgate.cluster.client import KubernetesClient
@@ -24,13 +24,14 @@ from headgate.cluster.watch.store import Store
 GROUP = "gateway.networking.k8s.io"
 ROUTES = f"/apis/{GROUP}/v1/httproutes"
 SERVICES = "/api/v1/services"
+SPACES = "/api/v1/namespaces"
 
 
 class Reading:
-    def __init__(self, server: FakeApiServer) -> None:
+    def __init__(self, server: FakeApiServer, selectors: tuple[dict[str, Any], ...] = ()) -> None:
         self.server = server
         self.client = KubernetesClient(ClusterAccess(server=server.url), _briefly)
-        self.store = Store(KINDS, lambda: None)
+        self.store = Store(KINDS, lambda: None, selectors=selectors)
         self.informers = Informers(self.client, KINDS, self.store, lambda: Pauses(lambda: 1.0), _briefly)
 
     def names(self, kind: Any = HTTP_ROUTE) -> set[str]:
@@ -44,12 +45,14 @@ async def _briefly(_seconds: float) -> None:
     await asyncio.sleep(0.001)
 
 
-def reading(body: Callable[[FakeApiServer, Reading], Coroutine[Any, Any, None]], start: bool = True) -> None:
+def reading(
+    body: Callable[[FakeApiServer, Reading], Coroutine[Any, Any, None]], start: bool = True, *selectors: dict[str, Any]
+) -> None:
     async def run() -> None:
         async with FakeApiServer().running() as server:
             if start:
                 server.define(GROUP, "v1", "gatewayclasses", "httproutes")
-            found = Reading(server)
+            found = Reading(server, selectors)
             try:
                 if start:
                     found.informers.start()
@@ -221,3 +224,28 @@ def test_whatever_goes_wrong_the_state_is_that_of_the_server_in_the_end(seed: in
         await until(same)
 
     reading(body)
+
+
+def test_what_is_in_a_namespace_is_listed_when_it_becomes_visible() -> None:
+    async def body(server: FakeApiServer, found: Reading) -> None:
+        server.define(GROUP, "v1", "gatewayclasses", "httproutes")
+        server.put(SPACES, made("Namespace", "shop", {}, "v1", labels={"team": "a"}))
+        server.put(SPACES, made("Namespace", "store", {}, "v1"))
+        for name in ("shop/a", "store/a"):
+            server.put(ROUTES, http_route(name))
+        found.informers.start()
+        await asyncio.wait_for(found.informers.synced.wait(), 60)
+        assert found.names() == {"shop/a"}
+        # Nothing but its namespace changes; then it is watched as others are.
+        server.put(SPACES, made("Namespace", "store", {}, "v1", labels={"team": "a"}))
+        await found.has("shop/a", "store/a")
+        server.put(ROUTES, http_route("store/b"))
+        await found.has("shop/a", "store/a", "store/b")
+        server.put(SPACES, made("Namespace", "shop", {}, "v1"))
+        await found.has("store/a", "store/b")
+        # Of a namespace that is new both may come in any order.
+        server.put(ROUTES, http_route("new/a"))
+        server.put(SPACES, made("Namespace", "new", {}, "v1", labels={"team": "a"}))
+        await found.has("store/a", "store/b", "new/a")
+
+    reading(body, False, {"matchLabels": {"team": "a"}})

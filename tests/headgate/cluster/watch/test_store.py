@@ -57,7 +57,9 @@ def test_a_status_alone_is_no_change_of_what_is_translated() -> None:
     before = watched.store.snapshot()
     watched.store.apply(HTTP_ROUTE, route("2", {"parents": [{}]}))
     assert watched.changes == 1
-    assert watched.judged == [(HTTP_ROUTE, CART)]
+    assert watched.judged == [(HTTP_ROUTE, CART), (HTTP_ROUTE, CART)]
+    watched.store.apply(HTTP_ROUTE, route("2", {"parents": [{}]}))
+    assert len(watched.judged) == 2
     assert watched.store.snapshot().find(HTTP_ROUTE, *CART) is before.find(HTTP_ROUTE, *CART)
     stored = watched.store.stored(HTTP_ROUTE, CART)
     assert stored is not None
@@ -83,6 +85,8 @@ def test_a_new_list_takes_what_is_gone_away_and_keeps_what_is_the_same() -> None
 
 def test_only_namespaces_that_are_selected_are_looked_at() -> None:
     watched = Watched(({"matchLabels": {"team": "a"}}, {"matchExpressions": [{"key": "all", "operator": "Exists"}]}))
+    appeared: list[bool] = []
+    watched.store.appeared = lambda: appeared.append(True)
 
     def space(name: str, **labels: str) -> None:
         found = made("Namespace", name, {}, "v1", labels=labels)
@@ -97,8 +101,16 @@ def test_only_namespaces_that_are_selected_are_looked_at() -> None:
     assert list(first.kinds[HTTP_ROUTE]) == [CART]
     assert len(first.kinds[NAMESPACE]) == 2
     assert watched.store.snapshot().kinds[HTTP_ROUTE] is first.kinds[HTTP_ROUTE]
+    # Nothing is kept of the other, so it has to be listed once it is visible.
+    assert watched.store.counts()[HTTP_ROUTE] == 1
+    assert len(appeared) == 1
     space("store", all="")
+    assert len(appeared) == 2
+    watched.store.replace(HTTP_ROUTE, [route(name=name) for name in ("shop/cart", "store/cart", "hidden/cart")])
     assert len(watched.store.snapshot().kinds[HTTP_ROUTE]) == 2
     space("store")
+    assert watched.store.counts()[HTTP_ROUTE] == 1
+    assert watched.store.stored(HTTP_ROUTE, ObjectKey("store", "cart")) is None
     space("shop")
     assert not watched.store.snapshot().kinds[HTTP_ROUTE]
+    assert len(appeared) == 2
