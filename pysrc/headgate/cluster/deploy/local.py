@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import tempfile
 import time
@@ -25,10 +26,15 @@ from headgate.cluster.deploy.reconciler import GatewayReconciler
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.deploy.work_queue import delay_after
 from headgate.cluster.snapshot import ObjectKey, Snapshot, generation, key_of
+from headgate.net.tasks import spawn
+
+logger = logging.getLogger("deployer")
 
 Json = dict[str, Any]
 # A process that has lived this long, in seconds, has not failed at its start.
 SETTLED_SECONDS: Final = 60.0
+# Seconds between two looks at the lengths of logs.
+LOG_SECONDS: Final = 5.0
 # Part of a token's life after which another one is asked for.
 _RENEWED: Final = 0.7
 
@@ -71,14 +77,26 @@ class LocalDeployer(GatewayReconciler):
 
     async def run(self) -> None:
         """Work until it is cancelled; then all processes end."""
+        logs = spawn("logs of local gateways", self._bound_logs())
         try:
             await super().run()
         finally:
+            logs.cancel()
             ends = [one.process.end() for one in self._running.values() if one.process is not None]
             await asyncio.gather(*ends)
             self._running.clear()
             if self._temporary:
                 shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _bound_logs(self) -> None:
+        while True:
+            await asyncio.sleep(LOG_SECONDS)
+            for key in list(self._running):
+                folder = LocalFiles.folder_of(self._folder, key)
+                try:
+                    await asyncio.to_thread(local_process.bound_log, folder)
+                except OSError as error:
+                    logger.warning("the log of a gateway is too long", extra={"gateway": str(key), "error": str(error)})
 
     async def reconcile(self, snapshot: Snapshot, gateway: Json) -> Deployed:
         key = key_of(gateway)

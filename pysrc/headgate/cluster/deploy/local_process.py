@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,10 @@ from typing import Final
 END_SECONDS: Final = 30.0
 RECORD: Final = "process.json"
 LOG: Final = "log.txt"
+# What was in the log before, or what the process before this one wrote.
+OLDER_LOG: Final = "log.1.txt"
+# Bytes of a log that are kept; the older part has as many at most, and what is written until it is looked at again.
+LOG_BYTES: Final = 16 << 20
 
 
 class LocalProcess:
@@ -64,6 +69,8 @@ def start(
     folder: Path, configuration: Path, environment: Mapping[str, str], digest: str, ended: Callable[[], None]
 ) -> LocalProcess:
     """Start a gateway with a configuration file; its log is a file of the folder. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        os.replace(folder / LOG, folder / OLDER_LOG)
     with open(folder / LOG, "wb", buffering=0, opener=_private) as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "headgate.cli.main", "-f", str(configuration)],
@@ -73,6 +80,23 @@ def start(
     with open(folder / RECORD, "w", encoding="utf-8", opener=_private) as file:
         file.write(json.dumps(record))
     return LocalProcess(child.pid, digest, child, ended)
+
+
+def bound_log(folder: Path, most: int = LOG_BYTES) -> None:
+    """Set a log aside that has become too long, in the place of what was set aside before.
+
+    The process goes on writing into the same file, at its end (O_APPEND). What it writes between the copy and the cut
+    is lost. Takes a while for long files. Raises OSError.
+    """
+    file, older = folder / LOG, folder / OLDER_LOG
+    with contextlib.suppress(FileNotFoundError):
+        size = file.stat().st_size
+        if size <= most:
+            return
+        with open(file, "rb") as origin, open(older, "wb", opener=_private) as copy:
+            origin.seek(size - most)
+            shutil.copyfileobj(origin, copy)
+        os.truncate(file, 0)
 
 
 def found_again(folder: Path, ended: Callable[[], None]) -> LocalProcess | None:
