@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ from typing import Any
 import jsonschema
 import pytest
 import trustme
+from tests.end_to_end.processes import alive, children_of
 from tests.end_to_end.tls_rig import (
     authority,  # noqa: F401
     issue,
 )
+from tests.end_to_end.tracing import wait_for
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/bench-report.schema.json").read_text())
 SHORT = ("-t", "1", "--warm-up", "0", "-r", "20", "-c", "2", "--timeout", "60")
@@ -110,6 +113,17 @@ def test_reports_are_written_and_compared(tmp_path: Path) -> None:
     done = bench(*SHORT, "--repeat", "2", "--json", str(first))
     assert "http: GET http://127.0.0.1:" in done.stdout
     assert "at 20 a second" in bench("compare", str(first), str(first)).stdout
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)])
+def test_what_was_started_ends_with_it(number: signal.Signals, status: int) -> None:
+    words = [sys.executable, "-m", "headgate.cli.main", "bench", "-t", "600", "--warm-up", "0", "--processes", "2"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as measuring:
+        wait_for(lambda: len(children_of(measuring.pid)) == 4)      # peers, a gateway, two generators
+        started = children_of(measuring.pid)
+        measuring.send_signal(number)
+        assert measuring.wait(60) == status
+    wait_for(lambda: not any(alive(pid) for pid in started))
 
 
 def test_tls_with_both_protocols(gateway, authority: trustme.CA, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,14 +19,13 @@ from headgate.capacity.report.document import document_of
 from headgate.capacity.saturation import Bounds, SearchResult, search
 from headgate.capacity.stand_ins.answers import Behaviour
 from headgate.capacity.step import LoadShape, Tick, Traffic, first_answer, raise_descriptor_limit, run_step
-from headgate.capacity.transport import Trust, requests_of, target_of
+from headgate.capacity.transport import Trust, address_of, requests_of, target_of
 from headgate.capacity.usage import TargetMeter, listening_pid
 from headgate.capacity.workload import Fields, RequestSpec, TargetPlace
 
 # Descriptors beside those of connections.
 SPARE_DESCRIPTORS = 64
 MOST_SESSIONS = 16
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -133,7 +131,7 @@ class Measurement:
             return TargetMeter(self.wanted.pid)
         if self.own is not None:
             return TargetMeter(self.own.pid)
-        pid = listening_pid(place.port) if place.host in _LOCAL and sys.platform == "linux" else None
+        pid = listening_pid(place.port) if address_of(place).local else None
         return None if pid is None else TargetMeter(pid)
 
     def _specs(self, place: TargetPlace) -> tuple[RequestSpec, ...]:

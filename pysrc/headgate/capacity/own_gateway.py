@@ -61,23 +61,26 @@ def configuration(kind: str, form: str, port: int, backend: int, workers: int) -
 
 
 class OwnPeers:
-    """The built-in peers as a process of their own, at a port of loopback."""
+    """The built-in peers as a process of their own, at a port of loopback, which ends with this one."""
 
     def __init__(self, behaviour: Behaviour, processes: int) -> None:
         listener = listening("127.0.0.1", 0)
         self.port: int = listener.getsockname()[1]
+        reading, self._lifeline = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
+            os.close(self._lifeline)
             # The terminal's interrupt is for the parent, which ends us.
             os.setpgid(0, 0)
             try:
-                serve(listener, behaviour, processes)
+                serve(listener, behaviour, processes, reading)
             finally:
                 os._exit(0)
         # Here as well: whoever is first.
         with contextlib.suppress(PermissionError, ProcessLookupError):
             os.setpgid(self.pid, self.pid)
         listener.close()
+        os.close(reading)
 
     def __enter__(self) -> Self:
         return self
@@ -87,6 +90,7 @@ class OwnPeers:
     ) -> None:
         os.killpg(self.pid, signal.SIGTERM)
         os.waitpid(self.pid, 0)
+        os.close(self._lifeline)
 
 
 class BenchGateway:

@@ -95,7 +95,9 @@ def run_step(
     workers = []
     for number in range(shape.processes):
         ours, theirs = context.Pipe()
-        worker = context.Process(target=_work, args=(theirs, traffic, shape, rate, number), daemon=True)
+        worker = context.Process(
+            target=_work, args=((theirs, [*pipes, ours]), traffic, shape, rate, number), daemon=True
+        )
         worker.start()
         theirs.close()
         pipes.append(ours)
@@ -205,8 +207,16 @@ class _Watched:
         return Usage((self.last.cpu_s - self.first.cpu_s) * share, self.peak, self.last.processes)
 
 
-def _work(pipe: Connection, traffic: Traffic, shape: LoadShape, rate: float, number: int) -> None:
-    """Be one process of a step."""
+def _work(
+    pipes: tuple[Connection, list[Connection]], traffic: Traffic, shape: LoadShape, rate: float, number: int
+) -> None:
+    """Be one process of a step.
+
+    pipes: its own, and ends of the parent's, which would keep it from noticing that it is alone.
+    """
+    pipe, others = pipes
+    for other in others:
+        other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     connections = shape.connections // shape.processes + (number < shape.connections % shape.processes)

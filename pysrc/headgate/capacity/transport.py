@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 from headgate.capacity.errors import BenchError
 from headgate.capacity.workload import RequestSpec, TargetPlace
@@ -13,6 +14,9 @@ from headgate_engine.errors import TlsError
 from headgate_engine.load.core import LoadTarget
 from headgate_engine.load.request import LoadRequest
 from headgate_engine.tls.context import TlsContext
+
+# Seconds for a connection that only shows which address of a name is served.
+_PATIENCE: Final = 5.0
 
 
 class Trust(NamedTuple):
@@ -22,12 +26,31 @@ class Trust(NamedTuple):
     insecure: bool = False
 
 
-def target_of(place: TargetPlace, trust: Trust, http2: bool) -> LoadTarget:
-    """Return where connections lead to. Raises BenchError."""
+class DialledAddress(NamedTuple):
+    """An address of a target. local: it is one of this machine."""
+
+    family: int
+    address: Any
+    local: bool
+
+
+def address_of(place: TargetPlace) -> DialledAddress:
+    """Return the first address of a host that takes connections; its first one if none does. Raises BenchError."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise BenchError(f"{place.host}: {error.strerror or error}") from None
+    for family, kind, number, _, address in found:
+        with socket.socket(family, kind, number) as asked, contextlib.suppress(OSError):
+            asked.settimeout(_PATIENCE)
+            asked.connect(address)
+            return DialledAddress(family, address, asked.getsockname()[0] == asked.getpeername()[0])
+    return DialledAddress(found[0][0], found[0][4], False)
+
+
+def target_of(place: TargetPlace, trust: Trust, http2: bool) -> LoadTarget:
+    """Return where connections lead to. Raises BenchError."""
+    family, address, _ = address_of(place)
     if not place.secure:
         return LoadTarget(family, address)
     try:

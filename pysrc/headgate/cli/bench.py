@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,7 +255,12 @@ def run_command(url: str | None, json_path: str | None, html_path: str | None, q
     from headgate.capacity.measurement import Measurement
 
     progress = Progress(quiet)
-    document = Measurement(wanted_of(url, more), progress.tick, progress.step).run()
+    # As an interrupt: what was started is ended.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        document = Measurement(wanted_of(url, more), progress.tick, progress.step).run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
     progress.clear()
     if json_path is not None and json_path != "-":
         _write(json_path, json.dumps(document, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from pathlib import Path
 
@@ -9,11 +10,22 @@ import pytest
 import trustme
 
 from headgate.capacity.errors import BenchError
-from headgate.capacity.transport import Trust, python_context, requests_of, target_of
+from headgate.capacity.transport import Trust, address_of, python_context, requests_of, target_of
 from headgate.capacity.workload import RequestSpec, TargetPlace
 
 PLAIN = TargetPlace(False, "127.0.0.1", 80, "/")
 SECURE = PLAIN._replace(secure=True, host="localhost")
+
+
+def test_the_address_of_a_name_that_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as closed:
+        port, other = listener.getsockname()[1], closed.getsockname()[1]
+        closed.close()
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", number)) for number in (other, port)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *words, **more: found)
+        assert address_of(PLAIN) == (socket.AF_INET, ("127.0.0.1", port), True)
+        del found[1]
+        assert address_of(PLAIN) == (socket.AF_INET, ("127.0.0.1", other), False)
 
 
 def test_a_plain_target() -> None:

@@ -166,8 +166,11 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1) -> None:
-    """Serve until SIGTERM or SIGINT, with several processes at one socket."""
+def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1, lifeline: int | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, with several processes at one socket.
+
+    lifeline: a pipe whose other end is closed when whoever needs the server is gone.
+    """
     children: list[int] = []
     for _ in range(processes - 1):
         child = os.fork()
@@ -176,18 +179,20 @@ def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1) -> 
             break
         children.append(child)
     try:
-        uvloop.run(_serve(listener, Peers(behaviour)))
+        uvloop.run(_serve(listener, Peers(behaviour), lifeline))
     finally:
         for child in children:
             os.kill(child, signal.SIGTERM)
             os.waitpid(child, 0)
 
 
-async def _serve(listener: socket.socket, peers: Peers) -> None:
+async def _serve(listener: socket.socket, peers: Peers, lifeline: int | None) -> None:
     loop = asyncio.get_running_loop()
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
+    if lifeline is not None:
+        loop.add_reader(lifeline, over.set)
 
     def connection() -> Any:
         return PeerConnection(peers, loop)
