@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from headgate.cli.bench import command as bench
 from headgate.cli.gwctl import root
 from headgate.cli.options import parser
 
@@ -58,6 +59,17 @@ def test_every_command_and_option_of_gwctl_is_there(pages: dict[str, str]) -> No
     page = plain(pages["gwctl.1"])
     found = list(commands(root, click.Context(root, info_name="gwctl")))
     assert len(found) > 10
+    for context in found:
+        assert f".B {context.command_path}\n" in page
+        for parameter in context.command.get_params(context):
+            record = parameter.get_help_record(context)
+            assert record is None or record[0] in page, (context.command_path, record)
+
+
+def test_every_command_and_option_of_the_bench_is_there(pages: dict[str, str]) -> None:
+    page = plain(pages["headgate-bench.1"])
+    found = list(commands(bench, click.Context(bench, info_name="headgate bench")))
+    assert [context.info_name for context in found[1:]] == ["compare", "run", "serve"]
     for context in found:
         assert f".B {context.command_path}\n" in page
         for parameter in context.command.get_params(context):
