@@ -1,6 +1,8 @@
 """One worker in one process, without a supervisor: what callgrind and strace can follow.
 
 Usage: python -m bench.instructions.serve FILE     FILE: a configuration; the access log goes to /dev/null
+
+HEAP_PROFILE_RATE samples allocations, as it does in a gateway.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from headgate.config.load import FileSource, load
 from headgate.net.sockets import open_socket
 from headgate.net.tasks import spawner
 from headgate.pipeline.compile import compile_gateway
+from headgate.server import heap
 from headgate.server.listen import Acceptor
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.protocols import Port
@@ -41,6 +44,7 @@ async def serve(path: Path) -> NoReturn:
     log = os.open(os.devnull, os.O_WRONLY)
     worker = Worker(loop, Segment.create(), 0, log, spawner(loop))
     worker.access_log_on = gateway.process.log_level == "info"
+    heap.switch(heap.rate_of(os.environ.get(heap.VARIABLE)))
     relay = Relay(0, SessionIds(bytes(32)), _nobody)
     running = compile_gateway(gateway, None, worker=worker, generation=1, relay=relay)
     running.activate()
