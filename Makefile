@@ -125,7 +125,7 @@ stubs: $(VENV)/.test-deps ## the .pyi files say what the compiled modules do
 	PYTHON=$(BIN)/python ci/stubtest.sh
 
 wheel: $(VENV)/.test-deps ## build the wheel and the source distribution into dist/
-	ci/wheel.sh $(BIN)/python
+	$(if $(filter kept,$(WHEEL)),ls dist/headgate-*linux_*.whl,ci/wheel.sh $(BIN)/python)
 
 wheel-check: wheel ## install the wheel in a clean environment without a compiler, and serve a request
 	ci/wheel_check.sh $(PYTHON)
@@ -146,6 +146,8 @@ deb: wheel man completions ## build the Debian package from the wheel into dist/
 deb-check: ## install the Debian package in a clean root and serve a request (needs root, unshare and debootstrap)
 	ci/deb_check.sh
 
+# WHEEL=kept: what needs a wheel takes the one of dist/, which is made anew otherwise, with everything else in dist/ gone.
+WHEEL ?=
 # The interpreter in the one-file program: of the version that the wheel is for.
 BINARY_PYTHON ?= /usr/bin/python3.11
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)

@@ -18,6 +18,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
+# What is in dist/ at the end, one of each.
+WHEEL = "headgate-{version}-*.whl"
+SDIST = "headgate-{version}.tar.gz"
+DEB = "headgate_{version}_*.deb"
+BINARY = "headgate-{version}-linux-x86_64"
+SBOM = "headgate-{version}.cdx.json"
+LICENCES = "headgate-{version}-licences.md"
+PROVENANCE = "provenance.json"
+ARTEFACTS = (WHEEL, SDIST, DEB, BINARY, SBOM, LICENCES, PROVENANCE)
 
 
 class Step(NamedTuple):
@@ -33,12 +42,15 @@ def git(root: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout.strip()
 
 
-def make(*targets: str) -> Callable[[Path], str]:
-    """Return a check that these targets of the Makefile succeed; what they print is shown."""
+def make(*targets: str, kept: bool = False) -> Callable[[Path], str]:
+    """Return a check that these targets of the Makefile succeed; what they print is shown.
+
+    `kept`: they take the wheel that is there. To build it empties dist/.
+    """
 
     def check(root: Path) -> str:
         for target in targets:
-            done = subprocess.run(["make", "-C", str(root), target], check=False)
+            done = subprocess.run(["make", "-C", str(root), target, *(["WHEEL=kept"] if kept else [])], check=False)
             if done.returncode:
                 return f"`make {target}` ended with {done.returncode}"
         return ""
@@ -46,7 +58,7 @@ def make(*targets: str) -> Callable[[Path], str]:
     return check
 
 
-def one_file(pattern: str, target: str) -> Callable[[Path], str]:
+def one_file(pattern: str, target: str, kept: bool = True) -> Callable[[Path], str]:
     """Return a check that `make target` succeeds, and that exactly one file then has this name in dist/.
 
     {version} in the pattern is that of pyproject.toml.
@@ -54,7 +66,7 @@ def one_file(pattern: str, target: str) -> Callable[[Path], str]:
 
     def check(root: Path) -> str:
         name = pattern.format(version=project_version(root))
-        missing = make(target)(root)
+        missing = make(target, kept=kept)(root)
         found = sorted(path.name for path in (root / "dist").glob(name))
         return missing or ("" if len(found) == 1 else f"dist/{name} is {found or 'not there'} after `make {target}`")
 
@@ -97,6 +109,10 @@ def hashes_hold(root: Path) -> str:
     there = {path.name for path in folder.iterdir() if path.is_file()} - {sums.name}
     if listed.keys() != there:
         return f"dist/SHA256SUMS and dist/ differ in {', '.join(sorted(listed.keys() ^ there))}"
+    for pattern in ARTEFACTS:
+        name = pattern.format(version=project_version(root))
+        if len(list(folder.glob(name))) != 1:
+            return f"dist/ has not one {name}"
     for name, digest in sorted(listed.items()):
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
             return f"dist/{name} is not the file of dist/SHA256SUMS"
@@ -109,17 +125,17 @@ STEPS = (
     Step("lint", "linters, types and stubs", make("lint", "types", "stubs")),
     Step("tests", "all tests but the slow ones", make("test")),
     Step("wheel", "the wheel, which serves from a clean environment",
-         one_file("headgate-{version}-*.whl", "wheel-check")),
+         one_file(WHEEL, "wheel-check", kept=False)),
     Step("sdist", "the source distribution, which builds the same wheel bit by bit",
-         one_file("headgate-{version}.tar.gz", "reproducible")),
-    Step("deb", "the Debian package", one_file("headgate_{version}_*.deb", "deb")),
+         one_file(SDIST, "reproducible")),
+    Step("deb", "the Debian package", one_file(DEB, "deb")),
     Step("binary", "the one-file program, and its tests in an empty root",
-         one_file("headgate-{version}-linux-x86_64", "binary-check")),
-    Step("sbom", "the list of components", one_file("headgate-{version}.cdx.json", "sbom")),
+         one_file(BINARY, "binary-check")),
+    Step("sbom", "the list of components", one_file(SBOM, "sbom")),
     Step("licences", "the licences of all dependencies, all of them known",
-         one_file("headgate-{version}-licences.md", "licences")),
+         one_file(LICENCES, "licences")),
     Step("site", "the documents as a site", make("site")),
-    Step("provenance", "what it was built from", one_file("provenance.json", "provenance")),
+    Step("provenance", "what it was built from", one_file(PROVENANCE, "provenance")),
     Step("hashes", "SHA256SUMS lists every file", hashes_hold),
 )  # fmt: skip
 

@@ -63,18 +63,42 @@ def test_a_commit_without_its_tag(tree: Path) -> None:
     assert check.versions_agree(tree) == "the commit has no tag v1.2.0 (it has v1.1.9)"
 
 
+def write_sums(dist: Path) -> None:
+    files = sorted(path for path in dist.iterdir() if path.name != "SHA256SUMS")
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (dist / "SHA256SUMS").write_text("".join(lines))
+
+
 def test_hashes(tree: Path) -> None:
     assert check.hashes_hold(tree) == "dist/SHA256SUMS is not there"
     dist = tree / "dist"
     dist.mkdir()
-    (dist / "a.whl").write_bytes(b"a")
-    (dist / "SHA256SUMS").write_text(f"{hashlib.sha256(b'a').hexdigest()}  a.whl\n")
+    for pattern in check.ARTEFACTS:
+        (dist / pattern.format(version="1.2.0").replace("*", "any")).write_text(pattern)
+    write_sums(dist)
     assert check.hashes_hold(tree) == ""
-    (dist / "b.deb").write_bytes(b"b")
-    assert check.hashes_hold(tree) == "dist/SHA256SUMS and dist/ differ in b.deb"
-    (dist / "b.deb").unlink()
-    (dist / "a.whl").write_bytes(b"other")
-    assert check.hashes_hold(tree) == "dist/a.whl is not the file of dist/SHA256SUMS"
+    (dist / "more").write_bytes(b"b")
+    assert check.hashes_hold(tree) == "dist/SHA256SUMS and dist/ differ in more"
+    (dist / "more").unlink()
+    (dist / "provenance.json").write_bytes(b"other")
+    assert check.hashes_hold(tree) == "dist/provenance.json is not the file of dist/SHA256SUMS"
+
+
+def test_a_file_that_a_later_step_has_removed(tree: Path) -> None:
+    """As a second build of the wheel does: it begins with an empty dist/."""
+    dist = tree / "dist"
+    dist.mkdir()
+    for pattern in check.ARTEFACTS:
+        (dist / pattern.format(version="1.2.0").replace("*", "any")).write_text(pattern)
+    (dist / "headgate_1.2.0_any.deb").unlink()
+    write_sums(dist)
+    assert check.hashes_hold(tree) == "dist/ has not one headgate_1.2.0_*.deb"
+
+
+def test_only_the_step_of_the_wheel_builds_it(tree: Path) -> None:
+    (tree / "Makefile").write_text("show:\n\t@mkdir -p dist\n\t@touch dist/x-$(WHEEL)-1.2.0\n")
+    assert check.one_file("x-kept-{version}", "show")(tree) == ""
+    assert check.one_file("x--{version}", "show", kept=False)(tree) == ""
 
 
 def test_a_target_that_fails_and_a_file_that_is_not_made(tree: Path) -> None:
@@ -102,14 +126,18 @@ def test_it_stops_at_the_first_thing_missing(tree: Path, capsys: pytest.CaptureF
 
 def test_every_step_of_the_makefile_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    named = re.findall(r'make\(([^)]*)\)|one_file\(\s*"[^"]*", "([^"]*)"\)', (ROOT / "ci/release_check.py").read_text())
-    wanted = {
-        word
-        for pair in named
-        for word in re.findall(r"[a-z-]+", " ".join(pair))
-        if word not in ("targets", "str", "target")
-    }
+    steps = (ROOT / "ci/release_check.py").read_text().split("STEPS = (", 1)[1].split("# fmt: skip", 1)[0]
+    named = re.findall(r"\bmake\(([^)]*)\)|one_file\([A-Z]+, (\"[^\"]*\")", steps)
+    wanted = {word for pair in named for word in re.findall(r'"([a-z-]+)"', " ".join(pair))}
     assert len(wanted) > 10
     assert wanted <= targets
     assert check.main(["--list"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(check.STEPS)
+
+
+def test_a_wheel_that_is_kept_is_not_built() -> None:
+    done = subprocess.run(["make", "-n", "wheel", "WHEEL=kept"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ls dist/headgate-*linux_*.whl" in done.stdout
+    assert "ci/wheel.sh" not in done.stdout
+    done = subprocess.run(["make", "-n", "wheel"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "ci/wheel.sh" in done.stdout
