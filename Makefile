@@ -86,6 +86,7 @@ grafana-check: $(VENV)/.test-deps ## build a check of the dashboard from Grafana
 	HEADGATE_GRAFANA_CHECK=$(abspath .work/grafana-check) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_dashboard.py
 
 otel-collector: $(VENV)/.test-deps ## build a real OpenTelemetry collector (needs Go 1.25 and its module proxy), and run the tests of traces and logs through it
+	mkdir -p .work
 	go run go.opentelemetry.io/collector/cmd/builder@v0.165.0 --config ci/otel-collector.yaml
 	HEADGATE_OTELCOL=$(abspath .work/otel-collector/otelcol) $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_otel_collector.py
 
