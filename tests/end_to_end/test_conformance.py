@@ -1,7 +1,8 @@
 """The official MCP conformance suite through the gateway: nothing that a direct connection has is lost.
 
 `make conformance-suite` installs it below build/conformance, with the Node.js it needs; without it these tests are
-skipped. HEADGATE_REGOLD=1 writes docs/conformance.md anew.
+skipped. A part of it runs, and all of it with HEADGATE_CONFORMANCE=long (`make conformance`), where HEADGATE_REGOLD=1 writes
+docs/conformance.md anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end import conformance
-from tests.end_to_end.conformance import COMMAND, NODE, RESULTS, ROOT, SUITE, WAYS, Checks, Way
+from tests.end_to_end.conformance import COMMAND, LONG, NODE, RESULTS, ROOT, SMOKE, SUITE, WAYS, Checks, Results, Way
 from tests.end_to_end.running import Key, Pool
 
 pytestmark = [
@@ -24,7 +25,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif(not NODE.exists() or not SUITE.exists(), reason="run `make conformance-suite`"),
 ]
-RUNS = [(way, revision) for way in WAYS for revision in way.revisions]
+RUNS = [(way, revision) for way in WAYS for revision in way.revisions if LONG or (way.name, revision) in SMOKE]
 # Runs of the suite at once: most of each is waiting.
 AT_ONCE = 4
 
@@ -56,7 +57,7 @@ class Runs:
     """Runs of the suite, several at once; each run has a server of its own."""
 
     def __init__(self, resting: Pool, folder: Path, other: int) -> None:
-        self.results: dict[tuple[str, str], Checks] = {}
+        self.results: Results = {}
         self._resting = resting
         self._folder = folder
         self._other = other     # the port of a server beside the one that is looked at
@@ -110,7 +111,7 @@ def results(
     resting: Pool,
     lasting_sample: Callable[..., int],
     tmp_path_factory: pytest.TempPathFactory,
-) -> dict[tuple[str, str], Checks]:
+) -> Results:
     """What the suite says of every run that the selected tests look at."""
     wanted: list[tuple[Way, str]] = []
     for item in request.session.items:
@@ -120,9 +121,6 @@ def results(
     runs = Runs(resting, tmp_path_factory.mktemp("conformance"), lasting_sample("mcp_server", "--http", "127.0.0.1:0"))
     runs.all([pair for pair in RUNS if pair in wanted])
     return runs.results
-
-
-Results = dict[tuple[str, str], Checks]
 
 
 @pytest.mark.parametrize(("way", "revision"), RUNS, ids=[f"{way.name}-{revision}" for way, revision in RUNS])
@@ -139,6 +137,15 @@ def test_what_passes_directly_passes_through_the_gateway(results: Results, way: 
     assert not {scenario: checks for scenario, checks in lost.items() if checks}
 
 
+def test_the_page_tells_of_these_results(results: Results) -> None:
+    page = conformance.cells(RESULTS.read_text())
+    for way, revision in RUNS:
+        for scenario in results["direct", revision]:
+            told = page[revision, way.shown, scenario]
+            assert told == conformance.cell(results, way, revision, scenario), (way.name, revision, scenario)
+
+
+@pytest.mark.skipif(not LONG, reason="of all runs: `make conformance`")
 def test_every_exception_is_one(results: Results) -> None:
     for way in WAYS:
         pairs = [(results["direct", revision], results[way.name, revision]) for revision in way.revisions]
@@ -148,6 +155,7 @@ def test_every_exception_is_one(results: Results) -> None:
             ), (way.name, scenario)
 
 
+@pytest.mark.skipif(not LONG, reason="of all runs: `make conformance`")
 def test_the_list_of_results_is_current(results: Results) -> None:
     text = conformance.table(results)
     if os.environ.get("HEADGATE_REGOLD"):

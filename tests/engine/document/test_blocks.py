@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,13 +139,13 @@ def written(value: Any, draw: random.Random, indent: int = 0) -> str:
     return "".join(lines)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.examples(200), deadline=None)
 @given(DOCUMENTS, st.integers(0, 2**32))
 def test_documents_are_read_alike(value: Any, seed: int) -> None:
     agrees(written(value, random.Random(seed)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(DOCUMENTS, st.integers(0, 2**32))
 def test_spoiled_documents_are_read_alike_or_left_alone(value: Any, seed: int) -> None:
     draw = random.Random(seed)
@@ -156,7 +157,7 @@ def test_spoiled_documents_are_read_alike_or_left_alone(value: Any, seed: int) -
     agrees(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(st.text(st.sampled_from("ab \n-:#'\"[]{},?|>&*!%\\$é\t"), max_size=30))
 def test_any_text_is_read_alike_or_left_alone(text: str) -> None:
     agrees(text)

@@ -11,6 +11,7 @@ import datetime
 import math
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -142,7 +143,7 @@ def agree(text: str) -> None:
         assert same(mine, other), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(st.recursive(LEAVES, bools, max_leaves=5))
 @example("has(m.a) && m.a.b == 1")
 @example("!has(m.none) || m.none == 1")
@@ -152,7 +153,7 @@ def test_conditions(text: str) -> None:
     agree(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.examples(200), deadline=None)
 @given(SUMS | TEXTS | LISTS | MAPS)
 def test_values(text: str) -> None:
     agree(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import celpy
+import effort
 from celpy import celtypes
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def ours(text: str) -> object:
         return FAILED
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.examples(150), deadline=None)
 @given(EXPRESSIONS)
 def test_both_say_the_same(text: str) -> None:
     found = theirs(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import effort
 import pytest
 import re2
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ def check(pattern: str, text: bytes) -> None:
             assert places[stop - 1][1]
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=effort.examples(1500), deadline=None)
 @given(pattern=ANY_PATTERN, text=TEXTS)
 def test_every_match_is_seen(pattern: str, text: str) -> None:
     check(pattern, text.encode())
@@ -76,7 +77,7 @@ def test_what_is_not_read_is_none(pattern: str) -> None:
 
 
 @given(st.text("()[]{}|*+?\\^$.-:<>=!iPQExdpL09,a^", max_size=12))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 def test_any_text_is_read_or_refused(pattern: str) -> None:
     options = re2.Options()
     options.log_errors = False

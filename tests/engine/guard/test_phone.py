@@ -6,6 +6,7 @@ import random
 import sys
 from pathlib import Path
 
+import effort
 import phonenumbers
 import pytest
 from hypothesis import example, given, settings
@@ -77,7 +78,7 @@ def number(seed: int) -> bytes:
 NUMBERS = st.integers(0, 2**64 - 1).map(number)
 
 
-@settings(max_examples=4000, deadline=None)
+@settings(max_examples=effort.examples(4000), deadline=None)
 @given(NUMBERS)
 @example(b"+54 9 11 2345-6789")
 @example(b"011 44 20 7946 0958")

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -152,7 +153,7 @@ def expected(body: bytes, form: str, reply: bool) -> tuple[list[Any], list[Any],
     return runs, turns, [run.text(body) for run in found.runs]
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=effort.examples(2000), deadline=None)
 @given(BODIES, st.sampled_from(sorted(FORMATS)), st.booleans())
 def test_the_engine_reads_what_the_readers_in_python_read(body: bytes, form: str, reply: bool) -> None:
     assert told(body, form, reply) == expected(body, form, reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import effort
 import pytest
 import re_guard
 from hypothesis import example, given, settings
@@ -90,7 +91,7 @@ NUMBERS = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(TEXTS | NUMBERS)
 def test_each_built_in_finds_what_the_oracle_finds(text: bytes) -> None:
     for name, oracle in (
@@ -111,7 +112,7 @@ RULES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 @given(RULES, NUMBERS | TEXTS)
 @example([("builtin", "email"), ("builtin", "ssn")], b"ssn.a@b.co 130692544")
 @example([("builtin", "email"), ("pattern", "<[A-Z]")], b"a@b.co")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -67,7 +68,7 @@ def one_by_one(scanner: Scanner, body: bytes, form: str, scopes: frozenset[TextS
     return changes.done() if changes else None
 
 
-@settings(max_examples=1200, deadline=None)
+@settings(max_examples=effort.examples(1200), deadline=None)
 @given(
     chats() | BODIES, st.sampled_from(sorted(FORMATS)), st.sampled_from(SCANNERS), st.sets(st.sampled_from(SCOPES)), st.booleans()
 )

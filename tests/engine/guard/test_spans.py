@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ def rebuilt(text: bytes, start: int, stop: int) -> object:
     return json.loads(text[start:stop])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(VALUES, st.sampled_from(FORMS))
 def test_spans_tell_what_the_standard_parser_tells(value: object, form: dict[str, object]) -> None:
     text = json.dumps(value, **form).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]
@@ -36,7 +37,7 @@ def test_spans_tell_what_the_standard_parser_tells(value: object, form: dict[str
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(TEXTS, TEXTS, st.booleans(), st.data())
 def test_a_splice_changes_what_is_meant_and_nothing_else(
     text: str, new: str, ascii_only: bool, data: st.DataObject

@@ -6,6 +6,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -163,7 +164,7 @@ def masked_in(pieces: list[str], overlap: int = OVERLAP, scanner: Scanner = BUIL
 
 # With the usual overlap an address has at most that many bytes in front of its last one.
 @pytest.mark.parametrize(("parts", "overlap"), [(PARTS, OVERLAP), ((*PARTS, "a" * 300), 10_000)], ids=["usual", "wide"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.examples(200), deadline=None)
 @given(data=st.data(), splits=st.sets(st.integers(0, 2000), max_size=12))
 def test_numbers_and_addresses_are_those_of_the_whole_text_wherever_it_is_cut(
     parts: tuple[str, ...], overlap: int, data: st.DataObject, splits: set[int]
@@ -199,7 +200,7 @@ RULES = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 @given(rules=RULES, texts=st.lists(st.one_of(PATTERN_TEXTS, st.sampled_from(PARTS)), max_size=4), splits=st.sets(st.integers(0, 150), max_size=10))
 def test_matches_of_patterns_are_those_of_the_whole_text_wherever_it_is_cut(
     rules: list[tuple[str, str]], texts: list[str], splits: set[int]

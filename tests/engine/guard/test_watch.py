@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,7 @@ def reference(found: Positions, text: bytes) -> list[tuple[bool, bool]]:
     return states
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(patterns=st.lists(ANY_PATTERN, min_size=1, max_size=4), text=TEXTS)
 def test_its_states_are_those_of_its_positions(patterns: list[str], text: str) -> None:
     found = positions(patterns)

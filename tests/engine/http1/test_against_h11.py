@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import effort
 from h11_oracle import REFUSED, cut, ours, theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,13 +72,13 @@ def responses(draw: st.DrawFn) -> bytes:
 CUTS = st.lists(st.integers(1, 400), max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(requests(), CUTS)
 def test_requests_are_read_as_h11_reads_them(data: bytes, cuts: list[int]) -> None:
     assert ours(SERVER, cut(data, cuts)) == theirs(SERVER, cut(data, cuts))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(responses(), CUTS, st.sampled_from(["GET", "HEAD"]))
 def test_responses_are_read_as_h11_reads_them(data: bytes, cuts: list[int], method: str) -> None:
     assert ours(CLIENT, cut(data, cuts), method) == theirs(CLIENT, cut(data, cuts), method)
@@ -94,7 +95,7 @@ def broken(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=effort.examples(800), deadline=None)
 @given(broken())
 def test_we_accept_nothing_that_h11_refuses_and_agree_on_what_both_accept(data: bytes) -> None:
     mine, other = ours(SERVER, [data]), theirs(SERVER, [data])
@@ -117,7 +118,7 @@ def LOOSER(data: bytes) -> bool:
     return b";" in data or b"http/1.0" in data or data.startswith(b"\r\n") or b"\r\n\r\n\r\n" in data
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(st.one_of(requests(), broken()), CUTS)
 def test_any_cut_gives_the_same_events(data: bytes, cuts: list[int]) -> None:
     assert ours(SERVER, cut(data, cuts)) == ours(SERVER, [data])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import effort
 import hpack
 import pytest
 from hypothesis import example, given, settings
@@ -76,7 +77,7 @@ def alike(blocks: list[bytes]) -> None:
             return
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=effort.examples(400))
 @given(st.lists(st.binary(max_size=40), max_size=4))
 @example([b"\x3f\xff\xff\xff\xff\xff\xff\x00"])
 @example([b"\x40\x00\x00", b"\xbe"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import effort
 import pytest
 from bucket_arithmetic import ExactBucket
 from hypothesis import given, settings
@@ -190,7 +191,7 @@ ACTIONS = st.tuples(st.sampled_from(["take", "look", "settle"]), st.integers(-(1
 
 
 @given(SMALL_OR_HUGE, SMALL_OR_HUGE, INTERVALS, st.integers(0, 20 * YEAR), st.lists(ACTIONS, max_size=30))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 def test_every_answer_is_that_of_exact_arithmetic(
     one: int, other: int, interval: int, created: int, actions: list[tuple[str, int, int, bool]]
 ) -> None:

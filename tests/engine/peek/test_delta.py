@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,7 +161,7 @@ def test_null_calls_are_told() -> None:
     assert peek.calls
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), form=st.sampled_from(sorted(EVENTS)), wide=st.booleans())
 def test_the_text_is_the_json_of_the_event(text: str, form: str, wide: bool) -> None:
     written = json.dumps(text, ensure_ascii=not wide)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -332,7 +333,7 @@ def compare_rpc_peek(text: str) -> None:
 
 # One document for all three: making documents takes longer than reading them.
 @given(DOCUMENT)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=effort.examples(500), deadline=None)
 def test_every_peek_says_what_a_full_parse_says(text: str) -> None:
     compare_chat_peek(text)
     compare_usage_peek(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import effort
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -140,7 +141,7 @@ TOKENS = st.sampled_from(
 
 
 @given(st.data(), WRITTEN, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3), TOKENS), max_size=3))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 def test_a_text_is_taken_exactly_when_the_standard_parser_takes_it(
     data: st.DataObject, written: tuple[object, bool, object], breaks: list[tuple[int, int, bytes]]
 ) -> None:
@@ -153,7 +154,7 @@ def test_a_text_is_taken_exactly_when_the_standard_parser_takes_it(
 
 
 @given(st.lists(TOKENS, max_size=12).map(b"".join))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 @example(b'{"a":"\\ud800"}')
 @example(b"-0.0e-0")
 @example(b" [ ] ")

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -281,7 +282,7 @@ REQUESTS = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(st.lists(rules(), max_size=25), st.lists(REQUESTS, min_size=1, max_size=4))
 def test_every_choice_is_the_oracles(naive: ModuleType, given_rules: list[dict[str, Any]], requests: list[Any]) -> None:
     table = RouteTable(RouteRule(target=position, **rule) for position, rule in enumerate(given_rules))

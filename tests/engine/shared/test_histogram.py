@@ -8,6 +8,7 @@ import sys
 from bisect import bisect_left
 from fractions import Fraction
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,7 +194,7 @@ def test_what_is_below_the_threshold_counts_as_zero(native: Segment) -> None:
     assert value_of(native).native == (NATIVE_ZERO, 4, {})
 
 
-@settings(max_examples=300)
+@settings(max_examples=effort.examples(300))
 @given(value=st.integers(1, 10**15), scale=st.sampled_from([1, 1_000_000_000]))
 def test_a_value_lies_within_its_exponential_bucket(value: int, scale: int) -> None:
     segment = Segment.create(native_histograms=True)

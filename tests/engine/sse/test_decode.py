@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import effort
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -148,7 +149,7 @@ CUTS = st.lists(st.integers(1, 300), max_size=8)
 
 
 @given(STREAM, CUTS)
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=effort.examples(800), deadline=None)
 @example(b"data: x\r\n\r\ndata: y\r\n\r\n", [10, 11])
 @example(b"\xef\xbb\xbfdata: x\n\n", [1, 2])
 def test_any_cut_gives_the_events_of_the_naive_reader_and_loses_no_byte(stream: bytes, cuts: list[int]) -> None:

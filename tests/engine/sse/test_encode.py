@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -61,7 +62,7 @@ DATA = st.one_of(
 
 
 @given(DATA, st.none() | WORD, st.none() | WORD, st.none() | st.integers(0, 2**53 - 1))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 def test_what_is_written_is_read_again_as_one_event(
     data: bytes, event: str | None, event_id: str | None, retry: int | None
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import effort
 import jsonschema
 import pytest
 from hypothesis import given, settings
@@ -163,7 +164,7 @@ def test_a_value_is_bad_when_it_cannot_be_read() -> None:
     assert report.errors[0].problem is Problem.TYPE
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=effort.examples(500))
 @given(seed=SEEDS)
 def test_what_the_shape_makes_is_admitted_by_schema_and_checker(
     seed: int, documents: Callable[[random.Random], Any]
@@ -181,7 +182,7 @@ def test_a_document_in_place_is_told_from_a_reference_to_one(schema: dict[str, A
     assert [fault for fault in found(json.dumps(document)) if fault.problem in STRUCTURAL]
 
 
-@settings(deadline=None, max_examples=800)
+@settings(deadline=None, max_examples=effort.examples(800))
 @given(seed=SEEDS)
 def test_schema_and_checker_agree_on_broken_documents(
     seed: int, documents: Callable[[random.Random], Any]
@@ -195,7 +196,7 @@ def test_schema_and_checker_agree_on_broken_documents(
         assert refused, document
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=effort.examples(400))
 @given(seed=SEEDS, break_it=st.booleans())
 def test_loading_never_raises_anything_but_config_errors(
     seed: int, break_it: bool, documents: Callable[[random.Random], Any]
@@ -222,7 +223,7 @@ def test_ten_thousand_faults_are_bounded(tmp_path: Path) -> None:
 CANARY = "dead" * 16
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=effort.examples(400))
 @given(seed=SEEDS, break_it=st.booleans())
 def test_a_marker_in_every_secret_field_shows_nowhere(
     seed: int, break_it: bool, documents: Callable[..., Any]

@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors
 
 ROOT = Path(__file__).parents[3]
+# Those of libyaml, where it is: ten times as fast.
+LOADER, DUMPER = getattr(yaml, "CSafeLoader", yaml.SafeLoader), getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 GOLDEN = sorted((ROOT / "tests/golden/config").glob("*.yaml")) + sorted((ROOT / "examples").glob("*.yaml"))
 PAGES = [(ROOT / "docs" / name).read_text() for name in ("policies.md", "llm.md", "mcp.md", "guards.md")]
 BLOCKS = [block for page in PAGES for block in re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
@@ -81,7 +84,7 @@ def places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def spoiled(document: Any, draw: random.Random) -> Any:
     """A copy with up to three changes: a value, a key, one entry more or less."""
-    copy = yaml.safe_load(yaml.safe_dump(document))
+    copy = deepcopy(document)
     for _ in range(draw.randint(1, 3)):
         found = list(places(copy))
         if not found:
@@ -102,11 +105,12 @@ def spoiled(document: Any, draw: random.Random) -> Any:
     return copy
 
 
+@cache
 def documents() -> list[Any]:
     texts = [path.read_text() for path in GOLDEN] + BLOCKS
     found = []
     for text in texts:
-        loaded = yaml.safe_load(text)
+        loaded = yaml.load(text, LOADER)
         if isinstance(loaded, dict) and loaded:
             found.append(loaded)
     return found
@@ -118,7 +122,7 @@ def test_spoiled_documents(seed: int) -> None:
     refused = 0
     for document in documents():
         for _ in range(4):
-            text = yaml.safe_dump(spoiled(document, draw), allow_unicode=True, default_flow_style=draw.random() < 0.3)
+            text = yaml.dump(spoiled(document, draw), Dumper=DUMPER, allow_unicode=True, default_flow_style=draw.random() < 0.3)
             refused += bool(told(text))
     assert refused > 100
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -198,7 +199,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=effort.examples(200))
 @given(st.dictionaries(st.sampled_from("abc"), JSON), st.sampled_from([None, 2, "\t"]), st.booleans())
 def test_json_reads_as_json(value: object, indent: int | str | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)

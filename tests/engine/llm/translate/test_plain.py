@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def outcome(translate: Any, body: Any, options: Options) -> tuple[Any, ...]:
     return json.dumps(made.body), made.stream, made.model, made.requested, made.dropped, made.names, made.echo, made.path_suffix
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 @given(body=REQUEST, vendor=VENDORS, model=st.sampled_from(["gpt-4o", "gpt-5.6", "gemini-3-pro", None]))
 def test_requests_are_what_the_general_translation_makes(body: dict[str, Any], vendor: str, model: str | None) -> None:
     options = Options(model=model, vendor=vendor)
@@ -71,7 +72,7 @@ def test_requests_are_what_the_general_translation_makes(body: dict[str, Any], v
     assert json.dumps(body) == before
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(message=TURN)
 def test_turns_are_what_a_request_with_a_further_member_makes(message: dict[str, Any]) -> None:
     """Also on the way to other formats, where ids keep everything."""
@@ -149,7 +150,7 @@ def told(reply: Any, body: Any, asked: TranslatedRequest) -> tuple[str, Any]:
         return "garbage", str(error)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=effort.examples(600), deadline=None)
 @given(body=REPLY)
 def test_replies_are_what_the_general_translation_makes(body: dict[str, Any]) -> None:
     asked = TranslatedRequest(body={}, stream=False, model="asked", names={"short": "a long name"}, created=7, ident="0f")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ VALUES = st.recursive(
 SIZES = st.integers(1, 40)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.examples(300), deadline=None)
 @given(VALUES, SIZES, st.sampled_from([None, 1]), st.booleans())
 def test_the_same_value_as_in_one_call(value: Any, size: int, indent: int | None, escaped: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
@@ -30,7 +31,7 @@ def test_the_same_value_as_in_one_call(value: Any, size: int, indent: int | None
     assert dump_sliced(value) == dump_json(value)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=effort.examples(500), deadline=None)
 @given(VALUES, SIZES, st.data())
 def test_what_is_no_json_is_refused_as_in_one_call(value: Any, size: int, data: st.DataObject) -> None:
     text = bytearray(json.dumps(value).encode())
@@ -50,7 +51,7 @@ def test_what_is_no_json_is_refused_as_in_one_call(value: Any, size: int, data: 
 PIECES = ("a", "é", "世", "\U0001f600", "\ud83d", "\ude00", '"', "\\", "\n", "/", "u", "d83d", "\\ud83d", "x" * 9)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.examples(400), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 12), st.booleans())
 def test_long_texts_are_cut_between_characters(value: str, size: int, escaped: bool) -> None:
     """Also where surrogates are alone, in another order or in pairs; what the decoder refuses is refused in pieces as well."""

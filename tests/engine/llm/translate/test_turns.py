@@ -6,6 +6,7 @@ import json
 from typing import Any
 from unittest import mock
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,13 +87,13 @@ def compare(client: str, upstream: str, messages: list[Any]) -> None:
         assert quick == outcome(client, upstream, messages)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=effort.examples(800), deadline=None)
 @given(messages=st.lists(CHAT, max_size=4), upstream=st.sampled_from(["messages", "converse"]))
 def test_chats_become_what_the_general_translation_makes(messages: list[Any], upstream: str) -> None:
     compare("completions", upstream, messages)
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=effort.examples(800), deadline=None)
 @given(messages=st.lists(TURN, max_size=5))
 def test_turns_become_what_the_general_translation_makes(messages: list[Any]) -> None:
     compare("messages", "converse", messages)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import effort
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -254,7 +255,7 @@ def test_operators_see_states_and_data_planes() -> None:
     assert found["dataPlanes"] == [{"peer": "peer", "sent": 1, "taken": -1, "rejection": "no"}]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.examples(200), deadline=None)
 @given(st.integers(0, 2**32))
 def test_any_sequence_of_updates_answers_and_losses_leads_to_the_newest_state(seed: int) -> None:
     chance = random.Random(seed)

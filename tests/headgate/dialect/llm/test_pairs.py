@@ -7,6 +7,7 @@ import json
 import os
 from typing import Any
 
+import effort
 import pytest
 from llm_cases import GOLDEN, IDS, OPTIONS, PAIRS, asked_of, cases, events_of, framed, plain
 
@@ -111,7 +112,7 @@ def test_a_request_is_left_as_it_was(pair: pairs.Converter) -> None:
 def test_a_stream_says_the_same_however_it_is_cut(pair: pairs.Converter, case: str) -> None:
     whole = b"".join(framed(pair, cases("streams", pair.upstream)[case]))
     expected, reference = streamed(pair, [whole])
-    for pieces in [[whole[:at], whole[at:]] for at in range(1, len(whole))]:
+    for pieces in [[whole[: at + 1], whole[at + 1 :]] for at in effort.steps(len(whole) - 1, len(whole))]:
         out, stream = streamed(pair, pieces)
         assert out == expected
         assert stream.usage == reference.usage
@@ -135,7 +136,7 @@ def test_a_stream_has_one_terminal_event_and_it_is_the_last(pair: pairs.Converte
 def test_a_stream_cut_short_by_the_provider_is_never_whole(pair: pairs.Converter, case: str) -> None:
     whole = b"".join(framed(pair, cases("streams", pair.upstream)[case]))
     full, _ = streamed(pair, [whole])
-    for at in range(len(whole)):
+    for at in effort.steps(len(whole), len(whole)):
         out, stream = streamed(pair, [whole[:at]])
         events = events_of(pair.client, out)
         assert [TERMINAL[pair.client](event) for event in events].count(True) == 1

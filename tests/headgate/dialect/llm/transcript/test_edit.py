@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import effort
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -97,7 +98,7 @@ def test_marks_that_no_longer_fit_go_with_the_text() -> None:
     assert second["message"]["annotations"] == [1]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.examples(200), deadline=None)
 @given(st.lists(st.text("ab \u00e9\n", max_size=5), min_size=1, max_size=4), st.text("ab\u00e9 ", max_size=12))
 def test_a_new_text_is_what_is_said_afterwards(parts: list[str], new: str) -> None:
     body = chat(*(part(text) for text in parts))
