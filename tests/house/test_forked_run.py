@@ -85,9 +85,14 @@ def start(tmp_path: Path) -> Start:
         command += ["-c", str(tmp_path / "pytest.ini"), "-p", "no:cacheprovider", "-p", "pytest_timeout", "--basetemp", str(tmp_path / "temporary")]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"     # the others of this environment take a second to import
-        return subprocess.Popen(
-            [*command, *words, str(tmp_path)], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
+        # What a shell starts in the background ignores it, and so would what that starts.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(
+                [*command, *words, str(tmp_path)], cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return run
 
