@@ -20,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,8 @@ from typing import IO, Any
 
 # What `headgate -f FILE` imports whatever the file says, and what the sample servers share.
 IMPORTED = ("headgate.server.start", "headgate.sample.web")
+# What servers of the official SDK of MCP are made of (tests/peers/sdk_server.py): a second and a half.
+SDK = ("mcp.server.mcpserver", "mcp.server.sse", "mcp.server.streamable_http_manager", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
 # pytest says in it which test runs.
 OF_PYTEST = "PYTEST_CURRENT_TEST"
 
@@ -90,11 +93,11 @@ def _readable(descriptor: int, seconds: float | None) -> bool:
 class Starter:
     """The process that forks programs, as this process sees it. It ends with this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: Sequence[str]) -> None:
         self.lock = threading.RLock()
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
-            words = [sys.executable, str(Path(__file__)), str(other.fileno())]
+            words = [sys.executable, str(Path(__file__)), str(other.fileno()), *imports]
             self._process = subprocess.Popen(words, env=FIRST, pass_fds=(other.fileno(),))
 
     def close(self) -> None:
@@ -110,37 +113,37 @@ class Starter:
         assert answer, "the starter has ended"
         return int(answer)
 
-    def fork(self, module: str, arguments: Sequence[str], out: int, errors: int) -> int:
-        """Fork a program; its number."""
-        words = [module, *arguments]
+    def fork(self, words: Sequence[str], folder: Path, out: int, errors: int) -> int:
+        """Fork a program, a module with its arguments; its number."""
         variable = os.environ.get(OF_PYTEST)
-        return self._ask({"words": words, "folder": str(Path.cwd()), "test": variable}, (out, errors))
+        return self._ask({"words": list(words), "folder": str(folder), "test": variable}, (out, errors))
 
     def status(self, pid: int) -> int:
         """Return the status of a program that has ended, as `subprocess` counts it."""
         return self._ask({"ended": pid})
 
 
-_starters: dict[int, Starter] = {}
+_starters: dict[tuple[int, tuple[str, ...]], Starter] = {}
 
 
-def starter() -> Starter:
-    """The one of this process."""
-    if os.getpid() not in _starters:
-        _starters[os.getpid()] = Starter()
-        atexit.register(_starters[os.getpid()].close)
-    return _starters[os.getpid()]
+def starter(imports: tuple[str, ...] = IMPORTED) -> Starter:
+    """The one of this process for programs that need these modules."""
+    key = (os.getpid(), imports)
+    if key not in _starters:
+        _starters[key] = Starter(imports)
+        atexit.register(_starters[key].close)
+    return _starters[key]
 
 
 def start(
     module: str, arguments: Sequence[str], stdout: IO[Any] | int, stderr: IO[Any] | None = None,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None, imports: tuple[str, ...] = IMPORTED, folder: Path | None = None,
 ) -> Forked | subprocess.Popen[str]:  # fmt: skip
-    """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr`: that of this process."""
+    """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr` or `folder`: those of this process."""
     wanted = dict(os.environ if environment is None else environment)
     if settings(wanted) != FIRST:
         words = [sys.executable, "-m", module, *arguments]
-        return subprocess.Popen(words, stdout=stdout, stderr=stderr, env=wanted, text=True)
+        return subprocess.Popen(words, stdout=stdout, stderr=stderr, env=wanted, cwd=folder, text=True)
     if isinstance(stdout, int):
         assert stdout == subprocess.PIPE
         read, write = os.pipe()
@@ -148,10 +151,27 @@ def start(
     else:
         write, piped = os.dup(stdout.fileno()), None
     try:
-        pid = starter().fork(module, arguments, write, 2 if stderr is None else stderr.fileno())
+        pid = starter(imports).fork([module, *arguments], folder or Path.cwd(), write, 2 if stderr is None else stderr.fileno())
     finally:
         os.close(write)
-    return Forked(starter(), [module, *arguments], pid, piped)
+    return Forked(starter(imports), [module, *arguments], pid, piped)
+
+
+def run(module: str, *arguments: str, folder: Path | None = None, seconds: float = 120.0) -> subprocess.CompletedProcess[str]:
+    """Run `python -m module arguments` to its end. It is killed, and TimeoutExpired raised, after `seconds`."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        process = start(module, arguments, out, errors, folder=folder)
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        texts = []
+        for file in (out, errors):
+            file.seek(0)
+            texts.append(file.read().decode())
+    return subprocess.CompletedProcess([module, *arguments], status, *texts)
 
 
 # -- the starter's side ------------------------------------------------------------------------------------------------------
@@ -187,9 +207,12 @@ def main() -> None:
     # Only what an executed program would have: its folder, and no folder of tests.
     sys.path[0] = str(Path.cwd())
     gc.disable()     # imports create no garbage
-    for name in IMPORTED:
+    number, *imports = sys.argv[1:]
+    for name in imports:
         importlib.import_module(name)
-    module, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
+    # What is there is no garbage, and stays common to all.
+    gc.freeze()
+    module, *arguments = serve(socket.socket(fileno=int(number)))
     gc.enable()
     sys.path[0] = str(Path.cwd())
     sys.argv = [module, *arguments]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -68,6 +69,52 @@ def ask(running, method: str = "GET", path: str = "/api/x", headers: dict[str, s
     answer = Answer(connection.getresponse())
     connection.close()
     return answer
+
+
+class Asker:
+    """Asks for pages over one connection, and looks at their status only: a tenth of what a request of httpx costs."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._sock: socket.socket | None = None
+        self._received = b""
+
+    def __enter__(self) -> Asker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next question opens another one."""
+        if self._sock is not None:
+            self._sock.close()
+        self._sock, self._received = None, b""
+
+    def status(self, path: str) -> int:
+        """Return the status of the answer to GET, whose body has a known length or none."""
+        if self._sock is None:
+            self._sock = socket.create_connection(("127.0.0.1", self._port), timeout=60)
+        self._sock.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{self._port}\r\n\r\n".encode())
+        while b"\r\n\r\n" not in self._received:
+            self._read(self._sock)
+        head, _, self._received = self._received.partition(b"\r\n\r\n")
+        first, *lines = head.lower().split(b"\r\n")
+        fields = dict(line.split(b": ", 1) for line in lines)
+        length = int(fields.get(b"content-length", 0))
+        assert b"transfer-encoding" not in fields, head
+        while len(self._received) < length:
+            self._read(self._sock)
+        self._received = self._received[length:]
+        if fields.get(b"connection") == b"close":
+            self.close()
+        return int(first.split()[1])
+
+    def _read(self, sock: socket.socket) -> None:
+        piece = sock.recv(65536)
+        if not piece:
+            raise ConnectionResetError("the gateway has closed the connection")
+        self._received += piece
 
 
 @contextlib.contextmanager

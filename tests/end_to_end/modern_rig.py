@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests import forked_rig
 
 ROOT = Path(__file__).resolve().parents[2]
 NEW = "2026-07-28"
@@ -48,10 +49,9 @@ def server(tmp_path: Path) -> Iterator[Started]:
         errors = stack.enter_context((tmp_path / "server.log").open("wb"))
 
         def start(*words: str) -> int:
-            command = [sys.executable, "-m", "tests.peers.conformant", "--http", "127.0.0.1:0", *words]
-            one = stack.enter_context(
-                subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
-            )
+            words = ("--http", "127.0.0.1:0", *words)
+            one = forked_rig.start("tests.peers.conformant", words, subprocess.PIPE, errors)
+            stack.callback(one.wait, 60)
             stack.callback(one.terminate)
             assert one.stdout is not None
             return int(one.stdout.readline().split()[1])

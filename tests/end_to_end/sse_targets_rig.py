@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
+from tests import forked_rig
 
-PEER = Path(__file__).resolve().parents[1] / "peers" / "sdk_server.py"
+Peer = Callable[..., tuple[Any, int]]
 
 
 @pytest.fixture
-def peer() -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
+def peer() -> Iterator[Peer]:
     """`peer(kind, name, port=0)` starts a server of the official SDK; gives process and port."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Any] = []
 
-    def start(kind: str, name: str, port: int = 0) -> tuple[subprocess.Popen[str], int]:
-        words = [sys.executable, str(PEER), kind, name, str(port)]
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    def start(kind: str, name: str, port: int = 0) -> tuple[Any, int]:
+        process = forked_rig.start("tests.peers.sdk_server", [kind, name, str(port)], subprocess.PIPE, imports=forked_rig.SDK)
         running.append(process)
         assert process.stdout is not None
         return process, int(process.stdout.readline().split()[1])

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from tests.end_to_end import endless_rig as rig
+from tests.end_to_end.asking import Asker
 from tests.end_to_end.endless_rig import Connection, EndlessHttpService, EndlessService
 from tests.end_to_end.ext_authz_rig import shown
 from tests.end_to_end.running import Gateway
@@ -102,11 +102,16 @@ class Ledger:
 
 def ask(running: Gateway, path: str, count: int) -> list[int]:
     def some(part: int) -> list[int]:
-        with httpx.Client(timeout=60) as client:
-            return [client.get(f"{running.url}{path}").status_code for _ in range(part)]
+        with Asker(running.port) as client:
+            return [client.status(path) for _ in range(part)]
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return [one for part in pool.map(some, [count // AT_ONCE + 1] * AT_ONCE) for one in part]
+
+
+def is_well(running: Gateway, path: str) -> bool:
+    with Asker(running.port) as client:
+        return client.status(path) == 200
 
 
 @contextmanager
@@ -117,7 +122,7 @@ def nothing_left(running: Gateway, heal: Callable[[], None], path: str) -> Itera
     before, memory, logged = ledger.descriptors(), ledger.resident(), running.log().count("Traceback")
     yield
     heal()
-    running.wait(lambda: httpx.get(f"{running.url}{path}", timeout=60).status_code == 200)
+    running.wait(lambda: is_well(running, path))
     running.wait_metric("gw_requests_in_flight", 0)
     # The clients have left; a few connections to the service are kept for a while.
     running.wait(lambda: ledger.descriptors() <= before + KEPT)
@@ -130,7 +135,7 @@ def nothing_left(running: Gateway, heal: Callable[[], None], path: str) -> Itera
 def test_one_that_fails_so(gateway: Any, service: EndlessService, react: Callable[..., None], kind: str) -> None:
     running = gateway(text(service.port, SHORT))
     well = service.react
-    running.wait(lambda: httpx.get(f"{running.url}/{kind}/closed", timeout=60).status_code == 200)
+    running.wait(lambda: is_well(running, f"/{kind}/closed"))
     service.react = react
     # What is made once, for the first failures, is there.
     ask(running, f"/{kind}/closed", AT_ONCE)
@@ -160,7 +165,7 @@ def test_extauthz_over_http(gateway: Any, what: str) -> None:
         service.begin, service.more, service.pause_s = begin, more, pause_s
 
     running = gateway(f"gateways: {{default: {{port: {{port}}}}}}\nroutes: {shown(routes)}\n")
-    running.wait(lambda: httpx.get(f"{running.url}/closed", timeout=60).status_code == 200)
+    running.wait(lambda: is_well(running, "/closed"))
     answer(*ENDLESS_OVER_HTTP[what])
     ask(running, "/closed", AT_ONCE)
     calls = service.calls
@@ -179,8 +184,8 @@ def test_one_that_leaves_behind_each_answer(gateway: Any, service: EndlessServic
     ledger = Ledger(running)
     before = ledger.descriptors()
     # One behind the other: the service refuses what else comes on the connection that it leaves.
-    with httpx.Client(timeout=60) as client:
-        assert {client.get(f"{running.url}/{kind}/closed").status_code for _ in range(CALLS)} == {200}
+    with Asker(running.port) as client:
+        assert {client.status(f"/{kind}/closed") for _ in range(CALLS)} == {200}
     assert service.connections >= CALLS
     running.wait_metric("gw_requests_in_flight", 0)
     running.wait(lambda: ledger.descriptors() <= before + KEPT)

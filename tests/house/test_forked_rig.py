@@ -43,6 +43,12 @@ def test_a_fork_is_what_the_program_would_be(program: str, tmp_path: Path) -> No
     assert (tmp_path / "errors").read_text() == executed.stderr == "told\n"
 
 
+def test_what_is_run_to_its_end_is_what_an_executed_program_says(program: str) -> None:
+    found = forked_rig.run(program, "4", "x")
+    executed = subprocess.run([sys.executable, "-m", program, "4", "x"], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (4, executed.stdout, "told\n")
+
+
 def test_signals_end_it_as_they_end_others() -> None:
     with open(os.devnull, "wb") as nothing:
         forked = forked_rig.start("headgate.sample.http_service", [], subprocess.PIPE, nothing)
