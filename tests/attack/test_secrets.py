@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests import forked_rig
 from tests.attack.recording_rig import PATIENCE
 from tests.end_to_end.running import Gateway
 from tests.end_to_end.tracing import Watch
@@ -266,7 +267,7 @@ def test_errors_of_a_configuration_quote_no_credential(tmp_path: Path) -> None:
     for name, (text, _) in FAULTS.items():
         lines.append(f"- {{name: {name}, {text}}}")
     path.write_text("\n".join(lines))
-    done = subprocess.run([sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"], capture_output=True, text=True, check=False)
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     told = done.stdout + done.stderr
     assert done.returncode == 1
     for at, (name, (_, field)) in enumerate(FAULTS.items()):

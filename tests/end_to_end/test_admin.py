@@ -7,10 +7,10 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import urllib.request
 
 import pytest
+from tests import forked_rig
 from tests.headgate.admin.metrics_protobuf_rig import families
 
 from headgate.admin import metrics_protobuf
@@ -206,8 +206,7 @@ def test_levels_add_up_and_reset(running) -> None:
 
 
 def headgate(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headgate.cli.main", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return forked_rig.run("headgate.cli.main", *words)
 
 
 def test_a_file_is_compared_with_what_runs(running, tmp_path) -> None:

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.asking import Answer, ask, indented
 from tests.end_to_end.tracing import wait_for
 
@@ -315,9 +316,6 @@ def test_calls_under_way_are_shown(gateway: Callable[..., Any], trio: list[Membe
 
 
 def test_bad_entries_are_told_all_at_once(gateway: Callable[..., Any], tmp_path: Any) -> None:
-    import subprocess
-    import sys
-
     path = tmp_path / "config.yaml"
     path.write_text("""
 gateways: {default: {port: 3000}}
@@ -334,8 +332,7 @@ routes:
       health: {eviction: {restoreHealth: 2, healthThreshold: -1, consecutiveFailures: -1}, unhealthyExpression: 'x +'}
       sessionAffinity: {source: nobody.knows}
 """)
-    command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     assert done.returncode == 1
     told = done.stdout + done.stderr
     for message in (
@@ -350,7 +347,7 @@ routes:
 services: [{name: b, namespace: n, hostname: a.test, waypoint: {x: 1}, ports: {80: 70000}}]
 workloads: [{uid: w, name: w, namespace: n, authorizationPolicies: [x], locaton: x}]
 """)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     told = done.stdout + done.stderr
     for message in ("not supported yet: services[0].waypoint", "out of range 0..65535", "workloads[0].authorizationPolicies",
                     "did you mean 'locality'?"):  # fmt: skip

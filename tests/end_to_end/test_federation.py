@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests import forked_rig
 from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, children, client, config, messages
 from tests.end_to_end.processes import children_of, command_line, kill
 from tests.end_to_end.tracing import wait_for
@@ -359,8 +360,7 @@ def test_credentials_of_the_client_reach_no_target(gateway: Callable[..., Any], 
 def test_two_targets_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("mcp:\n  targets:\n  - {name: a, stdio: {cmd: x}}\n  - {name: a, stdio: {cmd: y}}\n  - {name: a_b, stdio: {cmd: y}}\n")
-    command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     assert done.returncode == 1
     assert "target 'a' is there twice" in done.stdout + done.stderr
     assert "a target name has" in done.stdout + done.stderr

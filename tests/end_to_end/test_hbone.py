@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import socket
 import ssl
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.http2_tunnels_rig import TunnelClient, TunnelSocket, secured
 from tests.end_to_end.running import free_port
 from tests.end_to_end.tcp_rig import named
@@ -122,9 +121,6 @@ def test_what_cannot_be_is_refused_at_load(authority, tmp_path, case) -> None:
     issue(authority, tmp_path, "gate", "gate.test")
     path = tmp_path / "config.yaml"
     path.write_text(f"binds:\n- port: 15008\n  tunnelProtocol: {tunnel}\n  listeners:\n  - {{name: mesh, {listener}}}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(path)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = forked_rig.run("headgate.cli.main", "--validate-only", "-f", str(path))
     assert done.returncode != 0
     assert message in done.stdout + done.stderr

@@ -6,8 +6,6 @@ import csv
 import io
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from postgres_rig import Server, postgres
+from tests import forked_rig
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import ask_admin
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, event, reset, stream, whole
@@ -466,7 +465,7 @@ def test_days_and_months_need_a_database(tmp_path: Path) -> None:
     text = "virtualKeys: {teams: [{name: t, limits: [{requests: 1, per: minute}, {requests: 1, per: day}]}]}\n"
     path = tmp_path / "config.yaml"
     path.write_text(text)
-    done = subprocess.run([sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(path)], capture_output=True, text=True, check=False)
+    done = forked_rig.run("headgate.cli.main", "--validate-only", "-f", str(path))
     assert done.returncode != 0
     assert "virtualKeys.teams[0].limits[1].per" in done.stdout + done.stderr
     assert "has to survive a restart" in done.stdout + done.stderr

@@ -6,12 +6,12 @@ import http.client
 import json
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, message, stream, whole
 from tests.end_to_end.tracing import Watch, one, wait_for
@@ -316,8 +316,7 @@ def test_gwctl_makes_a_catalog_that_the_gateway_takes(gateway, stand_in, tmp_pat
     source.write_text(json.dumps({"openai": {"models": {"real": {"cost": {"input": 2, "output": 8, "cache_read": 0.5}}}}}))
 
     def gwctl(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "headgate.cli.gwctl", "catalog", "import", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return forked_rig.run("headgate.cli.gwctl", "catalog", "import", *arguments)
 
     made = gwctl("--source", str(source), "-o", str(out))
     assert (made.returncode, made.stdout, made.stderr) == (0, "", "1 models of 1 providers; without a price: 0\n")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import Queue
@@ -15,6 +13,7 @@ import httpx
 import pytest
 from mcp import ClientSession, types
 from mcp.client.streamable_http import streamable_http_client
+from tests import forked_rig
 from tests.end_to_end.federation_rig import ACCEPT, INITIALIZE, SAMPLE, Raw, asking, config, messages
 from tests.end_to_end.mcp_sessions_rig import wait_for
 from tests.end_to_end.mcp_stand_in import NEW, Fault, StandIn, tool
@@ -79,8 +78,7 @@ def test_a_backend_has_targets(tmp_path: Path) -> None:
     for count, text in ((0, "[]"), (129, json.dumps([{"name": f"t{one}", "stdio": {"cmd": "x"}} for one in range(129)]))):
         path = tmp_path / f"{count}.yaml"
         path.write_text(f"mcp: {{targets: {text}}}\n")
-        command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
         assert done.returncode == 1
         assert "mcp.targets" in done.stdout + done.stderr
 

@@ -6,12 +6,11 @@ import contextlib
 import http.client
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.mesh_rig import MeshConnection, Relay, Workload, echo, http_answer
 from tests.end_to_end.running import Gateway, free_port
 from tests.end_to_end.spiffe_rig import PEM, TrustDomain, WorkloadApi, response
@@ -236,10 +235,7 @@ workloads:
 def validated(folder: Path, text: str) -> tuple[int, str]:
     path = folder / "config.yaml"
     path.write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(path)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = forked_rig.run("headgate.cli.main", "--validate-only", "-f", str(path))
     return done.returncode, done.stdout + done.stderr
 
 

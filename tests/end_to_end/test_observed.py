@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
-import sys
 import time
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.asking import BASE, ask, indented
 
 pytestmark = pytest.mark.warm
@@ -153,8 +152,7 @@ def test_what_cannot_be_logged_is_refused(tmp_path) -> None:
     def told(text: str) -> str:
         path = tmp_path / "config.yaml"
         path.write_text(text)
-        command = [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
         assert done.returncode == 1
         return done.stdout + done.stderr
 

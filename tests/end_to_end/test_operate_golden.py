@@ -10,8 +10,6 @@ import http.client
 import json
 import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.conftest import Gateway, free_port
 from tests.end_to_end.tracing import rows
 
@@ -103,10 +102,7 @@ class Scene:
 
     def run(self, *arguments: str, status: int = 0, module: str = "gwctl") -> str:
         """What a command prints, `$ command` and standard error included."""
-        done = subprocess.run(
-            [sys.executable, "-m", f"headgate.cli.{module}", *arguments],
-            capture_output=True, text=True, timeout=90, check=False, cwd=self.folder,
-        )  # fmt: skip
+        done = forked_rig.run(f"headgate.cli.{module}", *arguments, folder=self.folder)
         assert done.returncode == status, done
         return done.stdout + done.stderr
 

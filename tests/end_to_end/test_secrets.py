@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-import subprocess
 import sys
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.tracing import Watch
 
 # What is tested is of the process: its memory, its frames, its end.
@@ -202,8 +202,7 @@ def test_values_that_policies_set_are_hidden_by_their_names(gateway, upstream) -
         assert text in dump
     changed = running.path.with_name("changed.yaml")
     changed.write_text(running.path.read_text().replace("CANARY-", "CANARY-other-"))
-    words = [sys.executable, "-m", "headgate.cli.main", "-f", str(changed), "--diff", base]
-    told = subprocess.run(words, capture_output=True, text=True, check=False)
+    told = forked_rig.run("headgate.cli.main", "-f", str(changed), "--diff", base)
     assert told.returncode == 3, told.stderr
     shown += [dump, told.stdout, told.stderr, running.log()]
     shown += [running.fetch(f"{base}{path}")[1] for path in ("/api/config", "/api/config/text", "/api/state")]
@@ -216,11 +215,6 @@ def test_a_configuration_error_does_not_show_the_secret_beside_it(tmp_path) -> N
     path.write_text(
         CONFIG.replace("BACKEND", "1").replace("FOLDER", "/nowhere").replace("{port}", "3000") + "wrong: field\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     assert done.returncode == 1
     assert "CANARY" not in done.stdout + done.stderr

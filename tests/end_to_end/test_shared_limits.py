@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import trustme
+from tests.end_to_end.asking import Asker
 from tests.end_to_end.provider_stand_in import StandIn, chat, whole
 from tests.end_to_end.redis_rig import RedisServer, needs_redis
 from tests.end_to_end.running import PATIENCE, Gateway
@@ -72,8 +73,8 @@ def shared(port: int, *, scheme: str = "redis", login: str = "", **more: Any) ->
 
 
 def statuses(running: Gateway, count: int) -> Counter[int]:
-    with httpx.Client(timeout=60) as client:
-        return Counter(client.get(running.url).status_code for _ in range(count))
+    with Asker(running.port) as client:
+        return Counter(client.status("/") for _ in range(count))
 
 
 def at_once(gateways: list[Gateway], count: int) -> Counter[int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from postgres_rig import Server, postgres
+from tests import forked_rig
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import ask_admin, call
 from tests.end_to_end.provider_stand_in import chat, whole
@@ -71,9 +70,7 @@ def test_what_is_stored_is_in_the_dump_in_the_effective_configuration_and_in_val
     everything = dump + json.dumps([ask(running, "GET", path)[1] for path in (place(), place("llm.model"), place("llm.model", "m/1"))]) + running.log()
     assert "never-shown" not in everything
     assert "llm" not in ask(running, "GET", "/api/config")[1]
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(running.path)], capture_output=True, text=True, check=False
-    )
+    done = forked_rig.run("headgate.cli.main", "--validate-only", "-f", str(running.path))
     assert (done.returncode, done.stdout.strip()) == (0, "Configuration is valid!"), done.stderr
     # The file is checked with what is stored: this gateway is one that the model needs.
     text = running.path.read_text().replace("routes:", "llm: {gateways: nowhere, models: []}\nroutes:")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 from postgres_rig import IN_URL, PASSWORD, Server, postgres
+from tests import forked_rig
 from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import call
 from tests.end_to_end.stored_rig import FILE, ask, delete, place, put, route, settings, stored
@@ -102,9 +101,7 @@ def test_a_server_that_is_away_at_the_start_is_waited_for(gateway: Start, server
     server.kill()
     try:
         # Nothing of the configuration runs without what is stored: a key or a rule may be in it.
-        done = subprocess.run(
-            [sys.executable, "-m", "headgate.cli.main", "-f", str(first.path)], capture_output=True, text=True, check=False
-        )
+        done = forked_rig.run("headgate.cli.main", "-f", str(first.path))
         assert done.returncode == 1
         assert "config.database: the stored resources cannot be read: " in done.stderr
         assert PASSWORD not in done.stderr
@@ -197,7 +194,5 @@ def test_two_connections_are_enough_and_one_is_too_few(gateway: Start, server: S
     text = running.path.read_text()
     path = tmp_path / "one.yaml"
     path.write_text(text.replace("maxConnections: 2", "maxConnections: 1"))
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "--validate-only", "-f", str(path)], capture_output=True, text=True, check=False
-    )
+    done = forked_rig.run("headgate.cli.main", "--validate-only", "-f", str(path))
     assert "config.database.maxConnections: storage.mode hybrid needs at least 2" in done.stderr

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.asking import ask
 from tests.end_to_end.running import free_port
 from tests.end_to_end.tls_rig import (
@@ -142,19 +143,13 @@ def test_connections_are_kept(gateway, authority, tmp_path) -> None:
 
 
 def test_a_certificate_that_does_not_fit_its_key_is_a_configuration_error(authority, tmp_path) -> None:
-    import sys
 
     issue(authority, tmp_path, "a", "a.test")
     issue(authority, tmp_path, "b", "b.test")
     shutil.copy(tmp_path / "b.key", tmp_path / "a.key")
     path = tmp_path / "config.yaml"
     path.write_text(CONFIG.replace("FOLDER", str(tmp_path)).replace("{port}", "3000"))
-    done = subprocess.run(
-        [sys.executable, "-m", "headgate.cli.main", "-f", str(path), "--validate-only"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     assert done.returncode == 1
     assert "key" in done.stderr
 
