@@ -75,7 +75,7 @@ node-peers:      ## MCP programs from npm for tests (needs Node.js)
 
 llm-clients: $(VENV)/.test-deps ## LiteLLM's and more of LangChain's clients (250 MB from PyPI), and their tests
 	$(BIN)/pip install -q --group llm-clients
-	$(BIN)/python -m pytest tests/end_to_end/test_llm_clients.py
+	$(BIN)/python -m pytest tests/end_to_end/test_llm_clients.py tests/end_to_end/test_litellm_keys.py
 
 conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests
 	@command -v npm >/dev/null || { echo 'npm is not installed (package npm)' >&2; exit 1; }
