@@ -4,6 +4,7 @@ from typing import Protocol
 from headgate_engine.context.request import TokenUsage
 from headgate_engine.llm.content_capture import CapturedAnswer
 from headgate_engine.llm.eventstream import EventStreamDecoder
+from headgate_engine.llm.metered import KINDS as KINDS
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.top_members import TopMembers

@@ -5,6 +5,7 @@ from headgate_engine.shared.segment import Segment
 WINDOWS: tuple[str, ...]
 UNITS: tuple[str, ...]
 ACCOUNT: bytes
+HELD: bytes
 SPEND: bytes
 
 class UsageAccount:

@@ -37,7 +37,7 @@ class VirtualKey:
     @property
     def team(self) -> str: ...
 
-class LeaseAsker(Protocol):
+class _LeaseAsker(Protocol):
     """Asks for leases (headgate.policy.leases.LeaseDesk)."""
 
     async def asked(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> None:
@@ -49,7 +49,7 @@ class KeyTable:
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     def turn(
         self, keys: dict[bytes, VirtualKey], assumed: int, state: LeaseState | None = None,
-        desk: LeaseAsker | None = None, *, stops: bool = False,
+        desk: _LeaseAsker | None = None, *, stops: bool = False,
     ) -> None:  # fmt: skip
         """Put other keys in force, by the SHA-256 digests of what clients present.
 
