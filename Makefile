@@ -31,7 +31,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -216,6 +216,9 @@ soak: $(VENV)/.test-deps  ## the slow end-to-end runs, and three minutes of each
 
 mcp-soak: $(VENV)/.test-deps  ## a thousand MCP sessions at once
 	$(BIN)/python -m pytest -m slow tests/end_to_end/test_mcp_many.py
+
+chaos-cluster: $(VENV)/.test-deps ## ten minutes in which controller, API server, etcd and a data plane die at random while 1,000 routes change (needs what cluster-lab builds; HEADGATE_CHAOS_SEED)
+	HEADGATE_CHAOS=$${HEADGATE_CHAOS:-600} $(BIN)/python -m pytest -s -n 0 --timeout 3600 tests/end_to_end/test_cluster_chaos.py -k real
 
 test-http2: $(VENV)/.test-deps ## the end-to-end tests with Python's clients speaking HTTP/2 to gateways
 	HEADGATE_HTTP2=1 $(BIN)/python -m pytest -m "not slow and not node and not browser" --processes $(JOBS) tests/end_to_end
