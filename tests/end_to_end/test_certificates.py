@@ -23,8 +23,10 @@ from tests.end_to_end.running import Gateway, free_port
 from tests.end_to_end.spiffe_rig import usage
 from tests.end_to_end.tls_rig import (
     authority,  # noqa: F401
+    issue,
     tls_upstream,
 )
+from tests.end_to_end.tracing import wait_for
 
 PEM = serialization.Encoding.PEM
 DYNAMIC = """
@@ -250,3 +252,41 @@ def test_pairs_in_the_configuration(gateway, authority, tmp_path) -> None:
     for name, page in pages.items():
         assert not any(line in page for line in secret), name
         assert not re.search("BEGIN [A-Z ]*PRIVATE KEY", page), name
+
+
+SEVERAL = """
+gateways:
+  default:
+    port: {port}
+    protocol: HTTPS
+    tls:
+      cert: FOLDER/a.pem
+      key: FOLDER/a.key
+      moreCertificates: [{cert: FOLDER/b.pem, key: FOLDER/b.key}, {cert: FOLDER/c.pem, key: FOLDER/c.key}]
+routes:
+- name: who
+  policies: {directResponse: {status: 200, body: made}}
+"""
+
+
+def test_a_listener_has_several_certificates(gateway, tmp_path, authority) -> None:
+    for name, host in (("a", "a.test"), ("b", "b.test"), ("c", "*.c.test")):
+        issue(authority, tmp_path, name, host)
+    running = gateway(SEVERAL.replace("FOLDER", str(tmp_path)))
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    for name in ("a.test", "b.test", "x.c.test"):
+        _, session, _ = shown(running, context, name)
+        assert shown(running, context, name, session)[2], "a session is resumed with the certificate that it began with"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shown(running, context, "other.test")
+    # A file that changes is taken up, for its names alone.
+    before = shown(running, context, "a.test")[0]
+    issue(authority, tmp_path, "b", "new.test")
+    wait_for(lambda: presented(running, context, "new.test"))
+    assert shown(running, context, "a.test")[0] == before
+
+
+def presented(running: Gateway, context: ssl.SSLContext, name: str) -> bool:
+    with contextlib.suppress(ssl.SSLCertVerificationError):
+        return bool(shown(running, context, name))
+    return False

@@ -65,3 +65,24 @@ def test_a_prompt_is_guarded(gateway: Callable[..., Gateway], stand_in: Callable
     assert ask("hello").json()["choices"][0]["message"]["content"] == "fine"
     refused = ask("open sesame")
     assert (refused.status_code, len(provider.seen)) == (451, 1)
+
+
+def test_a_provider_is_a_service_with_endpoints(gateway: Callable[..., Gateway], stand_in: Callable[..., StandIn]) -> None:
+    """Nothing resolves the name of the Service here, so it is reached at its endpoints, of which those count that are ready."""
+    ready, more, waiting = (stand_in(whole(CHAT)) for _ in range(3))
+    unready = [{"addresses": ["127.0.0.1"], "conditions": {"ready": False}}]
+    custom = {"formats": [{"type": "Completions"}], "backendRef": to("model", 80)}
+    cluster = [
+        gateway_class(), gateway_manifest(listener(port=PORT)), http_route("shop/chat", {"backendRefs": [own("models")]}),
+        gateway_backend("shop/models", ai={"provider": {"custom": custom}}), service("shop/model", {"port": 80}),
+        endpoints("shop/model-1", "model", ["127.0.0.1"], ready.port), endpoints("shop/model-2", "model", ["127.0.0.2"], more.port),
+        endpoints("shop/model-3", "model", [], waiting.port, endpoints=unready),
+    ]  # fmt: skip
+    running = gateway(configuration(cluster))
+    body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+    for _ in range(4):
+        answer = httpx.post(f"http://127.0.0.1:{running.port}/v1/chat/completions", json=body)
+        assert answer.json()["choices"][0]["message"]["content"] == "fine"
+    assert ready.seen
+    assert not waiting.seen
+    assert {one.headers["host"] for one in (*ready.seen, *more.seen)} == {"model.shop.svc.cluster.local"}

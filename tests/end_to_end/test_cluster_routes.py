@@ -109,6 +109,33 @@ def test_a_rule_and_its_only_backend_have_mirrors(served: Callable[..., Ask], up
     }  # fmt: skip
 
 
+def test_one_of_several_backends_has_a_mirror(served: Callable[..., Ask], upstream: Callable[..., int]) -> None:
+    seen: list[bytes] = []
+
+    def record(connection: Any) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    objects = [service("shop/copy"), endpoints("shop/copy-1", "copy", ["127.0.0.1"], upstream(record))]
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": to("copy")}}
+    edit = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "x-side", "value": "a"}]}}
+    whole = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "x-all", "value": "1"}]}}
+    backends = [to(weight=1, filters=[mirror, edit]), to(weight=0)]
+    other = [to(weight=0, filters=[mirror, edit]), to(weight=1)]
+    matches = {name: [{"path": {"type": "PathPrefix", "value": f"/{name}"}}] for name in ("on", "off")}
+    route = http_route(
+        "shop/cart", {"matches": matches["on"], "backendRefs": backends, "filters": [whole]},
+        {"matches": matches["off"], "backendRefs": other, "filters": [whole]},
+    )  # fmt: skip
+    ask = served(route, *objects)
+    found = [ask("/off/x").json(), ask("/on/x?a").json()]
+    sides = [{name: value for name, value in one["headers"] if name.startswith("x-")} for one in found]
+    assert sides == [{"x-all": "1"}, {"x-all": "1", "x-side": "a"}]
+    assert found[1]["path"] == "/on/x?a"
+    wait_for(lambda: seen)
+    assert [one.split(b" ")[1] for one in seen] == [b"/on/x?a"]
+
+
 def test_routes_below_a_route_have_its_filters_and_their_own(served: Callable[..., Ask]) -> None:
     def marked(name: str) -> Json:
         return {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": name, "value": "1"}]}}

@@ -57,6 +57,7 @@ VALUES: Final[dict[str, Any]] = {
     "ServiceReference.name": _SERVICE, "ServiceReference.port": 80,
     "BackendTls.cert": "cert.pem", "BackendTls.key": "key.pem", "BackendTls.root": "ca.pem", "BackendTls.alpn": ["h2"],
     "ServerTls.cert": "cert.pem", "ServerTls.key": "key.pem", "ServerTls.root": "ca.pem",
+    "ServerPair.cert": "other.pem", "ServerPair.key": "other-key.pem", "ModerationGuard.policies": {"backendAuth": {"key": "k"}},
     "ServerTls.cipherSuites": ["TLS13_AES_128_GCM_SHA256"], "ServerTls.keyExchangeGroups": ["X25519"],
     **dict.fromkeys(("ServerTls.minTLSVersion", "ServerTls.minTlsVersion", "FrontendTls.minVersion"), "TLS_V1_2"),
     **dict.fromkeys(("ServerTls.maxTLSVersion", "ServerTls.maxTlsVersion", "FrontendTls.maxVersion"), "TLS_V1_3"),
@@ -74,7 +75,7 @@ VALUES: Final[dict[str, Any]] = {
     **dict.fromkeys(("McpHost.host", "OpenApiHost.host"), "a.test:80"),
     **{f"{name}.schema": OPENAPI for name in ("OpenApiBackend", "OpenApiHost", "OpenApiHostPortPath")},
     "JwtProvider.jwks": JWKS, "JwtSingle.jwks": JWKS, "McpAuthentication.jwks": JWKS,
-    "McpAuthentication.issuer": "https://idp.test", "Oidc.issuer": "https://idp.test", "Oidc.redirectURI": "https://a.test/x",
+    "McpAuthentication.redirectUris": ["https://a.test/x"], "McpAuthentication.issuer": "https://idp.test", "Oidc.issuer": "https://idp.test", "Oidc.redirectURI": "https://a.test/x",
     "JwtOptions.requiredClaims": ["exp"], "ApiKey.keyHash": f"sha256:{'ab' * 32}",
     "BasicAuth.htpasswd": "ada:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=",
     "Retry.codes": [503], "RequestRedirect.status": 301, "RequestRedirect.scheme": "https",
@@ -328,14 +329,14 @@ _BESIDE: Final[dict[str, dict[str, Any]]] = {
     "OtlpMetrics.path": {"protocol": "http"}, "Redis.tls": {"url": "rediss://127.0.0.1:1"},
     "DiscoveredWorkload.services": {"workloadIps": ["10.0.0.1"]},
     "AwsSessionTag.key": {"value": "b"}, "ServerTls.clientValidation": {"root": "ca.pem"},
-    "McpAuthentication.clientSecret": {"clientId": "a", "provider": {"okta": {}}},
+    "McpAuthentication.clientSecret": {"clientId": "a", "provider": {"entra": {}}},
     "McpAuthentication.redirectUris": {"clientId": "a"},
 }
 # What every object of a kind needs beside its fields.
 _ALWAYS: Final[dict[str, dict[str, Any]]] = {
     "BedrockGuard": {"guardrailIdentifier": "a", "guardrailVersion": "1"},
     "ModerationGuard": {"policies": {"backendAuth": {"key": "k"}}},
-    "ServerTls": {"cert": "cert.pem", "key": "key.pem"},
+    "ServerTls": {"cert": "cert.pem", "key": "key.pem"}, "McpAuthentication": {"jwks": JWKS},
     "Cors": {"maxAge": "5s"}, "RequestRedirect": {"authority": {"port": 8443}},
     "Health": {"unhealthyExpression": "response.code == 500"},
     "LocalRateLimit": {"tokensPerFill": 1, "maxTokens": 3}, "McpGuardrail": {"methods": {"tools/call": "full"}},

@@ -126,7 +126,9 @@ def certificate_samples(gateway: Gateway) -> Iterator[Sample]:
                 "gateway": f"{listener.gateway_namespace}/{listener.gateway_name}",
                 "listener": listener.name,
             }
-            expires = _expiry(listener.tls.cert_pem)
+            # Of several the one that is the first to expire.
+            chains = (listener.tls.cert_pem, *(one.cert_pem for one in listener.tls.others))
+            expires = min(map(_expiry, chains))
             yield Sample("gw_certificate_expiry_timestamp_seconds", label_text(place), "gauge", expires)
 
 

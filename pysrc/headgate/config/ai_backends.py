@@ -85,7 +85,7 @@ def _members(
             check_cloud(backends.context, record, "provider", auth.main)
         own = replace(own, auth=auth)
         edits = own.ai or NO_EDITS
-        provider = llm_providers.provider(vendor, place, partial(backends.endpoint, options=own))
+        provider = llm_providers.provider(vendor, place, partial(backends.endpoint, options=own, discovered=True))
         provider = replace(provider, moderation=_moderation(record.get("provider")))
         yield LlmModel(
             key=f"ai/{name}/{record['name']}",

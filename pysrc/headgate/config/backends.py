@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _OF_MODELS: Final = (AiBackend, LlmRouter, MissingBackend)
 NO_AGENT: Final = "a2a is for host, service and aws backends"
+Places = tuple[tuple[str, int], ...] | None
+Identity = tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool, str, Places]
 
 
 class Backends:
@@ -54,7 +56,7 @@ class Backends:
         self.groups: frozenset[str] = frozenset()
         self.services = Services(context)
         self.internal = InternalPorts(context)
-        self._endpoints: dict[tuple[ConnectTarget, BackendOptions, ProxyTunnel | None, bool, bool, str], Endpoint] = {}
+        self._endpoints: dict[Identity, Endpoint] = {}
         self._tunnels = Tunnels(context, self)
         self._hosts: dict[tuple[str, str], HostBackend] = {}
         self._processors: dict[int, tuple[Draft, GuardrailProcessor | None, Notes]] = {}
@@ -127,11 +129,18 @@ class Backends:
         return tuple(found)
 
     def endpoint(
-        self, target: ConnectTarget, options: BackendOptions, *, infers: bool = False, tcp: bool = False
+        self,
+        target: ConnectTarget,
+        options: BackendOptions,
+        *,
+        infers: bool = False,
+        tcp: bool = False,
+        discovered: bool = False,
     ) -> Endpoint:
         """Return the endpoint of an address with the connection settings among `options`.
 
         infers: a protocol that is not configured may be that of the client. tcp: no HTTP is spoken with it.
+        discovered: the host name of a service stands for its workloads.
         """
         tls = options.tls or (BackendTls() if target.scheme == "https" else None)
         kept = BackendOptions(
@@ -145,7 +154,9 @@ class Backends:
         sent = "" if options.proxy_protocol is None else options.proxy_protocol["version"]
         if tunnel is not None:
             options.refuse_proxy_protocol(self.context, "it cannot be sent through a proxy (backendTunnel)")
-        identity = (address, kept, tunnel, infers, tcp, sent)
+        # Behind a proxy the name is the proxy's to resolve.
+        places = self.services.places(target.host, target.port) if discovered and tunnel is None else None
+        identity = (address, kept, tunnel, infers, tcp, sent, places)
         found = self._endpoints.get(identity)
         if found is None:
             plain = Endpoint(key="", host=target.host, port=target.port, unix_path=target.unix_path, tls=tls)
@@ -157,6 +168,8 @@ class Backends:
                 key += f"#through {tunnel.key}"
             if sent:
                 key += f"#proxy {sent}"
+            if places is not None:
+                key += f"#at {digest(places)}"
             found = Endpoint(
                 key=key,
                 host=target.host,
@@ -170,6 +183,7 @@ class Backends:
                 infers=infers,
                 tcp=tcp,
                 proxy_version=sent,
+                places=places,
             )
             self._endpoints[identity] = found
         return found
@@ -253,7 +267,13 @@ class Backends:
             options = aimed
             if section and entry is not None:
                 options = aimed.under(self.targeted.for_section(entry.record["name"].removeprefix("/"), section))
-            return inherited.around(options).under(entry.options if entry else NO_OPTIONS).under(own)
+            its = entry.options if entry else NO_OPTIONS
+            whole = inherited.around(options).under(its).under(own)
+            if entry is not None and entry.record.get("dynamic") is not None:
+                from headgate.config import dynamic_backends  # as other kinds of backends, with the first one
+
+                return dynamic_backends.own_credentials(self, entry.record, whole, options.under(its).under(own))
+            return whole
 
         return found
 

@@ -73,6 +73,8 @@ def _listener(listener: Listener) -> Json:
         shown: Json = {"certificateSource": source, "minTlsVersion": least, "maxTlsVersion": most}
         if listener.tls.source == "dynamicCa":
             shown["mode"] = "dynamicCa"
+        if listener.tls.others:
+            shown["moreCertificates"] = [one.cert_file or INLINE for one in listener.tls.others]
         if listener.tls.suites:
             shown["cipherSuites"] = list(listener.tls.suites)
         if listener.tls.groups:

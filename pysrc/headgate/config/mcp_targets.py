@@ -31,7 +31,9 @@ class AddressResolver(Protocol):
     """Where addresses become endpoints, and names addresses."""
 
     def named(self, name: str) -> Named | None: ...
-    def endpoint(self, target: ConnectTarget, options: BackendOptions) -> Endpoint: ...
+    def endpoint(
+        self, target: ConnectTarget, options: BackendOptions, *, discovered: bool = False
+    ) -> Endpoint: ...
 
 
 class McpTargets:
@@ -127,7 +129,7 @@ class McpTargets:
         self, record: Record, kind: str, place: tuple[ConnectTarget, str], options: BackendOptions
     ) -> McpTarget | None:
         name, (target, path) = record["name"], place
-        endpoint = self._places.endpoint(target, options)
+        endpoint = self._places.endpoint(target, options, discovered=True)
         if options.health is not None or options.affinity is not None:
             self._unsupported(record, "health and sessionAffinity of an MCP target, which is one place")
         if any(one.response is not None for one in options.transformations or ()):

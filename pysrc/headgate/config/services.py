@@ -163,6 +163,15 @@ class Services:
                 found.append((workload, host, target))
         return self._nearest(service, found)
 
+    def places(self, hostname: str, port: int) -> tuple[tuple[str, int], ...] | None:
+        """Return host and port of the workloads behind a port of the service of a host name; None if there is no such
+        service, or no such port. Workloads of a mesh are left out: they are reached in another way."""
+        for service in self.by_key.values():
+            if service.hostname == hostname and port in dict(service.ports):
+                found = self.endpoints(service, port)
+                return tuple((host, target) for workload, host, target in found if not workload.hbone)
+        return None
+
     def _nearest(self, service: Service, found: list[tuple[Workload, str, int]]) -> list[tuple[Workload, str, int]]:
         """Return those that the mode of the service wants."""
         balancing = service.balancing

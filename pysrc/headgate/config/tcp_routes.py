@@ -134,7 +134,13 @@ class TcpRoutes:
             return MissingBackend(key=f"backend/{name}", name=f"/{name}"), NO_OPTIONS
         aimed = _of_connections(self._backends.targeted.for_backend(name))
         weakest, of_route = levels
+        dynamic = entry.record.get("dynamic") is not None
+        if dynamic:
+            # As where it stands in the route.
+            weakest = NO_OPTIONS
         options = weakest.under(aimed).under(of_route).under(_spoken(entry.options)).under(own)
+        if dynamic:
+            return self._inline(entry.record, options), options
         if entry.record.get("host") is None:
             message = f"backend {name!r} is no host: it cannot be reached by TCP"
             self._context.fault(Problem.REFERENCE, record, "backend", message)

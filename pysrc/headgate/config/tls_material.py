@@ -12,7 +12,7 @@ from headgate.document.secret import Secret
 from headgate.errors import Problem
 from headgate.ir.digest import digest
 from headgate.ir.secret import SecretRef
-from headgate.ir.tls import BackendTls, CertificateSource, ClientCertificate, ServerTls, TlsVersion
+from headgate.ir.tls import BackendTls, CertificateSource, ClientCertificate, ServerPair, ServerTls, TlsVersion
 from headgate_engine.tls.identity import trust_domain_of
 
 if TYPE_CHECKING:
@@ -204,6 +204,9 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         found = _pair(context, record)
     if found is None or source is None:
         return None
+    others = _others(context, record, source)
+    if others is None:
+        return None
     cert_file, cert_pem, key_file, key = found
     minted = _minting(context, record, cert_pem, key) if source == "dynamicCa" else {}
     root = _root(context, record)
@@ -216,12 +219,13 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         context.fault(Problem.CONFLICT, record, "cipherSuites", message)
     groups = _groups(context, record, common)
     alpn = _alpn(context, common)
+    settings = (least, most, suites, groups, alpn, root, strangers)
     return ServerTls(
         cert_file=cert_file,
         key_file=key_file,
         cert_pem=cert_pem,
         key_pem=key,
-        key=f"tls/{digest(*found, least, most, suites, groups, alpn, root, strangers, source, *minted.values())}",
+        key=f"tls/{digest(*found, *settings, source, others, *minted.values())}",
         source=source,
         **minted,
         versions=(least, most),
@@ -231,7 +235,23 @@ def server_tls(context: Context, record: Record, common: Record) -> ServerTls | 
         root_file=root[0] if root else None,
         root_pem=root[1] if root else None,
         strangers=strangers,
+        others=others,
     )
+
+
+def _others(context: Context, record: Record, source: CertificateSource) -> tuple[ServerPair, ...] | None:
+    """Return the pairs of `moreCertificates`, None after a report."""
+    if record.get("moreCertificates") is None:
+        return ()
+    if source != "configured":
+        message = "only beside 'cert' and 'key' of the mode static"
+        context.fault(Problem.CONFLICT, record, "moreCertificates", message)
+        return None
+    found = [_pair(context, one) for one in record.records("moreCertificates")]
+    pairs = [one for one in found if one is not None]
+    if len(pairs) < len(found):
+        return None
+    return tuple(ServerPair(cert_file=one[0], cert_pem=one[1], key_file=one[2], key_pem=one[3]) for one in pairs)
 
 
 def _admits_strangers(context: Context, record: Record) -> bool:

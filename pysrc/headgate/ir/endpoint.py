@@ -70,7 +70,8 @@ class Endpoint:
     there are no connections. `mesh`: it is reached through a tunnel of the workload at that place, whose connections
     carry tunnels with the bounds of `hbone`. `backs_off`: after a failed connect there is a pause, in which calls fail
     at once. `proxy_version` is that of the PROXY protocol header which its connections begin with: `v1`, `v2`, or
-    nothing; each carries one client's calls.
+    nothing; each carries one client's calls. `places`: host and port of each workload of the service that the host name
+    is that of; connections go to them in turn, and none of them is open while there is none. None: it is no service.
     """
 
     key: str
@@ -89,6 +90,7 @@ class Endpoint:
     hbone: Hbone | None = None
     backs_off: bool = False
     proxy_version: str = ""
+    places: tuple[tuple[str, int], ...] | None = None
 
     @property
     def pool_key(self) -> str:

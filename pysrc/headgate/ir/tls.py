@@ -15,6 +15,16 @@ CertificateSource = Literal["configured", "spiffe", "dynamicCa"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerPair:
+    """A further certificate chain of a listener, and its key. The files are None for what stands in place."""
+
+    cert_file: str | None
+    key_file: str | None
+    cert_pem: bytes
+    key_pem: Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTls:
     """The certificate chain and private key of a listener. Both are known to be well-formed and to match.
 
@@ -23,6 +33,8 @@ class ServerTls:
     what the gateway speaks. With `root_pem`, clients must have a certificate that it has signed; with `strangers` they
     are admitted without one, too, and are then nobody. `key` is stable while the settings and the contents of all files
     do not change. The files are None for what stands in the configuration itself.
+
+    `others` are further pairs, for the names in their certificates; what no other has goes to the first.
 
     With the source `spiffe` there is no pair, and clients must have an X.509-SVID of the gateway's own trust domain.
     With `dynamicCa` the pair is that of an authority; the certificates that it makes are kept for `minted_ms`
@@ -44,6 +56,7 @@ class ServerTls:
     root_file: str | None = None
     root_pem: bytes | None = None
     strangers: bool = False
+    others: tuple[ServerPair, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

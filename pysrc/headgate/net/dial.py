@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from headgate.net.race import first_connected
 from headgate.net.sockets import set_keepalives
 from headgate.net.tls import ClientContext, approver, shared_context
 from headgate.net.tunnel import ProxyAnswer, TunnelError, TunnelRefused
-from headgate_engine.link.handshake import SecureClient
+from headgate_engine.link.handshake import HandshakeError, SecureClient
 from headgate_engine.link.pool import Pool
 from headgate_engine.link.secure import SecureTransport
 from headgate_engine.tls.context import KeptSession, TlsContext
@@ -110,6 +111,8 @@ class Dialer:
         self._check_name = True
         self._approve: Approver | None = None
         self._access = PlainAccess() if access is None else access
+        # Whose turn it is of the places of a service; -1 before the first.
+        self._turn = -1
         self._selector: ProxySelector | None = None
         self._proxies: dict[str, Dialer] = {}
         if endpoint.tunnel is not None:
@@ -139,15 +142,36 @@ class Dialer:
             if self._endpoint.unix_path is not None:
                 await self._connect_unix(factory, self._endpoint.unix_path)
                 return
-            await self._connect_tcp(factory, await self._resolver.lookup(self._endpoint.host))
+            if self._endpoint.places is not None:
+                await self._connect_place(factory, self._endpoint.places)
+                return
+            await self._connect_tcp(factory, await self._resolver.lookup(self._endpoint.host), self._endpoint.port)
 
-    async def _connect_tcp(self, factory: ProtocolFactory, addresses: list[str]) -> None:
+    async def _connect_place(self, factory: ProtocolFactory, places: Sequence[tuple[str, int]]) -> None:
+        """Connect to one of the places of a service, each in its turn. Behind one that is away the next is tried."""
+        if not places:
+            raise OSError(f"no endpoint of {self._endpoint.host} is ready")
+        # Workers begin at different ones.
+        self._turn = random.randrange(len(places)) if self._turn < 0 else self._turn + 1
+        for step, last in enumerate(_last_flags(min(len(places), MAX_TRIES))):
+            host, port = places[(self._turn + step) % len(places)]
+            try:
+                await self._connect_tcp(factory, await self._resolver.lookup(host), port)
+            except HandshakeError:
+                raise
+            except OSError:
+                if last:
+                    raise
+            else:
+                return
+
+    async def _connect_tcp(self, factory: ProtocolFactory, addresses: list[str], port: int) -> None:
         loop = asyncio.get_running_loop()
         secure = self._secured(factory)
         if len(addresses) == 1 and not self.header:
-            transport, _ = await loop.create_connection(secure or factory, addresses[0], self._endpoint.port)
+            transport, _ = await loop.create_connection(secure or factory, addresses[0], port)
         else:
-            connected = await first_connected(addresses, self._endpoint.port)
+            connected = await first_connected(addresses, port)
             try:
                 self._begin(connected)
                 transport, _ = await loop.create_connection(secure or factory, sock=connected)

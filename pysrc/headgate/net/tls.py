@@ -50,7 +50,7 @@ TICKETS: Final = Tickets()
 
 
 class ContextSource(Protocol):
-    """Makes the contexts of a listener whose certificate is not configured."""
+    """Makes the contexts of a listener whose certificate is not configured, or chooses one of several."""
 
     def find(self, name: str | None) -> TlsContext | asyncio.Task[TlsContext | TlsError]:
         """Return the context for a server name (None if the client sent none), or who is making it. Raises TlsError if
@@ -71,6 +71,13 @@ def server_context(tls: ServerTls, hostname: str | None = None) -> TlsContext | 
             return _context(tls, cert, key, f"{hostname}\n{name}\n")
 
         return MintingListener(tls, hostname, make)
+    if tls.others:
+        from headgate.net.certificate_names import NamedCertificates  # loads cryptography
+
+        def make_one(cert: bytes, key: bytes, number: int) -> TlsContext:
+            return _context(tls, cert, key, f"{hostname}\n{number}\n")
+
+        return NamedCertificates(tls, make_one)
     return _context(tls, tls.cert_pem, tls.key_pem.reveal_bytes(), f"{hostname}\n")
 
 

@@ -78,6 +78,7 @@ OF_TARGET: Final[dict[type, str]] = {
 }
 # Where certificates of listeners come from.
 OF_CERTIFICATES: Final = {"spiffe": "headgate.net.spiffe", "dynamicCa": "headgate.net.minting"}
+OF_SEVERAL_CERTIFICATES: Final = "headgate.net.certificate_names"
 # Traces, log records and metrics for a collector.
 OF_EXPORTS: Final = ("headgate.policy.otlp.compile", "headgate_engine.link.grpc_call")
 OF_METRICS: Final = "headgate.policy.otlp.metrics"
@@ -145,8 +146,11 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
                 found.update(OF_ENDED)
             found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
             found.update((GUARDRAILS,) if backend.guardrails else ())
-    sources = {listener.tls.source for bind in gateway.binds for listener in bind.listeners if listener.tls is not None}
+    of_listeners = [one.tls for bind in gateway.binds for one in bind.listeners if one.tls is not None]
+    sources = {one.source for one in of_listeners}
     found.update(OF_CERTIFICATES[source] for source in sources & OF_CERTIFICATES.keys())
+    if any(one.others for one in of_listeners):
+        found.add(OF_SEVERAL_CERTIFICATES)
     if gateway.spiffe:
         found.add(OF_CERTIFICATES["spiffe"])
     if patterns:

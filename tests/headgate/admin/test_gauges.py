@@ -77,9 +77,9 @@ def test_listeners_with_tls_tell_when_their_certificate_expires() -> None:
     chain = trustme.CA().issue_cert("a.test", not_after=end).cert_chain_pems[0].bytes()
     names = {"gateway_name": "g", "gateway_namespace": "default"}
     listeners = [
-        SimpleNamespace(name="secure", tls=SimpleNamespace(cert_pem=chain), **names),
+        SimpleNamespace(name="secure", tls=SimpleNamespace(cert_pem=chain, others=()), **names),
         SimpleNamespace(name="plain", tls=None, **names),
-        SimpleNamespace(name="spiffe", tls=SimpleNamespace(cert_pem=b""), **names),
+        SimpleNamespace(name="spiffe", tls=SimpleNamespace(cert_pem=b"", others=()), **names),
     ]
     gateway = SimpleNamespace(binds=[SimpleNamespace(key="bind/443", listeners=listeners)])
     labels = 'bind="bind/443",gateway="default/g",listener="secure"'

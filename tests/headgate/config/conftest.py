@@ -6,10 +6,10 @@ import json
 import os
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import ir_golden
 import pytest
 import trustme
 
@@ -27,7 +27,6 @@ from headgate.config.shape.vocabulary import (
     Union,
     WordChoice,
 )
-from headgate.document.secret import Secret
 from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 
@@ -153,26 +152,6 @@ class Documents:
         return copy
 
 
-def _ir_json(value: Any) -> Any:
-    """Return an IR value for a golden file: fields at their default are left out, types are named."""
-    if isinstance(value, Secret):
-        return str(value)
-    if isinstance(value, frozenset):
-        return [_ir_json(item) for item in sorted(value)]
-    if isinstance(value, tuple):
-        return [_ir_json(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if is_dataclass(value) and not isinstance(value, type):
-        found = {"": type(value).__name__}
-        for field in fields(value):
-            current = getattr(value, field.name)
-            if field.name != "digest" and current != field.default:
-                found[field.name] = _ir_json(current)
-        return found
-    return value
-
-
 @pytest.fixture(scope="session")
 def documents() -> Callable[..., Documents]:
     return Documents
@@ -180,7 +159,7 @@ def documents() -> Callable[..., Documents]:
 
 @pytest.fixture(scope="session")
 def ir_json() -> Callable[[Any], Any]:
-    return _ir_json
+    return ir_golden.ir_json
 
 
 @pytest.fixture(scope="session")

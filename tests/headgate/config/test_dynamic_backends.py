@@ -56,7 +56,7 @@ def test_settings(loaded: Callable[..., Gateway]) -> None:
         (ROUTE % ("{}", ", policies: {health: {}}", ""), "health is for backends with endpoints"),
         (TCP % ("{target: '\"a:1\"'}", "", ""), "a TCP route has no request"),
         (TCP % ("{}", PROXY, ""), "backendTunnel of a dynamic backend needs its allowedHosts"),
-        ("gateways: {default: {port: 1}}\nbackends: [{name: a, dynamic: {}}]", "unknown field 'dynamic'"),
+        ("gateways: {default: {port: 1}}\nbackends: [{name: a, dynamic: {}, policies: {health: {}}}]", "health is for backends with endpoints"),
     ],
 )
 def test_faults(faults: Callable[..., list[str]], text: str, message: str) -> None:

@@ -112,3 +112,31 @@ def test_a_document_in_the_text_is_no_secret_and_an_environment_variable_in_a_fi
     found = target(load(TextSource(text), environ={"K": "value"}).gateway)
     assert isinstance(found, OpenApiTarget)
     assert json.loads(found.schema.document or "")["x-a"] == "value"
+
+
+SERVICE = """
+services: [{name: s, namespace: n, hostname: s.test, ports: {80: 80}}]
+workloads:
+- {uid: a, name: a, namespace: n, workloadIps: [10.0.0.1], services: {n/s.test: {80: 8080}}}
+- {uid: b, name: b, namespace: n, workloadIps: ["::1"], services: {n/s.test: {80: 8081}}}
+- {uid: c, name: c, namespace: n, workloadIps: [10.0.0.3], status: unhealthy, services: {n/s.test: {80: 8080}}}
+"""
+BACKENDS = {
+    "target": "mcp: {{targets: [{{name: x, mcp: {{host: {}, port: {}, path: /mcp}}}}]}}",
+    "provider": "ai: {{name: x, provider: {{openAI: {{}}}}, hostOverride: '{}:{}'}}",
+}
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+@pytest.mark.parametrize(
+    ("host", "port", "places"),
+    [("s.test", 80, (("10.0.0.1", 8080), ("::1", 8081))), ("s.test", 81, None), ("other.test", 80, None)],
+)
+def test_the_name_of_a_service_stands_for_its_workloads(kind: str, host: str, port: int, places: object) -> None:
+    backend = BACKENDS[kind].format(host, port)
+    text = f"binds: [{{port: 1, listeners: [{{routes: [{{backends: [{{{backend}}}]}}]}}]}}]\n{SERVICE}"
+    found = load(TextSource(text), environ={}).gateway.binds[0].listeners[0].routes[0].backends[0].backend
+    endpoint = found.targets[0].endpoint if isinstance(found, McpBackend) else found.groups[0][0].provider.endpoint  # type: ignore[union-attr]
+    assert endpoint.places == places
+    assert endpoint.address == f"{host}:{port}"
+    assert ("#at " in endpoint.key) == (places is not None)

@@ -271,3 +271,35 @@ def test_the_mesh_has_no_strangers(faults: Callable[..., list[str]], certificate
     assert faults(text) == [
         "binds[0].listeners[0].tls: protocol HBONE has no strangers: its clients show certificates (1)"
     ]
+
+
+def more(folder: Path, entries: str, own: str = "") -> str:
+    pair = f"cert: '{folder / 'a.crt'}', key: '{folder / 'a.key'}'"
+    return f"gateways: {{g: {{port: 1, tls: {{{pair}, moreCertificates: {entries}{own}}}}}}}"
+
+
+def test_further_certificates_of_a_listener(loaded: Callable[..., Gateway], certificates: Any) -> None:
+    folder = certificates.folder
+    found = loaded(more(folder, f"[{{cert: '{folder / 'b.crt'}', key: '{folder / 'b.key'}'}}]")).binds[0].listeners[0].tls
+    assert found is not None
+    (other,) = found.others
+    assert (other.cert_file, other.cert_pem) == (str(folder / "b.crt"), (folder / "b.crt").read_bytes())
+    alone = loaded(listener(folder / "a.crt", folder / "a.key")).binds[0].listeners[0].tls
+    assert alone is not None
+    assert alone.key != found.key
+
+
+@pytest.mark.parametrize(
+    ("entry", "own", "fault"),
+    [
+        ("cert: a.crt, key: b.key", "", "does not belong to the first certificate"),
+        ("cert: b.crt, key: b.key", ", mode: dynamicCa", "only beside 'cert' and 'key' of the mode static"),
+    ],
+)
+def test_further_certificates_that_cannot_be(
+    entry: str, own: str, fault: str, faults: Callable[..., list[str]], certificates: Any
+) -> None:
+    folder = certificates.folder
+    for name in ("a.crt", "b.crt", "b.key"):
+        entry = entry.replace(name, f"'{folder / name}'")
+    assert any(fault in one for one in faults(more(folder, f"[{{{entry}}}]", own)))

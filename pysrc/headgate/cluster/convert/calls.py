@@ -9,6 +9,7 @@ from typing import Any, Final
 from headgate.cluster.convert.conversion import Conversion, pairs, renamed, spelled_words, word
 from headgate.cluster.convert.credentials import auth, tls
 from headgate.cluster.convert.endpoints import FIELDS, endpoint
+from headgate.cluster.convert.guards import prompt_guard
 from headgate.cluster.convert.rules import ONE_ACTION, grouped
 from headgate.cluster.convert.said import SaidMap
 from headgate.cluster.convert.transforms import transformation
@@ -160,6 +161,8 @@ def _ai(of: Conversion, value: SaidMap) -> Json:
                 found[name] = {key: word(kind) for key, kind in one.items()}
             case "unsupportedParameters":
                 found[name] = word(one)
+            case "promptGuard":
+                found[name] = prompt_guard(of, one, calls)
             case "prompts":
                 found["prompt"] = {side: [dict(each) for each in one[side]] for side in one if one[side]}
             case _:

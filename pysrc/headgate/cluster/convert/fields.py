@@ -19,6 +19,7 @@ WHOLE: Final = ("llm", "ui", "virtualKeys")
 
 _LISTENER_TLS: Final = "resources say it for a whole Gateway: frontendPolicies.tls has it"
 _NO_HEADERS: Final = "GatewayBackends have none: references of HTTPRoutes have, and transformations can"
+_NO_REJECTION: Final = "a guard with patterns has a response, others refuse with the gateway's own answer"
 _NO_FILTER: Final = "a GatewayPolicy has none: a rule of an HTTPRoute has"
 _WORKLOAD: Final = "EndpointSlices say address, port, readiness, zone and node alone"
 _SERVICE: Final = "a Service has it nowhere that the controller reads"
@@ -47,6 +48,15 @@ REASONS: Final[dict[str, str]] = {
     "ExtAuthzBody.allowPartialMessage": "a larger body is refused, not cut",
     "ExtAuthzBody.packAsBytes": "bodies are sent as texts",
     "FrontendPolicies.networkExtAuthz": "a service is asked about requests, not about connections",
+    "RequestGuard.rejection": _NO_REJECTION,
+    "ResponseGuard.rejection": _NO_REJECTION,
+    **dict.fromkeys((f"GuardStreamSettings.{name}" for name in ("masks", "overlapBytes", "windowBytes")),
+                    "resources say whether streams are guarded, and no more"),
+    **dict.fromkeys((f"{name}.baseUrl" for name in ("BedrockGuard", "ModelArmorGuard", "ModerationGuard")),
+                    "resources call the vendor's own host"),
+    "McpAuthentication.jwtValidationOptions": "a rule of an authorization can require a claim",
+    "McpAuthentication.redirectUris": "a GatewayPolicy has none",
+    "McpAuthentication.clientSecret": "a GatewayPolicy that serves metadata has none",
     "JwtProvider.jwtValidationOptions": "a rule of an authorization can require a claim",
     "JwtSingle.jwtValidationOptions": "a rule of an authorization can require a claim",
     "JwtOptions.requiredClaims": "a rule of an authorization can require a claim",
@@ -73,6 +83,8 @@ REASONS: Final[dict[str, str]] = {
     "ServerTls.maxTlsVersion": _LISTENER_TLS,
     "ServerTls.spiffe": "a listener of a Gateway has the certificate of a Secret",
     "SimplePolicies.requestHeaderModifier": _NO_HEADERS,
+    "BedrockGuardPolicies.requestHeaderModifier": _NO_HEADERS,
+    "BedrockGuardPolicies.transformations": "calls of a guard have none",
     "TcpRoutePolicies.backendTLS": "connections have no policies: a GatewayBackend has tls",
     "Transform.replace": "resources say set, add and remove",
     **dict.fromkeys((f"{name}.oidc" for name in (
@@ -95,10 +107,7 @@ _NOT_YET: Final = "resources have it, and headgate convert does not write it yet
 PENDING: Final[dict[str, str]] = {
     "Headgate.llm": "models are GatewayModels, which headgate convert does not write yet",
     "NamedBackend.llm": "models are GatewayModels, which headgate convert does not write yet",
-    "AiPolicy.promptGuard": _NOT_YET,
-    "AttachedPolicies.mcpAuthentication": _NOT_YET,
     "AttachedPolicies.mcpGuardrails": _NOT_YET,
-    "RoutePolicies.mcpAuthentication": _NOT_YET,
     "RoutePolicies.mcpGuardrails": _NOT_YET,
     "BackendPolicies.mcpGuardrails": _NOT_YET,
     "BackendAuthKinds.azure": _NOT_YET,

@@ -20,7 +20,7 @@ from headgate.cluster.convert.targeted import targeted
 from headgate.cluster.snapshot import GATEWAY_API, OWN
 from headgate.cluster.translate.fragments import Json
 
-_TLS: Final = ("cert", "key", "root", "clientValidation", "mode")
+_TLS: Final = ("cert", "key", "moreCertificates", "root", "clientValidation", "mode")
 _HTTP: Final = ("HTTP", "HTTPS")
 
 
@@ -131,9 +131,12 @@ def _listener(of: Conversion, port: FilePort) -> Json:
     if said.get("mode", "static") != "static":
         of.losses.add(said, "mode")
     if "cert" in said and "key" in said:
-        entries = {"tls.crt": of.pem(said["cert"]), "tls.key": of.pem(said["key"])}
-        name = of.objects.secret(of.namespace, f"{of.about}-{port.object_name}", entries, "kubernetes.io/tls")
-        found["tls"] = {"mode": "Terminate", "certificateRefs": [{"name": name}]}
+        names = []
+        for one in (said, *said.maps("moreCertificates")):
+            entries = {"tls.crt": of.pem(one["cert"]), "tls.key": of.pem(one["key"])}
+            about = f"{of.about}-{port.object_name}"
+            names.append(of.objects.secret(of.namespace, about, entries, "kubernetes.io/tls"))
+        found["tls"] = {"mode": "Terminate", "certificateRefs": [{"name": name} for name in names]}
     elif port.protocol == "TLS":
         found["tls"] = {"mode": "Passthrough"}
     return found

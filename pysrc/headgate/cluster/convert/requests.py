@@ -25,6 +25,7 @@ def traffic(of: Conversion, value: SaidMap, *elsewhere: str) -> list[Json]:
     `elsewhere`: fields that are converted by somebody else."""
     readers: dict[str, Callable[[Any], Json]] = {
         "jwtAuth": lambda one: {"jwtAuthentication": _tokens(of, one)},
+        "mcpAuthentication": lambda one: _mcp_tokens(of, value, one),
         "apiKey": lambda one: {"apiKeyAuthentication": _keys(of, one)},
         "basicAuth": lambda one: {"basicAuthentication": _passwords(of, one)},
         "cors": lambda one: {"cors": _cors(of, one)},
@@ -101,6 +102,28 @@ def _provider(of: Conversion, value: SaidMap) -> Json:
     if "cacheDuration" in source:
         place["cacheDuration"] = source["cacheDuration"]
     return found | {"jwks": {"remote": place}}
+
+
+def _mcp_tokens(of: Conversion, policies: SaidMap, value: SaidMap) -> Json:
+    """Return who is let in, with the metadata that clients of MCP look for."""
+    if "jwtAuth" in policies:
+        of.losses.add(policies, "mcpAuthentication", "a GatewayPolicy has either jwtAuth or mcpAuthentication")
+        return {}
+    own = ("provider", "resourceMetadata", "clientId", "authorizationLocation")
+    of.losses.rest(value, "issuer", "audiences", "jwks", "mode", *own)
+    if value.get("mode", "strict") != "strict":
+        of.losses.add(value, "mode", "a GatewayPolicy that serves metadata has the mode Strict alone")
+    if "jwks" not in value:
+        of.losses.at(value.path, value.line, "a GatewayPolicy always says where keys are")
+        return {}
+    said: Json = {name: value[name] for name in ("resourceMetadata", "clientId") if name in value}
+    if "provider" in value:
+        [kind] = value["provider"]
+        said["provider"] = word(kind)
+    known = SaidMap(value.shape, value.path, value.line)
+    known.update({name: value[name] for name in ("issuer", "audiences", "jwks") if name in value})
+    found = {"mode": "Strict", "providers": [_provider(of, known)], "mcp": said}
+    return {"jwtAuthentication": found | _located(value, "authorizationLocation")}
 
 
 def _keys(of: Conversion, value: SaidMap) -> Json:

@@ -162,8 +162,11 @@ class _AttachingModels:
             return attached
         refusals = []
         for one in attached:
-            refused = self._listeners.setdefault(one.listener.title, _Place()).add(model)
-            one.listener.attached += refused is None
+            place = self._listeners.setdefault(one.listener.title, _Place())
+            # A listener that two parentRefs name has the model once.
+            known = any(model is other for other in place.models)
+            refused = place.add(model)
+            one.listener.attached += refused is None and not known
             refusals += [] if refused is None else [refused]
         return refusals[0] if len(refusals) == len(attached) else None
 

@@ -2,7 +2,8 @@
 
 A URLRewrite becomes a transformation. The API lets a prefix be replaced only in rules with one match, a prefix
 (https://gateway-api.sigs.k8s.io/reference/spec/#httpbackendref), so it is known which one. A mirror of the only
-backend is one of the rule.
+backend is one of the rule. One of several backends with a mirror is a route group with a single route, which has the
+mirror and this backend.
 """
 
 from __future__ import annotations
@@ -13,19 +14,25 @@ from typing import Any, Final
 from headgate.cluster.translate.backends import Target
 from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.fragments import Json
+from headgate.cluster.translate.fragments import Fragment, Json
 
 _REWRITE: Final = "urlRewrite"
-_MIRROR: Final = "requestMirror"
+MIRROR: Final = "requestMirror"
 
 
 def fitted(policies: dict[str, Any], rule: Json, of_rule: dict[str, Any], reached: Target) -> dict[str, Any] | Unmet:
-    """Return policies for a backend, or why they cannot be had. of_rule: those of the rule; a mirror is added to it."""
+    """Return policies for a backend, or why they cannot be had. of_rule: those of the rule; a mirror of the only
+    backend is added to it, and one of several backends stays (mirrored())."""
     found = dict(policies)
-    if (mirrors := found.pop(_MIRROR, None)) is not None:
-        if len(rule["backendRefs"]) > 1 or _MIRROR in of_rule:
-            return Unmet("UnsupportedValue", "a mirror of one backend of several is not supported")
-        of_rule[_MIRROR] = mirrors
+    if (mirrors := found.get(MIRROR)) is not None:
+        if len(rule["backendRefs"]) == 1:
+            every = [*_listed(of_rule.get(MIRROR)), *_listed(mirrors)]
+            of_rule[MIRROR] = every if len(every) > 1 else every[0]
+            del found[MIRROR]
+        elif "prefix" in (of_rule.get(_REWRITE) or {}).get("path", {}):
+            # The route of the group has matched no prefix.
+            message = "a mirror of one backend of several, in a rule that replaces a prefix, is not supported"
+            return Unmet("UnsupportedValue", message)
     if (rewrite := found.pop(_REWRITE, None)) is not None:
         if wrong := faults_of_policy(_REWRITE, rewrite):
             return Unmet("UnsupportedValue", f"URLRewrite of a backend: {'; '.join(wrong)}")
@@ -36,6 +43,32 @@ def fitted(policies: dict[str, Any], rule: Json, of_rule: dict[str, Any], reache
             return Unmet("UnsupportedValue", message)
         found["transformations"] = {"request": {"set": _edits(rewrite, rule)}}
     return found
+
+
+def mirrored(place: str, route: Json, entry: Json) -> tuple[list[Fragment], Json]:
+    """Return a route group for a backend with a mirror, and the backend that leads to it.
+
+    `place`: the name of the group. `route`: name and namespace of the route, as the file has them; policies that
+    target it hold already, so the route of the group has another name. `entry`: the backend, with the mirror among its
+    policies.
+    """
+    policies = dict(entry["policies"])
+    mirrors = policies.pop(MIRROR)
+    inner = {name: one for name, one in entry.items() if name not in ("weight", "policies")}
+    value = {
+        "name": f"{route['name']}/mirrored",
+        "namespace": route["namespace"],
+        "matches": [{"path": {"pathPrefix": "/"}}],
+        "policies": {MIRROR: mirrors},
+        "backends": [inner | ({"policies": policies} if policies else {})],
+    }
+    group = Fragment(key=f"group/{place}", place="routeGroups", value={"name": place})
+    inside = Fragment(key=f"{group.key}/mirrored", place="routes", value=value, parent=group.key)
+    return [group, inside], {"weight": entry["weight"], "routeGroup": place}
+
+
+def _listed(mirrors: Any) -> list[Json]:
+    return mirrors if isinstance(mirrors, list) else [] if mirrors is None else [mirrors]
 
 
 def _edits(rewrite: Json, rule: Json) -> Json:

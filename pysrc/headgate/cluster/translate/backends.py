@@ -30,7 +30,8 @@ class Target(NamedTuple):
     """The file's form of a destination, and the Service or GatewayBackend behind it; neither for an InferencePool.
 
     `says_protocol`: whether it is said which version of HTTP is spoken there. `of_routes`: policies that the file has
-    at the routes to it. `rewritable`: a GatewayBackend whose requests may be rewritten by a transformation.
+    at the routes to it. `rewritable`: a GatewayBackend whose requests may be rewritten by a transformation. `dynamic`:
+    one whose place each request names.
     """
 
     form: dict[str, Any]
@@ -39,6 +40,7 @@ class Target(NamedTuple):
     backend: ObjectKey | None = None
     of_routes: Json = {}
     rewritable: bool = False
+    dynamic: bool = False
 
 
 def target(snapshot: Snapshot, route: Json, reference: Json) -> Target | Unmet:
@@ -78,12 +80,19 @@ def _backend(snapshot: Snapshot, key: ObjectKey, found: Json, callers: frozenset
     if isinstance(made, Unmet):
         return Unmet("Invalid", f"GatewayBackend {key} is not accepted: {made.message}")
     # Of other kinds it is known what is spoken with them.
-    open_ended = "host" in made.form or made.inline
+    dynamic = "dynamic" in made.form
+    open_ended = "host" in made.form or dynamic
     says = not open_ended or "version" in made.form.get("policies", {}).get("http", {})
-    form = dict(made.form) if made.inline else {"backend": file_name(key)}
     # One transformation takes the place of another.
     rewritable = "host" in made.form and "transformations" not in made.form.get("policies", {})
-    return Target(form, says_protocol=says, backend=key, of_routes=made.of_routes, rewritable=rewritable)
+    return Target(
+        {"backend": file_name(key)},
+        says_protocol=says,
+        backend=key,
+        of_routes=made.of_routes,
+        rewritable=rewritable,
+        dynamic=dynamic,
+    )
 
 
 def _service(key: ObjectKey, service: Json, port: int | None) -> Target | Unmet:

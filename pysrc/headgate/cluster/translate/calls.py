@@ -47,6 +47,11 @@ def protects(name: str, value: Any) -> bool:
 
 def unsuited(kind: str, value: Any, backend: str) -> str | None:
     """Return why a policy has no meaning at a backend of a kind that it targets, "" being any; None if it has one."""
+    if backend in ("dynamic", "bounded") and kind == "health":
+        return "health is for backends with endpoints, and of this one each request names the place"
+    client = kind == "backendTLS" and "cert" in value
+    if backend == "dynamic" and (client or kind in ("backendAuth", "backendTunnel")):
+        return f"{kind} of a dynamicForwardProxy needs its allowedHosts: anybody could ask for what it proves"
     wanted = _SUITED.get(kind)
     if wanted is not None and backend not in ("", wanted):
         return f"{kind} is for {wanted} backends"

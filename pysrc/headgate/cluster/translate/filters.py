@@ -19,6 +19,9 @@ from headgate.cluster.translate.fragments import Fragment, Json
 _SCHEME_PORTS: Final = {"http": 80, "https": 443}
 _FOUND: Final = 302
 _MIRROR: Final = "requestMirror"
+# What a filter is that cannot be had.
+ANSWER: Final = "directResponse"
+_NO_FILTER: Final = 500
 # One of these answers or changes where the request goes: together they have no meaning.
 _EXCLUSIVE: Final = {"RequestRedirect", "URLRewrite"}
 
@@ -80,6 +83,7 @@ class FilterReader:
             "RequestMirror": lambda one: self._mirror(one["requestMirror"]),
             "CORS": lambda one: ("cors", _cors(one["cors"])),
             "ExternalAuth": lambda one: self._external_auth(one["externalAuth"]),
+            "ExtensionRef": lambda one: self._extension(one["extensionRef"]),
         }
         found: dict[str, Any] = {}
         for one in filters:
@@ -93,9 +97,12 @@ class FilterReader:
             if policy[0] == _MIRROR:
                 found.setdefault(_MIRROR, []).append(policy[1])
                 continue
-            if policy[0] in found:
+            if policy[0] in found and policy[0] != ANSWER:
                 self.invalid.append(Unmet("UnsupportedValue", f"more than one filter {one['type']} in one rule"))
             found[policy[0]] = policy[1]
+        if ANSWER in found:
+            # Nothing else answers in its place.
+            found.pop("requestRedirect", None)
         if len(found.get(_MIRROR, ())) == 1:
             [found[_MIRROR]] = found[_MIRROR]
         return found
@@ -119,11 +126,11 @@ class FilterReader:
         if isinstance(reached, Unmet):
             self.unresolved.append(reached)
             return None
-        if "policies" in reached.form and "dynamic" not in reached.form:
+        if "policies" in reached.form:
             message = f"InferencePool {value['backendRef']['name']}: nothing can be mirrored to one"
             self.unresolved.append(Unmet("UnsupportedValue", message))
             return None
-        if "dynamic" in reached.form:
+        if reached.dynamic:
             message = f"GatewayBackend {reached.backend}: a dynamic forward proxy has no place to mirror to"
             self.unresolved.append(Unmet("UnsupportedValue", message))
             return None
@@ -133,7 +140,7 @@ class FilterReader:
     def _external_auth(self, value: Json) -> tuple[str, Any]:
         """Return what asks a service. One that cannot be asked lets nobody pass."""
         reached = target(self._snapshot, self._route, value["backendRef"])
-        if isinstance(reached, Target) and reached.form.keys() - {"service", "backend"}:
+        if isinstance(reached, Target) and (reached.dynamic or reached.form.keys() - {"service", "backend"}):
             name = value["backendRef"]["name"]
             reached = Unmet("UnsupportedValue", f"{name} is no service that can be asked about requests")
         if isinstance(reached, Unmet):
@@ -144,6 +151,14 @@ class FilterReader:
             self.invalid.append(Unmet("UnsupportedValue", f"filter ExternalAuth: {'; '.join(wrong)}"))
         self.note(reached)
         return "extAuthz", found
+
+    def _extension(self, value: Json) -> tuple[str, Any]:
+        """Return an error: there are no filters of other kinds, and requests must not pass without one
+        (https://gateway-api.sigs.k8s.io/reference/spec/#httproutefilter, type)."""
+        kind = value["kind"]
+        message = f"filter {kind} {value['name']}: kind {kind} of group {value['group']!r} is no filter"
+        self.unresolved.append(Unmet("InvalidKind", message))
+        return ANSWER, {"status": _NO_FILTER}
 
     def note(self, reached: Target) -> None:
         """Remember what a rule leads to."""

@@ -26,12 +26,10 @@ _MOST_TARGETS: Final = 128
 
 
 class TranslatedBackend(NamedTuple):
-    """`form`: the backend without a name. `inline`: whether it stands in each route, as the file has no name for it.
-    `used` and `backends`: Services and GatewayBackends that its policies call. `of_routes`: policies that the file has
-    at the routes to it."""
+    """`form`: the backend without a name. `used` and `backends`: Services and GatewayBackends that its policies call,
+    and Services that it is. `of_routes`: policies that the file has at the routes to it."""
 
     form: dict[str, Any]
-    inline: bool
     used: frozenset[ObjectKey] = frozenset()
     backends: frozenset[ObjectKey] = frozenset()
     of_routes: Json = {}
@@ -61,11 +59,10 @@ def translate_backend(
     for name, value in of_routes.items():
         if wrong := faults_of_policy(name, value):
             return Unmet("TranslationError", f"{_FAILED}policies.{name}: {'; '.join(wrong)}")
-    inline = "dynamic" in form
-    if wrong := faults_of_backend(form if inline else {"name": file_name(key), **form}):
+    if wrong := faults_of_backend({"name": file_name(key), **form}):
         return Unmet("TranslationError", f"{_FAILED}{'; '.join(wrong)}")
     used, backends = frozenset(reader.services.used), frozenset(reader.services.backends)
-    return TranslatedBackend(form, inline, used, backends, of_routes)
+    return TranslatedBackend(form, used, backends, of_routes)
 
 
 def status(snapshot: Snapshot, found: Json) -> ObjectStatus:
@@ -104,11 +101,11 @@ def called_by(snapshot: Snapshot, used: Iterable[ObjectKey]) -> tuple[set[Object
 
 
 def named(snapshot: Snapshot, used: Iterable[ObjectKey]) -> Iterator[Fragment]:
-    """Return the backends that have a name in the file, of those that routes use."""
+    """Return the backends of the file that routes use."""
     for key in sorted(set(used)):
         found = snapshot.find(GATEWAY_BACKEND, *key)
         made = None if found is None else translate_backend(snapshot, found)
-        if isinstance(made, TranslatedBackend) and not made.inline:
+        if isinstance(made, TranslatedBackend):
             yield Fragment(key=f"backend/{key}", place="backends", value={"name": file_name(key), **made.form})
 
 
@@ -143,7 +140,7 @@ def _form(snapshot: Snapshot, key: ObjectKey, spec: Json, reader: BackendPolicyR
 
 
 def _provider(snapshot: Snapshot, namespace: str, value: Json, reader: BackendPolicyReader) -> Json:
-    found = named_provider(snapshot, namespace, value)
+    found = named_provider(snapshot, namespace, value, reader.services.used)
     if "policies" in value:
         found["policies"] = _read(reader, value["policies"], f"provider {value['name']}: policies.")
     return found
@@ -166,7 +163,7 @@ def _mcp(snapshot: Snapshot, namespace: str, value: Json, reader: BackendPolicyR
 def _targets(snapshot: Snapshot, namespace: str, target: Json, reader: BackendPolicyReader) -> Iterator[Json]:
     name = target["name"]
     if "selector" in target:
-        yield from _selected(snapshot, namespace, target["selector"])
+        yield from _selected(snapshot, namespace, target["selector"], reader.services.used)
         return
     static = target["static"]
     protocol = static.get("protocol", "StreamableHTTP")
@@ -174,7 +171,10 @@ def _targets(snapshot: Snapshot, namespace: str, target: Json, reader: BackendPo
         reference = static["backendRef"]
         if GroupKind(reference.get("group", ""), reference.get("kind", "Service")) != SERVICE:
             raise ValueError(f"target {name}: a backendRef of kind {reference['kind']} is not supported")
-        name_of_host = cluster_host(snapshot, ObjectKey(namespace, reference["name"]), static["port"])
+        key = ObjectKey(namespace, reference["name"])
+        name_of_host = cluster_host(snapshot, key, static["port"])
+        # The loader takes the name of a Service that it knows for its endpoints.
+        reader.services.used.add(key)
     else:
         name_of_host = static["host"]
     place = {"host": name_of_host, "port": static["port"], "path": static.get("path", _PATHS[protocol])}
@@ -184,8 +184,8 @@ def _targets(snapshot: Snapshot, namespace: str, target: Json, reader: BackendPo
     yield found
 
 
-def _selected(snapshot: Snapshot, namespace: str, selector: Json) -> Iterator[Json]:
-    """Return a target for each port of the Services that are selected and say that it is MCP."""
+def _selected(snapshot: Snapshot, namespace: str, selector: Json, used: set[ObjectKey]) -> Iterator[Json]:
+    """Return a target for each port of the Services that are selected and say that it is MCP. `used`: takes these."""
     spaces = selector.get("namespaces")
 
     def inside(space: str) -> bool:
@@ -197,6 +197,8 @@ def _selected(snapshot: Snapshot, namespace: str, selector: Json) -> Iterator[Js
             continue
         told = service["metadata"].get("annotations") or {}
         ports = [one for one in service["spec"].get("ports") or () if one.get("appProtocol") in _PROTOCOLS]
+        if ports:
+            used.add(key)
         for port in ports:
             protocol = _PROTOCOLS[port["appProtocol"]]
             name = told.get(_NAME, key.name) if len(ports) == 1 else f"{told.get(_NAME, key.name)}-{port['port']}"

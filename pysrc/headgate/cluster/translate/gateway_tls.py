@@ -110,8 +110,11 @@ def conditions(gateway: Json, certificate: Json | Unmet | None) -> Iterator[Cond
 
 def with_certificate(fragments: Iterable[Fragment], certificate: Json | None) -> Iterator[Fragment]:
     """Return fragments whose backends of TLS are shown the Gateway's certificate, unless they say another."""
+    fragments = list(fragments)
+    dynamic = {one.value["name"] for one in fragments if one.place == "backends" and "dynamic" in one.value}
     for one in fragments:
-        if certificate is None or one.place not in ("routes", "backends", "policies"):
+        other = one.place not in ("routes", "backends", "policies")
+        if certificate is None or other or (one.place == "policies" and _target(one.value) in dynamic):
             yield one
         elif one.place == "policies":
             # Of a targeted policy only what is about its target: not how the policy's own service is called.
@@ -124,6 +127,12 @@ def with_certificate(fragments: Iterable[Fragment], certificate: Json | None) ->
             yield replace(one, value=one.value | {"backends": _shown(one.value["backends"], certificate)})
         else:
             yield one
+
+
+def _target(policy: Json) -> str | None:
+    """Return the name of the backend that a policy targets."""
+    found = policy.get("target", {}).get("backend", {}).get("backend", {}).get("name")
+    return None if found is None else str(found)
 
 
 def _shown(value: Any, certificate: Json) -> Any:

@@ -26,6 +26,8 @@ from headgate.cluster.translate.fragments import Json
 from headgate.cluster.translate.gateway_tls import client_trust
 
 # Ports of the gateway's own servers.
+# Certificates beside the first, as the file has them.
+MOST_MORE: Final = 63
 RESERVED: Final = (15_000, 15_020, 15_021)
 # Which kinds of routes a protocol can serve. What is behind TLS that ends here may be any bytes.
 KINDS: Final[dict[str, tuple[str, ...]]] = {
@@ -162,7 +164,8 @@ def _kinds(listener: ListenerState) -> None:
 
 
 def _certificates(snapshot: Snapshot, listener: ListenerState) -> None:
-    """Find the certificate of a listener that ends TLS: the first that can be used."""
+    """Find the certificates of a listener that ends TLS. Of those that can be used the first is shown where no other
+    has the name that a client asks for."""
     if not listener.terminates:
         return
     references = (listener.spec.get("tls") or {}).get("certificateRefs") or ()
@@ -174,6 +177,9 @@ def _certificates(snapshot: Snapshot, listener: ListenerState) -> None:
             listener.unresolved.append(pair)
         elif listener.tls is None:
             listener.tls = pair
+        elif not any(pair.items() <= one.items() for one in (listener.tls, *listener.tls.get("moreCertificates", ()))):
+            more = [*listener.tls.get("moreCertificates", ()), pair]
+            listener.tls = listener.tls | {"moreCertificates": more[:MOST_MORE]}
 
 
 def _clients(snapshot: Snapshot, gateway: Json, listener: ListenerState) -> None:

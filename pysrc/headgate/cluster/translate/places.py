@@ -87,7 +87,8 @@ def _walk(value: Any, services: set[tuple[str, int]], backends: set[str]) -> Non
 
 class Place(NamedTuple):
     """A target: `form` as the file names it, `spot` with its section as people do. `order`: of two at one level of the
-    file the later one is the stronger. `backend`: the kind of a backend."""
+    file the later one is the stronger. `backend`: the kind of a backend; of those that each request names the place of,
+    `bounded` where it is said which places there are, else `dynamic`."""
 
     form: Json
     kind: str
@@ -149,7 +150,9 @@ def _backend(
     made = translate_backend(snapshot, found)
     if not isinstance(made, TranslatedBackend) or section not in (None, *sections(made.form)):
         return
-    kind = next((one for one in ("ai", "mcp", "aws") if one in made.form), "host")
+    kind = next((one for one in ("ai", "mcp", "aws", "dynamic") if one in made.form), "host")
+    if kind == "dynamic" and "allowedHosts" in made.form[kind]:
+        kind = "bounded"
     named = {} if section is None else {"section": section}
     form = {"backend": {"backend": {"name": name, "namespace": "", **named}}}
     yield Place(form, "GatewayBackend", spot, backend=kind)

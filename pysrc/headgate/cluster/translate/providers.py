@@ -20,8 +20,9 @@ _KINDS: Final = {
 _AZURE_HOST: Final = re.compile(r"(?:https://)?([a-z0-9-]+)\.openai\.azure\.com/?")
 
 
-def named_provider(snapshot: Snapshot, namespace: str, value: Json) -> Json:
-    """Return a provider without its policies; ValueError if it cannot be said. `value`: has a `name` and one kind."""
+def named_provider(snapshot: Snapshot, namespace: str, value: Json, used: set[ObjectKey]) -> Json:
+    """Return a provider without its policies; ValueError if it cannot be said. `value`: has a `name` and one kind.
+    `used`: takes the Service that it is."""
     found: Json = {"name": value["name"], "provider": _kind(value)}
     if "host" in value:
         found["hostOverride"] = address(value["host"], value["port"])
@@ -29,6 +30,8 @@ def named_provider(snapshot: Snapshot, namespace: str, value: Json) -> Json:
         if GroupKind(reference.get("group", ""), reference.get("kind", "Service")) != SERVICE:
             raise ValueError(f"provider {value['name']}: a backendRef of kind {reference['kind']} is not supported")
         key = ObjectKey(namespace, reference["name"])
+        # The loader takes the name of a Service that it knows for its endpoints.
+        used.add(key)
         found["hostOverride"] = address(cluster_host(snapshot, key, reference["port"]), reference["port"])
     for name, ours in (("path", "pathOverride"), ("pathPrefix", "pathPrefix")):
         if name in value:

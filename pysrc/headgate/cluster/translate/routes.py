@@ -8,12 +8,12 @@ from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
 from headgate.cluster.translate.attached_models import is_models, models_of_rule
-from headgate.cluster.translate.backend_filters import fitted
+from headgate.cluster.translate.backend_filters import MIRROR, fitted, mirrored
 from headgate.cluster.translate.backends import nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.delegation import delegate, delegates
-from headgate.cluster.translate.filters import Delegated, FilterReader
+from headgate.cluster.translate.filters import ANSWER, Delegated, FilterReader
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.parents import Attachment
@@ -101,7 +101,7 @@ def _rule(snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, fi
     # A route of HTTP without a backend gets status 500 from the gateway, unless a policy answers.
     if not backends and dialect.grpc and "requestRedirect" not in policies:
         policies["directResponse"] = dialect.broken
-    found: dict[str, Any] = {"name": dialect.named(key_of(route).name), "namespace": key_of(route).namespace}
+    found: dict[str, Any] = _about(route, dialect)
     if rule.get("name"):
         found["ruleName"] = rule["name"]
     found["matches"] = list(_matches(rule, dialect, filters)) or [ANY]
@@ -135,7 +135,7 @@ def _backends(
     snapshot: Snapshot, route: Json, rule: Json, dialect: RouteDialect, filters: FilterReader, of_rule: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Return the backends of a rule. of_rule: its policies, to which those of an only backend may be added."""
-    for reference in rule.get("backendRefs") or ():
+    for at, reference in enumerate(rule.get("backendRefs") or ()):
         if dialect.delegates and delegates(reference):
             yield _handed_on(snapshot, route, reference, dialect, filters)
             continue
@@ -163,6 +163,9 @@ def _backends(
             filters.invalid.append(Unmet("UnsupportedValue", message))
         of_rule |= reached.of_routes
         policies = filters.read(reference.get("filters") or ())
+        if ANSWER in policies:
+            yield weight | nowhere(route, reference)
+            continue
         if policies:
             fits = fitted(policies, rule, of_rule, reached)
             if isinstance(fits, Unmet):
@@ -173,7 +176,25 @@ def _backends(
             policies["http"] = {"version": "HTTP/2"}
         # What a reference says comes before what its backend says of itself.
         policies = reached.form.get("policies", {}) | policies
-        yield weight | reached.form | ({"policies": policies} if policies else {})
+        entry = weight | reached.form | ({"policies": policies} if policies else {})
+        if MIRROR not in policies:
+            yield entry
+            continue
+        fragments, entry = mirrored(_group_name(route, rule, at, dialect), _about(route, dialect), entry)
+        if (wrong := _faults(snapshot, fragments[-1].value, filters)) is not None:
+            filters.invalid.append(wrong)
+        filters.fragments += fragments
+        yield entry
+
+
+def _about(route: Json, dialect: RouteDialect) -> Json:
+    return {"name": dialect.named(key_of(route).name), "namespace": key_of(route).namespace}
+
+
+def _group_name(route: Json, rule: Json, at: int, dialect: RouteDialect) -> str:
+    """Return the name of the group for the backend of a rule with a number."""
+    number = next(index for index, one in enumerate(route["spec"]["rules"]) if one is rule)
+    return f"mirrored/{dialect.mark}{key_of(route)}.{number:02d}.{at:02d}"
 
 
 def _broken_group(dialect: RouteDialect) -> list[Fragment]:

@@ -247,9 +247,10 @@ NAMED_BACKEND: Final = Object(
         "ai": optional(AI_BACKEND),
         "aws": optional(AWS_BACKEND),
         "internal": optional(WORD_OR_INT),
+        "dynamic": optional(DYNAMIC),
         "llm": optional(Ref(_models)),
     },
-    one_of=("host", "mcp", "ai", "aws", "internal", "llm"),
+    one_of=("host", "mcp", "ai", "aws", "internal", "dynamic", "llm"),
 )
 TCP_BACKEND: Final = Object(
     "TcpRouteBackend",

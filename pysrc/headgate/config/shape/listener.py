@@ -12,12 +12,17 @@ TLS_VERSION: Final = WordChoice("TlsVersion", ("TLS_V1_0", "TLS_V1_1", "TLS_V1_2
 LEAST_VERSION: Final = maybe(TLS_VERSION)
 MOST_VERSION: Final = maybe(TLS_VERSION)
 
+# Of a Gateway's certificateRefs there are 64 at most.
+MORE_CERTIFICATES: Final = ListOf(
+    Object("ServerPair", {"cert": required(STRING), "key": required(KEY_OR_FILE)}), least=1, most=63
+)
 SERVER_TLS: Final = Object(
     "ServerTls",
     {
         "mode": optional(WordChoice("ServerTlsMode", ("static", "dynamicCa"))),
         "cert": maybe(STRING),
         "key": maybe(KEY_OR_FILE),
+        "moreCertificates": maybe(MORE_CERTIFICATES),
         "root": maybe(STRING),
         # Of the Gateway API (FrontendTLSValidation), with its words.
         "clientValidation": optional(WordChoice("ClientValidation", ("allowValidOnly", "allowInsecureFallback"))),

@@ -36,6 +36,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (found / "cert.pem").write_bytes(b"".join(one.bytes() for one in issued.cert_chain_pems))
     (found / "key.pem").write_bytes(issued.private_key_pem.bytes())
     authority.cert_pem.write_to_path(found / "ca.pem")
+    other = authority.issue_cert("b.test", key_type=trustme.KeyType.ECDSA)
+    (found / "other.pem").write_bytes(b"".join(one.bytes() for one in other.cert_chain_pems))
+    (found / "other-key.pem").write_bytes(other.private_key_pem.bytes())
     (found / "jwks.json").write_text(JWKS)
     (found / "catalog.json").write_text('{"providers": {}}')
     for name in ("abc", "text"):

@@ -120,6 +120,13 @@ def test_listeners_with_the_same_models_have_one_backend() -> None:
     assert backends == ["models/edge/main/ai", "models/edge/main/ai", "models/edge/main/own"]
 
 
+def test_a_model_is_counted_once_at_a_listener() -> None:
+    whole = {"name": "main", "namespace": "edge"}
+    found = world(gateway(MODELS), model("shop/gpt", whole, whole | {"sectionName": "ai"}))
+    assert attached(found) == 1
+    assert served(found) == {"models/edge/main/ai": ["gpt"]}
+
+
 def test_a_listener_of_a_set() -> None:
     more = listener_set("shop/more", listener("ai", 8080, **of_models()))
     found = world(gateway(listener(), sets="All"), more, model("shop/gpt", of_set()))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from manifests import Json, gateway_backend, http_route, listener, own, service, to
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.http_routes import http_route as translated
 from headgate.cluster.translate.listeners import ListenerState
 from headgate.cluster.translate.parents import Attachment
@@ -65,11 +65,41 @@ def test_a_mirror_of_the_only_backend_is_one_of_the_rule() -> None:
     assert "policies" not in fragment.value["backends"][0]
 
 
+def test_mirrors_of_a_rule_and_of_its_only_backend() -> None:
+    other = {"type": "RequestMirror", "requestMirror": {"backendRef": to("pay"), "percent": 5}}
+    (fragment,) = result(to(filters=[MIRROR]), filters=(other,)).fragments
+    assert fragment.value["policies"]["requestMirror"] == [{"backend": PAY, "percentage": 0.05}, {"backend": PAY, "percentage": 1.0}]
+
+
+def test_a_mirror_of_one_backend_of_several_stands_in_a_group() -> None:
+    found = result(to(weight=3, filters=[MIRROR, rewrite(hostname="x.test")]), to("pay"))
+    assert found.invalid == {}
+    group, inside, fragment = found.fragments
+    name = "mirrored/shop/cart.00.00"
+    assert fragment.value["backends"] == [{"weight": 3, "routeGroup": name}, {"weight": 1, **PAY}]
+    assert "policies" not in fragment.value
+    assert (group.place, group.value, inside.parent) == ("routeGroups", {"name": name}, group.key)
+    edits = {"transformations": {"request": {"set": {":authority": '"x.test"'}}}}
+    cart = {"service": {"name": "shop/cart.shop.svc.cluster.local", "port": 8080}}
+    assert inside.value["backends"] == [cart | {"policies": edits}]
+    assert inside.value["policies"] == {"requestMirror": {"backend": PAY, "percentage": 1.0}}
+    # Policies that target the route hold once.
+    assert (inside.value["name"], inside.value["namespace"]) == ("cart/mirrored", "shop")
+    assert found.used == [ObjectKey("shop", "cart"), ObjectKey("shop", "pay"), ObjectKey("shop", "pay")]
+
+
+def test_a_backend_with_a_filter_that_there_is_not_gets_nothing() -> None:
+    extension = {"type": "ExtensionRef", "extensionRef": {"group": "other.test", "kind": "Filter", "name": "a"}}
+    found = result(to(filters=[extension]), to("pay"))
+    assert [one.reason for one in found.unresolved] == ["InvalidKind"]
+    assert found.fragments[0].value["backends"] == [{"weight": 1, "backend": "unresolved/shop/cart"}, {"weight": 1, **PAY}]
+
+
 @pytest.mark.parametrize(
     ("references", "filters", "reason"),
     [
-        ((to(filters=[MIRROR]), to("pay")), (), "UnsupportedValue"),
-        ((to(filters=[MIRROR]),), (MIRROR,), "UnsupportedValue"),
+        ((to(filters=[MIRROR]), to("pay")), (prefix("/b"),), "UnsupportedValue"),
+        ((to(filters=[MIRROR, rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]), to("pay")), (), "UnsupportedValue"),
         ((to(filters=[rewrite(hostname="x.test")]),), (rewrite(hostname="y.test"),), "IncompatibleFilters"),
         ((to(filters=[rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]),), (), "UnsupportedValue"),
         ((own("edited", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),

@@ -50,13 +50,14 @@ def test_a_service_is_reached_by_its_name_in_the_cluster() -> None:
         ({"static": {"host": "a.test", "port": 80}}, {"backend": "shop/away"}, False),
         ({"static": {"host": "a.test", "port": 80}, "policies": {"http": {"version": "HTTP1"}}}, {"backend": "shop/away"}, True),
         ({"ai": {"provider": {"openai": {}}}}, {"backend": "shop/away"}, True),
-        ({"dynamicForwardProxy": {"allowedPorts": [80]}}, {"dynamic": {"allowedPorts": [80]}}, False),
+        ({"dynamicForwardProxy": {"allowedPorts": [80]}}, {"backend": "shop/away"}, False),
     ],
 )
-def test_own_backends_are_named_or_stand_in_the_route(spec: Json, form: Json, says: bool) -> None:
+def test_own_backends_are_named(spec: Json, form: Json, says: bool) -> None:
     snapshot = Snapshot.of([gateway_backend(**spec)])
     assert target(snapshot, http_route(), own("away")) == Target(
-        form, says_protocol=says, backend=ObjectKey("shop", "away"), rewritable="static" in spec
+        form, says_protocol=says, backend=ObjectKey("shop", "away"), rewritable="static" in spec,
+        dynamic="dynamicForwardProxy" in spec,
     )
 
 

@@ -138,7 +138,7 @@ def test_ways_that_are_too_wide_end() -> None:
 
 
 def test_faults_of_a_route_below_are_its_own() -> None:
-    wrong = {"filters": [{"type": "ExtensionRef"}], "backendRefs": [to()]}
+    wrong = {"filters": [{"type": "Unheard"}], "backendRefs": [to()]}
     documents = (
         above("shop/top", routes("*")), below("shop/part", wrong, {"backendRefs": [to("gone")]}, above="shop/top"), below("shop/none", wrong, above="shop/top"),
     )  # fmt: skip

@@ -128,7 +128,7 @@ def test_only_own_gateways_and_what_they_reach() -> None:
     assert "10.0.0.3" not in json.dumps(inner)
     assert "PRIVATE KEY" not in json.dumps(inner)
     assert "backends" not in inner
-    assert [one["name"] for one in assembled(found.gateways[ObjectKey("edge", "main")])["backends"]] == ["shop/model"]
+    assert [one["name"] for one in assembled(found.gateways[ObjectKey("edge", "main")])["backends"]] == ["shop/any", "shop/model"]
 
 
 def test_statuses_are_of_all_that_this_controller_decides_about() -> None:

@@ -66,6 +66,15 @@ def test_filters_are_policies(filters: list[Json], policies: Json) -> None:
     assert (found.invalid, found.unresolved) == ([], [])
 
 
+def test_without_a_filter_that_there_is_not_nothing_passes() -> None:
+    found = reader()
+    filters = [{"type": "ExtensionRef", "extensionRef": {"group": "other.test", "kind": "Filter", "name": name}} for name in "ab"]
+    assert found.read([*filters, *redirect()]) == {"directResponse": {"status": 500}}
+    assert found.invalid == []
+    assert [one.reason for one in found.unresolved] == ["InvalidKind", "InvalidKind"]
+    assert "kind Filter of group 'other.test' is no filter" in found.unresolved[0].message
+
+
 def asking(protocol: str, **more: Any) -> list[Json]:
     return [{"type": "ExternalAuth", "externalAuth": {"protocol": protocol, "backendRef": to(), **more}}]
 
@@ -117,7 +126,7 @@ def test_a_mirror_uses_its_service_and_one_to_nowhere_is_told() -> None:
     ("filters", "reason"),
     [
         ([*redirect(), {"type": "URLRewrite", "urlRewrite": {"hostname": "a"}}], "IncompatibleFilters"),
-        ([{"type": "ExtensionRef", "extensionRef": {}}], "UnsupportedValue"),
+        ([{"type": "Unheard"}], "UnsupportedValue"),
         (redirect() * 2, "UnsupportedValue"),
     ],
 )

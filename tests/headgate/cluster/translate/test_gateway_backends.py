@@ -148,12 +148,13 @@ def test_a_status_says_whether_it_is_accepted(spec: Json, said: tuple[str, str, 
 
 
 def test_those_that_routes_use_have_names_in_the_file() -> None:
-    inline = gateway_backend("shop/any", dynamicForwardProxy={"allowedPorts": [80]})
+    dynamic = gateway_backend("shop/any", dynamicForwardProxy={"allowedPorts": [80]})
     broken = gateway_backend("shop/broken", static={"host": "a.test", "port": 80}, policies={"auth": {"secretRef": {"name": "gone"}}})
-    snapshot = Snapshot.of([gateway_backend("shop/b"), gateway_backend("shop/a"), gateway_backend("shop/c"), inline, broken])
+    snapshot = Snapshot.of([gateway_backend("shop/b"), gateway_backend("shop/a"), gateway_backend("shop/c"), dynamic, broken])
     used = {ObjectKey("shop", name) for name in ("b", "a", "any", "broken", "gone")}
     found = list(named(snapshot, used))
-    assert [(one.key, one.place, one.value["name"]) for one in found] == [("backend/shop/a", "backends", "shop/a"), ("backend/shop/b", "backends", "shop/b")]
+    names = ("shop/a", "shop/any", "shop/b")
+    assert [(one.key, one.place, one.value["name"]) for one in found] == [(f"backend/{name}", "backends", name) for name in names]
     assert file_name(ObjectKey("shop", "a")) == "shop/a"
 
 

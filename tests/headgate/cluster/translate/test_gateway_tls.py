@@ -197,6 +197,7 @@ CERTIFICATE: Json = {"cert": "C", "key": "K"}
         ("backends", {"policies": {"backendTLS": {"cert": "own", "key": "own"}}}, None),
         ("backends", {"policies": {"backendTLS": {"spiffe": {}}}}, None),
         ("routes", {"backends": [{"dynamic": {}, "policies": {"backendTLS": {}}}]}, None),
+        ("backends", {"name": "x", "dynamic": {}, "policies": {"backendTLS": {}}}, None),
         ("backends", {"host": "a:1", "policies": {"http": {}}}, None),
         ("policies", {"policy": {"extAuthz": {"policies": {"backendTLS": {}}}}}, None),
         ("routes", {"policies": {"extAuthz": {"policies": {"backendTLS": {}}}}}, None),
@@ -233,3 +234,15 @@ def test_the_backends_of_one_gateway_are_shown_its_certificate() -> None:
     }
     status = next(one.content for one in world.statuses if one.key == ObjectKey("edge", "main") and "listeners" in one.content)
     assert [one["type"] for one in status["conditions"]] == ["Accepted", "Programmed", "ResolvedRefs"]
+
+
+def test_a_policy_of_a_backend_whose_place_a_client_names_is_shown_nothing() -> None:
+    dynamic = Fragment(key="b", place="backends", value={"name": "shop/any", "dynamic": {}})
+    fixed = Fragment(key="c", place="backends", value={"name": "shop/away", "host": "a:1"})
+    policies = [
+        Fragment(key=name, place="policies", value={"target": {"backend": {"backend": {"name": name}}}, "policy": {"backendTLS": {}}})
+        for name in ("shop/any", "shop/away")
+    ]
+    found = {one.key: one for one in with_certificate([dynamic, fixed, *policies], CERTIFICATE)}
+    assert found["shop/any"] == policies[0]
+    assert found["shop/away"].value["policy"] == {"backendTLS": CERTIFICATE}

@@ -108,7 +108,7 @@ def test_a_rule_without_a_backend_is_one_of_the_file_which_answers_500_unless_a_
 
 
 def test_a_rule_that_cannot_be_in_force_leaves_the_others() -> None:
-    found = result({"filters": [{"type": "ExtensionRef"}]}, {"backendRefs": [to()]})
+    found = result({"filters": [{"type": "Unheard"}]}, {"backendRefs": [to()]})
     assert [one.key for one in found.fragments] == ["route/shop/cart.01.web"]
     assert list(found.invalid) == [0]
 

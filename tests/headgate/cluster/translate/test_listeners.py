@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trustme
 from certificates_rig import secret
 from manifests import Json, gateway, listener
 
 from headgate.cluster.snapshot import Snapshot
 from headgate.cluster.translate.listeners import ListenerState, fragment_value, listeners
 
+_OTHER = trustme.CA().issue_cert("other.test")
+OTHER = _OTHER.cert_chain_pems[0].bytes(), _OTHER.private_key_pem.bytes()
 TLS = {"tls": {"certificateRefs": [{"name": "tls"}]}}
 
 
 def found(*specs: Json) -> list[ListenerState]:
-    return listeners(Snapshot.of([secret()]), gateway(*specs))
+    return listeners(Snapshot.of([secret(), secret("edge/other", crt=OTHER[0], key=OTHER[1])]), gateway(*specs))
 
 
 def said(state: ListenerState) -> dict[str, tuple[bool, str]]:
@@ -83,6 +86,16 @@ def test_https_needs_its_certificate(references: list[Json], reasons: list[str])
 def test_one_good_certificate_is_served_beside_a_bad_one() -> None:
     (only,) = found(listener(protocol="HTTPS", tls={"certificateRefs": [{"name": "gone"}, {"name": "tls"}]}))
     assert only.served
+    assert said(only)["ResolvedRefs"] == (False, "InvalidCertificateRef")
+
+
+def test_all_certificates_are_kept() -> None:
+    references = [{"name": name} for name in ("tls", "gone", "other", "tls")]
+    (only,) = found(listener(protocol="HTTPS", tls={"certificateRefs": references}))
+    form = fragment_value(only, "edge")["tls"]
+    assert len(form["moreCertificates"]) == 1
+    assert form["moreCertificates"][0].keys() == {"cert", "key"}
+    assert form["moreCertificates"][0]["cert"] != form["cert"]
     assert said(only)["ResolvedRefs"] == (False, "InvalidCertificateRef")
 
 

@@ -332,3 +332,25 @@ def test_traffic_of_a_pool_is_that_of_calls_to_it() -> None:
     assert entries == [("backend", closed), ("backend", {"http": {"requestTimeout": "3s"}})]
     content = next(one.content for one in found.statuses if one.key.name == "slow")
     assert "delay is not for an InferencePool; csrf is not for an InferencePool" in str(content)
+
+
+DYNAMIC = {"group": "headgate.dev", "kind": "GatewayBackend", "name": "any"}
+
+
+def dynamic(said: Json, **backend: Any) -> World:
+    route = http_route("shop/any", {"backendRefs": [own("any")]}, hostnames=("any.test",))
+    calls = made("GatewayPolicy", "shop/calls", {"targetRefs": [DYNAMIC], "backend": backend}, "headgate.dev/v1alpha1")
+    return world(gateway_backend("shop/any", dynamicForwardProxy=said), route, calls)
+
+
+def test_policies_of_a_dynamic_forward_proxy() -> None:
+    found = dynamic({"allowedHosts": ["a.test"]}, http={"version": "HTTP2"}, auth={"key": "k"})
+    target = {"backend": {"backend": {"name": "shop/any", "namespace": ""}}}
+    assert placed(found) == [("backend", "backendAuth", target), ("backend", "http", target)]
+    assert ancestors(found, "calls") == [("main", {"Accepted": ("True", "Valid"), "Attached": ("True", "Attached")})]
+
+
+def test_what_proves_who_we_are_is_not_for_any_place() -> None:
+    found = dynamic({"allowedPorts": [443]}, http={"version": "HTTP2"}, auth={"key": "k"}, health={"eviction": {"duration": "3s"}})
+    assert [one[1] for one in placed(found)] == ["http"]
+    assert ancestors(found, "calls") == [("main", {"Accepted": ("True", "PartiallyValid")})]

@@ -7,7 +7,7 @@ import re
 import pytest
 from manifests import Json, service
 
-from headgate.cluster.snapshot import Snapshot
+from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.checked import faults_of_backend
 from headgate.cluster.translate.providers import named_provider
 
@@ -36,17 +36,20 @@ FORMATS = {"formats": [{"type": "Completions", "path": "/x"}, {"type": "Anthropi
     ids=lambda one: next(iter(one)),
 )
 def test_kinds_are_those_of_the_file(kind: Json, ours: Json) -> None:
-    found = named_provider(SNAPSHOT, "shop", {"name": "p", **kind})
+    found = named_provider(SNAPSHOT, "shop", {"name": "p", **kind}, set())
     assert (found["name"], found["provider"]) == ("p", ours)
     assert faults_of_backend({"name": "shop/x", "ai": found}) == ()
 
 
 def test_a_provider_may_be_somewhere_else() -> None:
-    found = named_provider(SNAPSHOT, "shop", {"name": "p", "openai": {}, "host": "::1", "port": 8080, "pathPrefix": "/v2"})
+    found = named_provider(SNAPSHOT, "shop", {"name": "p", "openai": {}, "host": "::1", "port": 8080, "pathPrefix": "/v2"}, set())
     assert found == {"name": "p", "provider": {"openAI": {}}, "hostOverride": "[::1]:8080", "pathPrefix": "/v2"}
-    assert named_provider(SNAPSHOT, "shop", {"name": "p", "gemini": {}, "path": "/all"})["pathOverride"] == "/all"
+    assert named_provider(SNAPSHOT, "shop", {"name": "p", "gemini": {}, "path": "/all"}, set())["pathOverride"] == "/all"
     custom = {"custom": {**FORMATS, "backendRef": {"name": "model", "port": 8080}}}
-    found = named_provider(SNAPSHOT, "shop", {"name": "p", **custom})
+    used: set[ObjectKey] = set()
+    found = named_provider(SNAPSHOT, "shop", {"name": "p", **custom}, used)
+    # Its endpoints are sent along, which the loader takes for its name.
+    assert used == {ObjectKey("shop", "model")}
     assert (found["hostOverride"], found["provider"]) == ("model.shop.svc.cluster.local:8080", {"custom": FORMATS})
 
 
@@ -61,4 +64,4 @@ def test_a_provider_may_be_somewhere_else() -> None:
 )
 def test_what_cannot_be_said_is_told(kind: Json, words: str) -> None:
     with pytest.raises(ValueError, match=re.escape(words)):
-        named_provider(SNAPSHOT, "shop", {"name": "p", **kind})
+        named_provider(SNAPSHOT, "shop", {"name": "p", **kind}, set())
