@@ -188,6 +188,7 @@ def page(gateway, tmp_path) -> Any:
 def test_the_page_of_tls(page: TlsPage, authority) -> None:
     folder, own = page.folder, TrustDomain("td.test")
     issue(authority, folder, "site", "site.test")
+    issue(authority, folder, "other", "other.test")
     authority.cert_pem.write_to_path(folder / "authority.pem")
     authority.private_key_pem.write_to_path(folder / "authority.key")
     own.issue("spiffe://td.test/ns/shop/sa/web").write(folder, "shop")
@@ -196,7 +197,7 @@ def test_the_page_of_tls(page: TlsPage, authority) -> None:
     variables = {name: (folder / file).read_text() for name, file in (("SITE_CERT", "site.pem"), ("SITE_KEY", "site.key"))}
     trusting = ssl.create_default_context(cafile=str(folder / "ca.pem"))
     authority.cert_pem.write_to_path(folder / "clients.pem")
-    for title in ("Listeners", "Clients without a valid certificate", "In place of files", "A certificate for each name"):
+    for title in ("Listeners", "Clients without a valid certificate", "In place of files", "Several certificates", "A certificate for each name"):
         assert hello(page.start(title, {}, variables), trusting) == (200, b"hello"), title
     running = page.start("An identity from SPIFFE", {}, {})
     assert hello(running, client(folder, own, "shop")) == (200, b"hello")
@@ -205,4 +206,4 @@ def test_the_page_of_tls(page: TlsPage, authority) -> None:
     running = page.start("Backends", places, {})
     assert running.fetch(f"{running.url}/public")[0] == 200
     assert running.fetch(f"{running.url}/workload") == (200, "spiffe://td.test/gateway")
-    assert len(TLS_BLOCKS) == 6, "each has its case"
+    assert len(TLS_BLOCKS) == 7, "each has its case"
