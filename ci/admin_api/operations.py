@@ -73,6 +73,7 @@ RELAYED: Final = {
 STATE: Final = Operation(
     "page", "All values of the page that change", found("State", "the values; at most half a second old")
 )
+HISTORY: Final = Operation("page", "Sums of all traffic of the last hour", found("History", "a point every 15 seconds"))
 RELAY: Final = Operation("page", "Send one request to a port of this gateway", RELAYED, body=named("RelayRequest"))
 CEL: Final = Operation(
     "expressions", "Evaluate an expression with values given",
@@ -101,6 +102,8 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("POST", "/api/relay"): RELAY,
     ("GET", "/ui/api/state"): STATE,
     ("POST", "/ui/api/relay"): RELAY,
+    ("GET", "/api/history"): HISTORY,
+    ("GET", "/ui/api/history"): HISTORY,
     ("GET", "/api/runtime"): Operation("diagnosis", "Which build this is", found("Runtime", "version and commit")),
     ("POST", "/api/cel"): CEL,
     ("POST", "/cel"): CEL,
@@ -278,6 +281,12 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ),
     ("GET", "/config_dump"): Operation(
         "diagnosis", "The running configuration with its state", found("Dump", "without secrets")
+    ),
+    ("GET", "/config_dump/same"): Operation(
+        "diagnosis",
+        "Whether the running configuration is one that you have read, which is not sent (`headgate --diff`)",
+        found("Same", "whether it is") | words(s400="the proof cannot be read"),
+        (Parameter("proof", "a salted digest of the configuration"),),
     ),
     ("GET", "/logging"): Operation(
         "diagnosis", "The level of the log", words(s200="the level", s405="use POST to change it")

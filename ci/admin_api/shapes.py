@@ -155,5 +155,10 @@ SCHEMAS: dict[str, Schema] = {
                                             numbers=ANY, _more=True)),
     ),
     "Upgraded": record(pid=INTEGER),
+    "Same": record(same=TRUTH),
+    "History": record(everySeconds=NUMBER, points=listed(record(
+        time=INTEGER, requests=NUMBER, clientErrors=NUMBER, serverErrors=NUMBER, tokens=NUMBER, costUsd=maybe(NUMBER),
+        counts=listed(NUMBER),
+    ))),
     "Tasks": mapped(listed(TEXT)),
 }  # fmt: skip

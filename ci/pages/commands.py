@@ -23,6 +23,7 @@ script.
 """
 # What begins a program of its own (headgate.cli.main.PROGRAMS), and where it is described.
 ELSEWHERE: Final = {
+    "bench": "measures [how much a gateway carries](capacity.md)",
     "controller": "runs the [controller](controller.md) of a cluster, which [variables](environment.md) steer",
     "convert": "see [below](#headgate-convert)",
     "import": "writes a configuration from [another product's](migrate.md)",
