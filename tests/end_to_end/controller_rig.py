@@ -31,7 +31,9 @@ class RunningController:
         self.log = folder / f"controller-{self.admin}.log"
         environ = {
             **os.environ, "KUBECONFIG": str(kubeconfig), "HEADGATE_BIND_ADDRESS": "127.0.0.1", "HEADGATE_NAMESPACE": "default",
-            "HEADGATE_HEALTH_PORT": str(self.health), "HEADGATE_METRICS_PORT": str(self.metrics), **variables,
+            "HEADGATE_HEALTH_PORT": str(self.health), "HEADGATE_METRICS_PORT": str(self.metrics),
+            # Several may run in one test, and others beside it.
+            "HEADGATE_XDS_PORT": str(free_port()), **variables,
         }  # fmt: skip
         command = [sys.executable, "-m", "headgate.cli.main", "controller", "--admin-port", str(self.admin), *words]
         with self.log.open("wb") as file:
