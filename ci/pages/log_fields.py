@@ -100,6 +100,7 @@ OTHERS: Final = {
     "gw.ai.usage.source": ("`estimate`: the provider did not count", "of models whose tokens are estimated"),
     "gw.retry.refused": ("`budget`: a retry was due and the budget did not allow it", "with `retry`"),
     "inference.refused": ("why the picker's choice was not taken", "with `inferenceRouting`"),
+    "jwt.error": ("why a token did not count", "with `jwtAuth` and `mcpAuthentication`, where one was refused"),
     "ratelimit.error": ("why the service of `remoteRateLimit` could not be asked", "of such failures"),
     "route.parents": ("the routes that handed the request on", "where a route hands on"),
     "transformation.failed": ("the field whose expression failed", "with `transformations`"),

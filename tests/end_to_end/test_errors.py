@@ -14,7 +14,7 @@ import trustme
 from tests.end_to_end.identity_rig import JWKS
 
 from headgate.pipeline.replies import POLICY_ROWS, REPLIES, ReplyRow
-from headgate.policy.refusals import EXPIRED_KEY, KEY_ELSEWHERE, REVOKED_KEY, TOO_MANY_LOGINS, UNPRICED
+from headgate.policy.refusals import EXPIRED_KEY, KEY_ELSEWHERE, REVOKED_KEY, STORELESS, TOO_MANY_LOGINS, UNPRICED
 
 GRPC = {400: 13, 401: 16, 403: 7, 404: 12, 407: 16, 429: 14, 502: 14, 503: 14, 504: 14}
 CONFIG = """
@@ -124,8 +124,8 @@ OF_BACKENDS = {"destination_refused", "unresolved", "processing_failed", "too_ma
 OF_SERVICES = {"extAuthz", "extProc", "remoteRateLimit", "a2a"}
 # Want many requests at a time (test_policies_safety.py), or a store that is away (test_shared_limits.py, test_remote_limits.py).
 NOT_FROM_ONE_REQUEST = {TOO_MANY_LOGINS, "rate limit failed"}
-# Want keys that are given out, and models: test_virtual_keys.py, test_key_budgets.py.
-OF_KEYS = {EXPIRED_KEY, REVOKED_KEY, KEY_ELSEWHERE, UNPRICED, ""}
+# Want keys that are given out, and models: test_virtual_keys.py, test_key_budgets.py, test_shared_budgets.py.
+OF_KEYS = {EXPIRED_KEY, REVOKED_KEY, KEY_ELSEWHERE, STORELESS, UNPRICED, ""}
 PROMPT = '{"messages":[{"role":"user","content":"a secret"}]}'
 POLICIES: dict[str, Ask] = {
     "authorization": Ask("/forbidden"),

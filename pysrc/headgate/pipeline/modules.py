@@ -7,6 +7,7 @@ loop of the worker when it is imported (tests/headgate/pipeline/test_modules.py 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from operator import is_
 from typing import Final
@@ -146,18 +147,23 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
                 found.update(OF_ENDED)
             found.update(OF_TARGET[type(target)] for target in backend.targets if type(target) in OF_TARGET)
             found.update((GUARDRAILS,) if backend.guardrails else ())
-    of_listeners = [one.tls for bind in gateway.binds for one in bind.listeners if one.tls is not None]
-    sources = {one.source for one in of_listeners}
-    found.update(OF_CERTIFICATES[source] for source in sources & OF_CERTIFICATES.keys())
-    if any(one.others for one in of_listeners):
-        found.add(OF_SEVERAL_CERTIFICATES)
-    if gateway.spiffe:
-        found.add(OF_CERTIFICATES["spiffe"])
+    found.update(_certificate_modules(gateway))
     if patterns:
         found.add(PATTERNS)
     if gateway.expressions:
         found.update(OF_EXPRESSIONS)
     return tuple(sorted(found))
+
+
+def _certificate_modules(gateway: Gateway) -> Iterator[str]:
+    """Yield what the certificates of listeners and backends need."""
+    of_listeners = [one.tls for bind in gateway.binds for one in bind.listeners if one.tls is not None]
+    for source in {one.source for one in of_listeners} & OF_CERTIFICATES.keys():
+        yield OF_CERTIFICATES[source]
+    if any(one.others for one in of_listeners):
+        yield OF_SEVERAL_CERTIFICATES
+    if gateway.spiffe:
+        yield OF_CERTIFICATES["spiffe"]
 
 
 def _proxies_of(backend: Backend) -> list[BackendPolicies]:

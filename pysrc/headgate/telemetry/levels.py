@@ -28,15 +28,16 @@ usage:
 
 # Every logger of the gateway (tests/house/test_loggers.py). The level of one holds for those below it.
 LOGGERS = (
-    "headgate.admin", "headgate.cluster.deliver", "headgate.credentials", "headgate.delivery", "headgate.deployer",
-    "headgate.downstream", "headgate.engine", "headgate.expr", "headgate.ext_authz", "headgate.forward",
-    "headgate.guard", "headgate.handler", "headgate.http2", "headgate.keys", "headgate.llm", "headgate.mcp",
-    "headgate.mcp.openapi", "headgate.mcp.sse", "headgate.mcp.stdio", "headgate.mcp.targets", "headgate.mirror",
-    "headgate.oauth", "headgate.oidc", "headgate.otlp", "headgate.policy", "headgate.processing", "headgate.reads",
-    "headgate.redis", "headgate.remote_rate_limit", "headgate.requests", "headgate.resources", "headgate.secure",
-    "headgate.server.supervisor", "headgate.shared_limits", "headgate.spend", "headgate.spiffe", "headgate.step",
-    "headgate.supervisor", "headgate.tasks", "headgate.tls", "headgate.token_exchange", "headgate.trace",
-    "headgate.upstream", "headgate.worker", "request",
+    "headgate.admin", "headgate.alerts", "headgate.cluster.deliver", "headgate.credentials", "headgate.delivery",
+    "headgate.deployer", "headgate.downstream", "headgate.engine", "headgate.expr", "headgate.ext_authz",
+    "headgate.forward", "headgate.guard", "headgate.handler", "headgate.http2", "headgate.keys", "headgate.leases",
+    "headgate.llm", "headgate.mcp", "headgate.mcp.openapi", "headgate.mcp.sse", "headgate.mcp.stdio",
+    "headgate.mcp.targets", "headgate.mirror", "headgate.oauth", "headgate.oidc", "headgate.otlp",
+    "headgate.policy", "headgate.processing", "headgate.reads", "headgate.redis", "headgate.remote_rate_limit",
+    "headgate.requests", "headgate.resources", "headgate.secure", "headgate.server.supervisor",
+    "headgate.shared_limits", "headgate.spend", "headgate.spiffe", "headgate.step", "headgate.supervisor",
+    "headgate.tasks", "headgate.tls", "headgate.token_exchange", "headgate.trace", "headgate.upstream",
+    "headgate.worker", "request",
 )  # fmt: skip
 
 

@@ -40,6 +40,11 @@ REASONS: Final[dict[str, str]] = {
     "BackendPolicies.sessionAffinity": "GatewayBackends have none",
     "TcpBackendPolicies.proxyProtocol": "GatewayBackends have none",
     "AttachedPolicies.sessionAffinity": "GatewayBackends have none",
+    **dict.fromkeys(
+        ("RoutePolicies.usageHeaders", "AttachedPolicies.usageHeaders", "LlmPolicies.usageHeaders",
+         *(f"UsageHeaders.{name}" for name in ("cost", "tokens", "overhead", "generation"))),
+        "a GatewayPolicy has none",
+    ),
     "AttachedPolicies.requestRedirect": _NO_FILTER,
     "AttachedPolicies.requestMirror": _NO_FILTER,
     "AttachedPolicies.a2a": "an agent is a GatewayBackend of the kind a2a",
