@@ -13,7 +13,7 @@ from typing import Any
 import certifi
 import pytest
 from hypothesis import settings
-from tests import collecting, costs, forked_run
+from tests import collecting, costs, forked_rig, forked_run
 
 sys.path.insert(0, str(Path(__file__).parent / "oracles"))
 # Drivers (engine/headgate_drivers) are not installed. At the end: an engine that is built elsewhere goes first.
@@ -50,6 +50,10 @@ def pytest_collection() -> Any:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     costs.longest_first(items, costs.read())
+
+
+def pytest_collection_finish() -> None:
+    forked_rig.collected()
 
 
 def read_public_authorities_once() -> None:

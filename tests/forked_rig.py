@@ -41,6 +41,12 @@ def settings(environment: Mapping[str, str]) -> dict[str, str]:
 FIRST = settings(os.environ)
 
 
+def collected() -> None:
+    """Take over what test modules have set in the environment while they were imported: no program has started yet."""
+    global FIRST
+    FIRST = settings(os.environ)
+
+
 class Forked:
     """A forked program, with the part of `subprocess.Popen` that tests use."""
 

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import httpx
+from tests.end_to_end import over_http2
+
 BASE = """
 gateways:
   default: {port: {port}}
@@ -72,12 +75,16 @@ def ask(running, method: str = "GET", path: str = "/api/x", headers: dict[str, s
 
 
 class Asker:
-    """Asks for pages over one connection, and looks at their status only: a tenth of what a request of httpx costs."""
+    """Asks for pages over one connection, and looks at their status only: a tenth of what a request of httpx costs.
+
+    `make test-http2` has it ask with httpx, which speaks HTTP/2 then (over_http2).
+    """
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._sock: socket.socket | None = None
         self._received = b""
+        self._client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) if over_http2.WANTED else None
 
     def __enter__(self) -> Asker:
         return self
@@ -87,12 +94,17 @@ class Asker:
 
     def close(self) -> None:
         """Close the connection; the next question opens another one."""
+        if self._client is not None:
+            self._client.close()
+            self._client = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=60)
         if self._sock is not None:
             self._sock.close()
         self._sock, self._received = None, b""
 
     def status(self, path: str) -> int:
         """Return the status of the answer to GET, whose body has a known length or none."""
+        if self._client is not None:
+            return self._client.get(path).status_code
         if self._sock is None:
             self._sock = socket.create_connection(("127.0.0.1", self._port), timeout=60)
         self._sock.sendall(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{self._port}\r\n\r\n".encode())

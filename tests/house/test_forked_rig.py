@@ -69,3 +69,16 @@ def test_another_environment_is_executed(program: str, monkeypatch: pytest.Monke
     assert isinstance(found, subprocess.Popen)
     assert found.communicate()[0]
     assert found.returncode == 0
+
+
+def test_what_test_modules_have_set_is_in_the_environment_of_forks(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked_rig, "FIRST", forked_rig.FIRST)
+    monkeypatch.setenv("OF_A_TEST_MODULE", "x")
+    assert isinstance(forked_rig.start(program, ["0"], subprocess.DEVNULL), subprocess.Popen)
+    forked_rig.collected()
+    found = forked_rig.start(program, ["0"], subprocess.PIPE, imports=("json.tool",))
+    assert isinstance(found, forked_rig.Forked)
+    assert found.stdout is not None
+    with found.stdout:
+        assert found.stdout.read()
+    assert found.wait(60) == 0
