@@ -8,6 +8,7 @@ from headgate_engine.llm.metered import KINDS as KINDS
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.top_members import TopMembers
+from headgate_engine.steps.virtual_key import KeyUse
 
 class _Sealer(Protocol):
     def seal(self, value: bytes, place: bytes, origin: bytes | None) -> bytes | None: ...
@@ -17,6 +18,12 @@ def tokens_of(text: str) -> int:
 
 def generated_tokens(format: str, events: bytes) -> int:
     """Of output, in events of a stream in a client's format."""
+
+def judged_stream(format: str, pieces: list[bytes], use: KeyUse, bound: int) -> tuple[bytes, int, str | None]:
+    """Return what a client gets of a stream that guards look at, how many tokens were counted, and the fault.
+
+    use: of a request that has reserved `bound` tokens of an answer, and whose limits stop it.
+    """
 
 def tokens_of_prompt(format: str, body: bytes) -> int:
     """Return about how many prompt tokens a request in a client format has; 0 for a body that is no JSON object."""

@@ -12,13 +12,17 @@ from headgate_engine.llm.first_words cimport (
     END_DONE, END_REASON, END_RESPONSE, END_STOP, END_UNKNOWN, frame_shows_words, shows_words)
 from headgate_engine.llm.formats cimport azure_target, model_span
 from headgate_engine.llm.id_tap cimport IdScanner
-from headgate_engine.llm.metered cimport generated_in
+from headgate_engine.llm.metered cimport generated_in, metered_tap
 from headgate_engine.llm.native cimport NativeTap, usage_of
 from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.llm.prices cimport Cost, PriceList
 from headgate_engine.llm.top_members cimport TopMembers
 from headgate_engine.llm.translate.free_input cimport FreeInput
+from headgate_engine.plan.tap cimport ResponseTap
+from headgate_engine.steps.virtual_key cimport KeyUse
 from headgate_engine.wire.buffer cimport ByteBuffer
+
+from libc.stdint cimport int64_t
 
 from headgate_engine.llm import native
 from headgate_engine.llm.metered import KINDS
@@ -32,6 +36,50 @@ def tokens_of(str text not None):
 def generated_tokens(str format not None, bytes events not None):
     """Of output, in events of a stream in a client's format."""
     return generated_in(KINDS[format], events, len(events))
+
+
+cdef class JudgedTap(ResponseTap):
+    """A stream that guards look at: each piece goes on when they have answered, the last one at the end."""
+    cdef bytes held
+
+    cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
+        self.rewrites = self.streaming = True
+        return True
+
+    cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
+        self.held = self.waits = p[:n]
+        return True
+
+    cdef int settle(self, object found, ByteBuffer out) except -1:
+        self.waits = None
+        out.append(self.held, len(self.held))
+        return 0
+
+    cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
+        out.append(self.held, len(self.held))
+        return 0
+
+    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
+        return False
+
+
+def judged_stream(str format not None, list pieces not None, KeyUse use not None, int64_t bound):
+    """A stream of a request that has reserved `bound` tokens, and whose limits stop it."""
+    cdef ByteBuffer out = ByteBuffer()
+    cdef bytes piece
+    cdef ResponseTap tap = metered_tap(JudgedTap.__new__(JudgedTap), format, use)
+    cdef RequestContext ctx = RequestContext.__new__(RequestContext)
+    use.bound, use.stops = bound, True
+    tap.begin(ctx, MessageHead())
+    for piece in pieces[:-1]:
+        tap.feed(piece, len(piece), out)
+        tap.settle(None, out)
+        if tap.fault is not None:
+            return out.take(), use.generated, tap.fault
+    piece = pieces[-1]
+    tap.feed(piece, len(piece), out)
+    tap.finish(ctx, out)
+    return out.take(), use.generated, tap.fault
 
 
 def tokens_of_prompt(str format not None, bytes body not None):

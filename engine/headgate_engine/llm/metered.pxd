@@ -4,6 +4,7 @@
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.virtual_key cimport KeyUse
+from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
 
@@ -13,7 +14,8 @@ cdef class MeteredTap(ResponseTap):
     cdef RequestContext ctx
     cdef int kind                        # which names of members have text
     cdef int _mirror(self) except -1
-    cdef int _count(self, const char* p, Py_ssize_t n) except -1
+    cdef bint spent                      # limits have no more for the stream
+    cdef int _take(self, ByteBuffer out, Py_ssize_t before) except -1
 
 # About how many tokens of output events of a stream have; kind: that of its format.
 cdef int64_t generated_in(int kind, const char* p, Py_ssize_t n) noexcept nogil

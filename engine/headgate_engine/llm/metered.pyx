@@ -103,35 +103,47 @@ cdef class MeteredTap(ResponseTap):
         self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
         self.fault, self.reply, self.waits = inner.fault, inner.reply, inner.waits
         self.spoken, self.shown = inner.spoken, inner.shown
+        if self.spent:
+            self.fault = SPENT           # a tap between learns late of what the innermost one was told
         return 0
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         cdef Py_ssize_t before = out.length
         cdef bint changed = self.inner.feed(p, n, out)
-        if self.streaming:
-            if changed:
-                self._count(out.data + before, out.length - before)
-            else:
-                self._count(p, n)
-            if self.inner.fault is None and not self.inner.done and not self.inner.cut and changed and not self.use.covers():
-                # Its format's error event is the last one.
-                self.inner.fail(self.ctx, SPENT, out)
+        if changed:
+            self._take(out, before)
+        elif self.streaming:
+            self.use.generated += generated_in(self.kind, p, n)
         self._mirror()
         return changed
 
-    cdef int _count(self, const char* p, Py_ssize_t n) except -1:
-        self.use.generated += generated_in(self.kind, p, n)
+    cdef int _take(self, ByteBuffer out, Py_ssize_t before) except -1:
+        """Counts what goes to the client, and ends the stream where limits have no more."""
+        cdef ResponseTap inner = self.inner
+        if not self.streaming:
+            return 0
+        self.use.generated += generated_in(self.kind, out.data + before, out.length - before)
+        if self.ctx is None or self.spent or inner.fault is not None or inner.done or inner.cut or inner.waits is not None:
+            return 0
+        if not self.use.covers():
+            self.spent = True
+            # Its format's error event is the last one.
+            inner.fail(self.ctx, SPENT, out)
         return 0
 
     cdef int settle(self, object found, ByteBuffer out) except -1:
+        cdef Py_ssize_t before = out.length
         self.inner.settle(found, out)
+        self._take(out, before)
         self._mirror()
         return 0
 
     cdef int finish(self, RequestContext ctx, ByteBuffer out) except -1:
-        self.inner.finish(ctx, out)
-        self._mirror()
+        cdef Py_ssize_t before = out.length
         self.ctx = None
+        self.inner.finish(ctx, out)
+        self._take(out, before)
+        self._mirror()
         return 0
 
     cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:

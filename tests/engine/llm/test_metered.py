@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from headgate_drivers.llm import generated_tokens, tokens_of
+from headgate_drivers.llm import generated_tokens, judged_stream, tokens_of
+from headgate_engine.limit.account import UsageAccount, UsageLimits
 from headgate_engine.llm.metered import KINDS
+from headgate_engine.shared.segment import Segment
+from headgate_engine.steps.virtual_key import KeyUse, VirtualKey
 
 TEXT = 'three small words, "quoted" \n'
 
@@ -59,3 +62,26 @@ def test_what_is_cut_counts_as_far_as_it_came() -> None:
     assert (found[0], found[-1]) == (0, 3)
     for odd in (b'"content"', b'"content":', b'"content":"', b'"content":"\\', b'"', b'""', b'"content" : "\\"'):
         assert generated_tokens("completions", odd) <= 2
+
+
+def use_of(tokens: int) -> KeyUse:
+    """That of a request whose key has a limit of so many tokens a day."""
+    segment = Segment.create(state_bytes=1 << 20)
+    limits = UsageLimits(UsageAccount(segment, "key", "k"), [("day", "tokens", tokens, -1)])
+    return KeyUse(VirtualKey(segment, ("k", ""), {}, [limits]))
+
+
+def test_what_guards_let_pass_counts_when_they_do() -> None:
+    pieces = [delta(content="one two "), delta(content="three four "), delta(content="five six ")]
+    found, counted, fault = judged_stream("completions", pieces, use_of(1000), 1000)
+    assert (found, fault) == (b"".join(pieces), None)
+    assert counted == generated_tokens("completions", found) == 6
+
+
+def test_a_stream_that_guards_look_at_stops_where_its_limit_has_no_more() -> None:
+    pieces = [delta(content="one two three four ") for _ in range(100)]
+    # 8 are reserved, and 64 more fit: the next ones would do so a quarter later.
+    found, counted, fault = judged_stream("completions", pieces, use_of(100), 8)
+    assert fault == "the limit of the api key is reached"
+    assert 72 < counted <= 72 + 72 // 4 + 4
+    assert found == b"".join(pieces[: counted // 4])
