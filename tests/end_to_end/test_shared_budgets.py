@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import httpx
 import pytest
 from postgres_rig import Server, postgres
 from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import StandIn, whole
+from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, stream, whole
 from tests.end_to_end.provider_stand_in import chat as answer
 from tests.end_to_end.redis_rig import REDIS, RedisServer
 from tests.end_to_end.running import PATIENCE
@@ -203,3 +204,35 @@ def test_a_database_that_is_away(gateway: Start, provider: StandIn, failure: str
         until(lambda: chat(running, key).status_code == 429)
         # What was on its way back when it was killed is lost, not spent twice.
         assert 8 <= len(provider.seen) <= 10
+
+
+def streamed(running: Gateway, key: str) -> bytes:
+    body = {"model": "real", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+    fields = {"authorization": f"Bearer {key}"}
+    return httpx.post(f"{running.url}/v1/chat/completions", json=body, headers=fields, timeout=60).content
+
+
+def test_a_stream_goes_on_while_more_is_leased_and_stops_where_the_store_has_none(pair: Pair, provider: StandIn) -> None:
+    both = pair("postgres", assumedOutputTokens=10, stopStreams=True)
+    key = made(both, limits=[{"tokens": 5_000, "per": "day"}])
+    provider.answers[:] = [stream(*[chunk(" word")] * 300, DONE)]
+    found = streamed(both[0], key)
+    assert (found.count(b" word"), found.endswith(DONE)) == (300, True)
+    gone = threading.Event()
+
+    def endless(_: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-type", "text/event-stream")
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(chunk(" word") * 10)
+        except OSError:
+            gone.set()
+
+    provider.answers[:] = [endless]
+    found = streamed(both[0], key)
+    assert gone.wait(PATIENCE)
+    # All that was left could be had.
+    assert found.count(b" word") > 4_000
+    assert b"the limit of the api key is reached" in found.rpartition(b" word")[2]

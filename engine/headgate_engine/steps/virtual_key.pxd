@@ -41,7 +41,11 @@ cdef class KeyUse:
     cdef int64_t bound               # tokens of the answer that are reserved
     cdef int64_t output_rate         # picodollars of a token of the answer
     cdef bint stops                  # a stream ends where no more can be reserved
+    cdef object desk                 # that of the table
+    cdef object asking               # a future: a lease is asked for that a stream needs
+    cdef int rounds                  # how often that was, without a lease that could be used
     cdef bint covers(self) except -1
+    cdef bint asks(self, int64_t picos) except -1
     cdef int64_t prompt, prompt_picos      # what is charged of an answer whose provider does not count
     cdef bytes body                  # that `measured` is of, None: it was not read
     cdef readonly tuple measured     # llm.bounds.worst_case

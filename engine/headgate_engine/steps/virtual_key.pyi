@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -42,6 +43,10 @@ class _LeaseAsker(Protocol):
 
     async def asked(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> None:
         """Return when the store was asked for so many requests, tokens and picodollars of each limit, or is away."""
+    def ahead(
+        self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]
+    ) -> asyncio.Future[None] | None:
+        """Ask for so many more while the caller goes on. Return what is done then; None: it is there already."""
 
 class KeyTable:
     """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""

@@ -159,11 +159,22 @@ cdef class KeyUse:
             if not one.reserve(STEP, picos, now_s, &breach):
                 for earlier in self.key.limits[:taken]:
                     (<UsageLimits>earlier).settle(STEP, picos, 0, 0, now_s)
-                return False
+                return breach.lacks and not one.state.down and self.asks(picos)
             taken += 1
+        self.rounds = 0
         self.tokens += STEP
         self.picos += picos
         self.bound += STEP
+        return True
+
+    cdef bint asks(self, int64_t picos) except -1:
+        """Whether a lease for the next STEP tokens is asked for; the stream goes on meanwhile."""
+        if self.asking is not None and not self.asking.done():
+            return True
+        if self.desk is None or self.rounds >= ROUNDS:
+            return False
+        self.rounds += 1
+        self.asking = self.desk.ahead(self.key.limits, (0, STEP, picos))
         return True
 
     def settle(self, RequestContext ctx not None):
@@ -421,7 +432,7 @@ cdef class KeyBudgetStep(Step):
             picos = 0
         if not (use.key.tokens or use.key.money):
             return CONTINUE
-        use.stops = self.table.stops
+        use.stops, use.desk = self.table.stops, self.table.desk
         # Attempts that have ended may have cost something; what they had reserved is replaced.
         if call.total_usage is not None:
             tokens += max(call.total_usage.input_tokens, 0) + max(call.total_usage.output_tokens, 0)

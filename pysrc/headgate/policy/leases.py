@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from headgate_engine.limit.account import LeaseState, UsageLimits
 
-# Entries of one message, which has room for 128 KiB.
-MOST_WANTS: Final = 256
+# Entries of one message, which has room for 128 KiB: a name may have 128 characters of four bytes.
+MOST_WANTS: Final = 128
 # How long a request waits for the supervisor, in seconds: longer than a store may take.
 ANSWER_SECONDS: Final = 10.0
 
@@ -47,6 +47,12 @@ class LeaseDesk:
 
     async def asked(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> None:
         """Return when the store was asked for so many requests, tokens and picodollars of each limit, or is away."""
+        waiting = self.ahead(limits, wanted)
+        if waiting is not None:
+            await asyncio.shield(waiting)
+
+    def ahead(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> asyncio.Future[None] | None:
+        """Ask for so many more while the caller goes on. Return what is done then; None: it is there already."""
         now = int(time.time())
         found = [
             LeaseWant(one.account.scope, one.account.name, window, unit, n, n, most)
@@ -54,20 +60,17 @@ class LeaseDesk:
             for window, unit, n, most in one.lacking(*wanted, now)
         ]
         if not found:
-            return
+            return None
         for want in found:
             self._add(want)
         if self._next is None:
             loop = asyncio.get_running_loop()
             self._next = loop.create_future()
             loop.call_soon(self._send)
-        waiting = self._next
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                await asyncio.shield(waiting)
-        except TimeoutError:        # the supervisor hangs: who waits for the same goes on as well
-            if not waiting.done():
-                waiting.set_result(None)
+            # The supervisor may hang.
+            timer = loop.call_later(ANSWER_SECONDS, _give_up, self._next)
+            self._next.add_done_callback(lambda _: timer.cancel())
+        return self._next
 
     def _add(self, want: LeaseWant) -> None:
         key = want[:4]
@@ -108,6 +111,11 @@ class LeaseDesk:
         waiting = self._waiting.pop(number, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
+
+
+def _give_up(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 # That of this process.
