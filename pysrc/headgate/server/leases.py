@@ -37,6 +37,9 @@ SHORT_NS: Final = 50_000_000
 AHEAD: Final = 2
 # Looks without a lease and without use after which an account is not looked after any more.
 IDLE_LOOKS: Final = 5
+# Such accounts whose leases are told to a store that has lost its memory; and those told between two turns of the loop.
+MOST_RESTING: Final = 100_000
+STEP: Final = 100
 # Pauses between two looks for a store that is away.
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
 PLACES: Final = tuple(itertools.product(WINDOWS, UNITS))
@@ -172,6 +175,8 @@ class LeaseKeeper:
         self._settings: LeaseSettings | None = None
         self._store: BudgetStore | None = None
         self._accounts: dict[tuple[str, str], LeasedAccount] = {}
+        # Names of accounts that nobody uses now, and that have leased in a window which may still run.
+        self._resting: dict[tuple[str, str], None] = {}
         self._workers: list[WorkerHandle] = []
         self._waiting: list[tuple[WorkerHandle, WantLeases]] = []
         self._wake = asyncio.Event()
@@ -179,9 +184,9 @@ class LeaseKeeper:
         self._down = False
 
     async def prepare(self, gateway: Gateway, workers: Iterable[WorkerHandle]) -> None:
-        """Lease from the store of a configuration before it comes into force."""
+        """Lease from the store of a configuration before it comes into force. Without one nothing changes: forget()."""
         settings = settings_of(gateway)
-        if self._settings != settings:
+        if settings is not None and self._settings != settings:
             await self.stop()
         for worker in workers:
             worker.on_wants = self.wanted
@@ -192,6 +197,11 @@ class LeaseKeeper:
         if settings is not None and self._store is None:
             self._settings, self._store = settings, self._opened(settings)
             self._task = spawn("leases", self._run())
+
+    async def forget(self, gateway: Gateway) -> None:
+        """Stop if a configuration, which is in force, leases nothing."""
+        if settings_of(gateway) is None:
+            await self.stop()
 
     def wanted(self, worker: WorkerHandle, message: WantLeases) -> None:
         """Ask for what requests of a worker want; the worker is told when that is done."""
@@ -223,8 +233,10 @@ class LeaseKeeper:
                 self._fail(error)
             except Exception:  # task boundary: the next question gets its chance
                 logger.exception("leases cannot be looked after")
-            for worker, message in waiting:
-                worker.send(LeasesCame(message.number))
+            finally:
+                # Also when this ends in the middle of a question.
+                for worker, message in waiting:
+                    worker.send(LeasesCame(message.number))
 
     # -- questions -----------------------------------------------------------------------------------------------------
     async def _ask_for(self, wants: list[LeaseWant]) -> None:
@@ -245,6 +257,7 @@ class LeaseKeeper:
         found = self._accounts.get((scope, name))
         if found is None:
             found = self._accounts[scope, name] = LeasedAccount(self._segment, scope, name)
+            self._resting.pop((scope, name), None)
         return found
 
     async def _ask(self, asked: list[tuple[LeasedAccount, LeaseQuestion]]) -> None:
@@ -262,14 +275,29 @@ class LeaseKeeper:
         now = int(time.time())
         if await self._store.lost():
             logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
-            told = [(one, question) for one in self._accounts.values() for question in one.rejoins(now)]
-            await self._ask(told)
+            await self._rejoin(now)
         await self._ask([
             (one, question) for one in list(self._accounts.values()) for question in one.tended(now, end=end)
         ])  # fmt: skip
         for key, one in list(self._accounts.items()):
             if one.idle > IDLE_LOOKS:
                 del self._accounts[key]
+                self._resting[key] = None
+        while len(self._resting) > MOST_RESTING:
+            del self._resting[next(iter(self._resting))]
+
+    async def _rejoin(self, now: int) -> None:
+        """Tell the store all that was leased, also what was used up since. Raises BudgetFailure."""
+        told = [(one, question) for one in self._accounts.values() for question in one.rejoins(now)]
+        for number, key in enumerate(list(self._resting)):
+            one = LeasedAccount(self._segment, *key)
+            found = one.rejoins(now)
+            told += [(one, question) for question in found]
+            if not found:
+                del self._resting[key]
+            if not number % STEP:
+                await asyncio.sleep(0)
+        await self._ask(told)
 
     # -- a store that is away ------------------------------------------------------------------------------------------
     def _fail(self, error: BudgetFailure) -> None:
@@ -320,4 +348,5 @@ class LeaseKeeper:
             worker.send(LeasesCame(message.number))
         self._waiting.clear()
         self._accounts.clear()
+        self._resting.clear()
         await store.aclose()

@@ -74,6 +74,11 @@ class RequestLog:
         if self._leases is not None:
             await self._leases.prepare(gateway, workers)
 
+    async def forget(self, gateway: Gateway) -> None:
+        """End what a configuration, which is in force, does not need, and the one before needed until now."""
+        if self._leases is not None:
+            await self._leases.forget(gateway)
+
     def _watch(self, gateway: Gateway) -> None:
         keys = gateway.virtual_keys
         owners: tuple[KeyRecord | KeyTeam, ...] = () if keys is None else (*keys.keys, *keys.teams)

@@ -224,6 +224,7 @@ class Supervisor(Upgradable):
         self._generation_gauge.set(generation)
         self._reloads.in_force()
         self._close_sockets(self._sockets.by_key.keys() - {bind.key for bind in gateway.binds})
+        await self.records.forget(gateway)
 
     async def _mount(self, gateway: Gateway) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from headgate.ir.virtual_keys import VirtualKeys
+from headgate.net.tasks import spawn
 from headgate.policy.leases import LeaseWant
 from headgate.server import leases
 from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
@@ -31,6 +32,8 @@ class Memory:
         self.taken: dict[Any, int] = {}
         self.asked: list[LeaseQuestion] = []
         self.away = False
+        # Set by the one question that is never answered.
+        self.hangs: asyncio.Event | None = None
         self.forgot = False
         self.closed = False
         self.given_back = asyncio.Event()
@@ -38,6 +41,10 @@ class Memory:
     async def ask(self, questions: Sequence[LeaseQuestion]) -> list[LeaseAnswer]:
         if self.away:
             raise BudgetFailure("away")
+        if self.hangs is not None:
+            hangs, self.hangs = self.hangs, None
+            hangs.set()
+            await asyncio.Event().wait()
         return [self._one(question) for question in questions]
 
     def _one(self, one: LeaseQuestion) -> LeaseAnswer:
@@ -70,6 +77,11 @@ class Worker:
         self.told.put_nowait(message)
 
 
+def gateway_of(keys: VirtualKeys | None) -> Any:
+    process = type("Process", (), {"shared_state": None, "request_log": None})
+    return type("Gateway", (), {"virtual_keys": keys, "process": process})()
+
+
 class Rig:
     """A keeper with a worker, and the limits of one key: 100 tokens and 100 micro-dollars a day."""
 
@@ -93,8 +105,10 @@ class Rig:
         await self.keeper.stop()
 
     async def prepare(self, keys: VirtualKeys | None) -> None:
-        process = type("Process", (), {"shared_state": None, "request_log": None})
-        await self.keeper.prepare(type("Gateway", (), {"virtual_keys": keys, "process": process})(), [self.worker])  # type: ignore[arg-type, list-item]
+        await self.keeper.prepare(gateway_of(keys), [self.worker])  # type: ignore[list-item]
+
+    async def forget(self, keys: VirtualKeys | None) -> None:
+        await self.keeper.forget(gateway_of(keys))
 
     async def want(self, *wants: tuple[str, int, int]) -> Any:
         """Ask for (unit, least, total), and return what the worker is told."""
@@ -197,10 +211,15 @@ def test_all_is_given_back_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         await rig.want(("tokens", 10, 60))
         assert reserve_at(rig.limits, 20, 0, now) is None
         settle_at(rig.limits, (20, 0), (20, 0), now)
+        # Workers hold limits against leases until the configuration without a store is in force.
         await rig.prepare(None)
+        await rig.want(("tokens", 70, 70))
+        assert (rig.left(), rig.store.closed) == (70, False)
+        await rig.forget(None)
         assert (rig.taken(), rig.store.closed) == (20, True)
-        assert await rig.want(("tokens", 1, 1)) == LeasesCame(2)
+        assert await rig.want(("tokens", 1, 1)) == LeasesCame(3)
         await rig.prepare(VirtualKeys(leases="postgres"))
+        await rig.forget(VirtualKeys(leases="postgres"))
         await rig.want(("tokens", 80, 80))
         assert rig.left() == 80
 
@@ -233,5 +252,36 @@ def test_a_store_that_has_lost_its_memory_is_told_what_was_leased(monkeypatch: p
         rig.store.forgot = True
         await rig.keeper._tend()
         assert rig.taken() == 60
+
+    run(test, monkeypatch)
+
+
+def test_a_store_is_told_what_was_leased_of_accounts_that_nobody_uses_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 60, 60))
+        assert reserve_at(rig.limits, 60, 0, now) is None
+        settle_at(rig.limits, (60, 0), (60, 0), now)
+        for _ in range(leases.IDLE_LOOKS + 3):
+            await rig.keeper._tend()
+        assert rig.keeper._accounts == {}
+        for _ in range(2):
+            rig.store.taken.clear()
+            rig.store.forgot = True
+            await rig.keeper._tend()
+            assert rig.taken() == 60
+        await rig.want(("tokens", 1, 1))
+        assert not rig.keeper._resting
+
+    run(test, monkeypatch)
+
+
+def test_who_waits_for_a_store_that_is_changed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        rig.store.hangs = asyncio.Event()
+        want = spawn("want", rig.want(("tokens", 10, 10)))
+        await rig.store.hangs.wait()
+        await rig.keeper.stop()
+        assert await want == LeasesCame(1)
 
     run(test, monkeypatch)
