@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -33,6 +34,8 @@ UNITS: Final = ("requests", "tokens", "dollars")
 SECTIONS: Final = {"llm": ("internal", "llm:request"), "mcp": ("internal", "default")}
 MAX_NAME: Final = 128
 ALERT_TIMEOUT_MS: Final = 5000
+# What a URL is written in (RFC 3986): no spaces, no control characters.
+PLAIN: Final = re.compile(r"[!-~]+")
 NO_STORE: Final = (
     "a limit by day or month has to survive a restart, and there is no config.database to keep what was used"
 )
@@ -79,7 +82,8 @@ def _alerts(context: Context, record: Record) -> AlertHook | None:
         port = parts.port
     except ValueError:
         parts, port = urlsplit(""), None
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or not url.reveal().isascii():
+    usable = parts.scheme in ("http", "https") and "@" not in parts.netloc and PLAIN.fullmatch(url.reveal())
+    if not parts.hostname or not usable:
         context.fault(Problem.VALUE, entry, "url", "not http://host/path or https://host/path, without a login")
         return None
     if secret is not None and not secret.reveal():

@@ -30,6 +30,8 @@ async def post(url: str, headers: Sequence[tuple[str, str]], body: bytes, second
         raise WebhookFailure(f"no answer within {seconds:g} seconds") from None
     except (OSError, h11.ProtocolError) as error:
         raise WebhookFailure(f"{type(error).__name__}: {error}") from None
+    except UnicodeError:
+        raise WebhookFailure("the host's name has a label that is empty or too long") from None
 
 
 async def _post(url: str, headers: Sequence[tuple[str, str]], body: bytes) -> int:

@@ -70,3 +70,9 @@ def test_a_receiver_that_is_silent_or_away_is_a_failure() -> None:
     with pytest.raises(WebhookFailure) as found:
         asyncio.run(nobody())
     assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize("host", ["a..test", "a" * 64 + ".test"])
+def test_a_host_that_no_name_can_be_is_a_failure(host: str) -> None:
+    with pytest.raises(WebhookFailure, match="label"):
+        asyncio.run(post(f"http://{host}/hook", [], b"{}", 60))
