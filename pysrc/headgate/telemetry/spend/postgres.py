@@ -72,8 +72,9 @@ class PostgresLedger:
         """Return those that nobody has claimed before."""
         with self._session() as session:
             columns = [list(column) for column in zip(*warned, strict=True)]
-            found = session.rows(_CLAIM, columns, WRITE_SECONDS)
             session.execute("DELETE FROM headgate.alerts WHERE end_s < $1", int(time.time()) - WARNED_SECONDS)
+            # The last statement: what is claimed is told, whatever happens to the connection.
+            found = session.rows(_CLAIM, columns, WRITE_SECONDS)
         return [Warned(*row) for row in found]
 
     def _rows(self, text: str, first: str, last: str) -> list[tuple[Any, ...]]:

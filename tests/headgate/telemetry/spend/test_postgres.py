@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -10,14 +11,30 @@ from tests.headgate.telemetry.spend.large_sums_rig import LARGE, check_large_sum
 
 from headgate.document.secret import Secret
 from headgate.ir.request_log import RequestLogStore
+from headgate.telemetry.requests.postgres import PostgresSession
+from headgate.telemetry.requests.stores import LogFailure
 from headgate.telemetry.spend.postgres import PostgresLedger
-from headgate.telemetry.spend.rows import SpendRow
+from headgate.telemetry.spend.rows import SpendRow, Warned
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with postgres() as found:
         yield found
+
+
+class EndingLedger(PostgresLedger):
+    """Its connection ends when old claims are forgotten."""
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[PostgresSession]:
+        with super()._session() as session:
+
+            def ends(*_: object) -> None:
+                raise LogFailure("the connection ended")
+
+            session.execute = ends  # type: ignore[method-assign]
+            yield session
 
 
 def test_sums_of_any_size_are_exact(server: Server) -> None:
@@ -27,3 +44,13 @@ def test_sums_of_any_size_are_exact(server: Server) -> None:
     for batch in (2, 3, 3):
         ledger.add([SpendRow("2028-03-01", "b", "", "m", 1, 1, 1, 1, 2 * LARGE)], batch, "2020-01-01")
     assert ledger.read("2028-03-01", "2028-03-01", ("key",)) == [("b", 2, 2, 2, 2, 4 * LARGE)]
+
+
+def test_what_is_claimed_is_told_though_the_connection_ends_then(server: Server) -> None:
+    store = RequestLogStore(url=Secret(server.url(server.database())), shown="server")
+    warned = Warned("key", "a", "day", "tokens", 0, 2**40)
+    once = EndingLedger(store)
+    with pytest.raises(LogFailure):
+        once.claim([warned])
+    assert PostgresLedger(store).claim([warned]) == [warned]
+    assert PostgresLedger(store).claim([warned]) == []
