@@ -35,6 +35,8 @@ ALERTS: Final = "gw_key_alerts_total"
 LOOK_SECONDS: Final = 1.0
 # Limits that are looked at between two turns of the loop.
 STEP: Final = 500
+# The same of limits that are taken up, in at most 2 ms.
+FRESH_STEP: Final = 200
 PERCENT: Final = 100
 PICOS: Final = 10**12
 # Alerts that wait for the receiver; further ones are dropped.
@@ -161,10 +163,15 @@ class AlertWatch:
         self._sender: AlertSender | None = None
         self._task: asyncio.Future[None] | None = None
 
-    def prepare(self, gateway: Gateway) -> None:
+    async def prepare(self, gateway: Gateway) -> None:
         """Look at the limits of a configuration."""
         keys = gateway.virtual_keys
-        self._limits = [] if keys is None else list(self._watched(keys))
+        limits: list[UsageLimits] = []
+        for one in () if keys is None else self._watched(keys):
+            limits.append(one)
+            if not len(limits) % FRESH_STEP:
+                await asyncio.sleep(0)
+        self._limits = limits
         hook = None if keys is None or not self._limits else keys.alerts
         if self._sender is not None and self._sender.hook != hook:
             self._sender.stop()

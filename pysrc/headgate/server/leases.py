@@ -37,8 +37,9 @@ SHORT_NS: Final = 50_000_000
 AHEAD: Final = 2
 # Looks without a lease and without use after which an account is not looked after any more.
 IDLE_LOOKS: Final = 5
-# Such accounts whose leases are told to a store that has lost its memory; and those told between two turns of the loop.
+# Such accounts whose leases are told to a store that has lost its memory.
 MOST_RESTING: Final = 100_000
+# Accounts that are looked at between two turns of the loop, in about 2 ms.
 STEP: Final = 100
 # Pauses between two looks for a store that is away.
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.05, 1.0
@@ -276,9 +277,12 @@ class LeaseKeeper:
         if await self._store.lost():
             logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
             await self._rejoin(now)
-        await self._ask([
-            (one, question) for one in list(self._accounts.values()) for question in one.tended(now, end=end)
-        ])  # fmt: skip
+        asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
+        for number, one in enumerate(list(self._accounts.values()), 1):
+            asked += [(one, question) for question in one.tended(now, end=end)]
+            if not number % STEP:
+                await asyncio.sleep(0)
+        await self._ask(asked)
         for key, one in list(self._accounts.items()):
             if one.idle > IDLE_LOOKS:
                 del self._accounts[key]
@@ -289,7 +293,7 @@ class LeaseKeeper:
     async def _rejoin(self, now: int) -> None:
         """Tell the store all that was leased, also what was used up since. Raises BudgetFailure."""
         told = [(one, question) for one in self._accounts.values() for question in one.rejoins(now)]
-        for number, key in enumerate(list(self._resting)):
+        for number, key in enumerate(list(self._resting), 1):
             one = LeasedAccount(self._segment, *key)
             found = one.rejoins(now)
             told += [(one, question) for question in found]

@@ -51,7 +51,7 @@ class RequestLog:
         given = tuple(workers)
         await self.spend.prepare(gateway)
         await self._lease(gateway, given)
-        self._watch(gateway)
+        await self._watch(gateway)
         if self._gatherer is not None and self._gatherer.store != store:
             await self._stop_gathering()
         if store is None:
@@ -79,7 +79,7 @@ class RequestLog:
         if self._leases is not None:
             await self._leases.forget(gateway)
 
-    def _watch(self, gateway: Gateway) -> None:
+    async def _watch(self, gateway: Gateway) -> None:
         keys = gateway.virtual_keys
         owners: tuple[KeyRecord | KeyTeam, ...] = () if keys is None else (*keys.keys, *keys.teams)
         warns = any(limit.warn_percent is not None for one in owners for limit in one.limits)
@@ -88,7 +88,7 @@ class RequestLog:
 
             self._alerts = AlertWatch(self._segment, self.spend.claim)
         if self._alerts is not None:
-            self._alerts.prepare(gateway)
+            await self._alerts.prepare(gateway)
 
     async def _join(self, gatherer: Gatherer, worker: WorkerHandle) -> None:
         if worker.process is None or worker.process.pid in self._known:

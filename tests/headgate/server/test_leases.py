@@ -87,7 +87,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.store = Memory()
-        self.segment = Segment.create(state_bytes=1 << 20)
+        self.segment = Segment.create(state_bytes=4 << 20)
         self.keeper = LeaseKeeper(self.segment, lambda settings: self.store)
         self.worker = Worker()
         self.state = LeaseState()
@@ -283,5 +283,25 @@ def test_who_waits_for_a_store_that_is_changed_goes_on(monkeypatch: pytest.Monke
         await rig.store.hangs.wait()
         await rig.keeper.stop()
         assert await want == LeasesCame(1)
+
+    run(test, monkeypatch)
+
+
+def test_many_accounts_do_not_hold_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        for number in range(5 * leases.STEP):
+            rig.keeper._account("key", str(number))
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        counting = spawn("count", count())
+        await rig.keeper._tend()
+        counting.cancel()
+        assert turns >= 5
 
     run(test, monkeypatch)
