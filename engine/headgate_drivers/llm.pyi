@@ -8,6 +8,7 @@ from headgate_engine.llm.metered import KINDS as KINDS
 from headgate_engine.llm.pattern import ModelPattern
 from headgate_engine.llm.prices import PriceList
 from headgate_engine.llm.top_members import TopMembers
+from headgate_engine.plan.tap import ResponseTap
 from headgate_engine.steps.virtual_key import KeyUse
 
 class _Sealer(Protocol):
@@ -18,6 +19,9 @@ def tokens_of(text: str) -> int:
 
 def generated_tokens(format: str, events: bytes) -> int:
     """Of output, in events of a stream in a client's format."""
+
+class JudgedTap(ResponseTap):
+    """A stream that guards look at: each piece goes on when they have answered, the last one at the end."""
 
 def judged_stream(format: str, pieces: list[bytes], use: KeyUse, bound: int) -> tuple[bytes, int, str | None]:
     """Return what a client gets of a stream that guards look at, how many tokens were counted, and the fault.
