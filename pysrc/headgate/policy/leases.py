@@ -68,7 +68,7 @@ class LeaseDesk:
             self._next = loop.create_future()
             loop.call_soon(self._send)
             # The supervisor may hang.
-            timer = loop.call_later(ANSWER_SECONDS, _give_up, self._next)
+            timer = loop.call_later(ANSWER_SECONDS, self._give_up, self._next)
             self._next.add_done_callback(lambda _: timer.cancel())
         return self._next
 
@@ -106,16 +106,21 @@ class LeaseDesk:
         self._down = down
         self._state.set_down(down)
 
+    def _give_up(self, waiting: asyncio.Future[None]) -> None:
+        """Have those go on who wait for a supervisor that hangs, as without the store; for a while nobody asks it."""
+        if not waiting.done():
+            self._state.set_down(True)
+            asyncio.get_running_loop().call_later(ANSWER_SECONDS, self._ask_again)
+            waiting.set_result(None)
+
+    def _ask_again(self) -> None:
+        self._state.set_down(self._down)
+
     def came(self, number: int) -> None:
         """Go on: the supervisor has asked the store for what the message wanted."""
         waiting = self._waiting.pop(number, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
-
-
-def _give_up(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
 
 
 # That of this process.

@@ -98,7 +98,20 @@ def test_nobody_waits_for_ever_for_a_supervisor_that_hangs(monkeypatch: pytest.M
 
     async def test(desk: LeaseDesk, sent: Sent, segment: Segment) -> None:
         [one] = limits_of(segment, "a")
+        told: list[bool] = []
+        asks_again = asyncio.Event()
+
+        def set_down(down: bool) -> None:
+            told.append(down)
+            if len(told) == 3:
+                asks_again.set()
+
+        state: Any = type("State", (), {"set_down": staticmethod(set_down)})()
+        desk.use(state)
         await desk.asked((one,), (0, 5, 0))
         assert desk._waiting == {}
+        # What holds without the store holds for a while, and the supervisor is asked again later.
+        await asks_again.wait()
+        assert told == [False, True, False]
 
     run(test)
