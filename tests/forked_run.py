@@ -339,7 +339,8 @@ class Run:
         """Tell of the end of a process; another one runs what it has left, unless it was asked to end."""
         self._processes.remove(process)
         status = process.close()
-        if process.finished:
+        # One that an interrupt of its own has ended tells its end as well: what it ran and what it has left say so.
+        if process.finished and (self._stopping() or not (process.running or process.left)):
             return
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         if process.begun is None:

@@ -165,6 +165,31 @@ def test_threads_of_modules_are_refused(start: Start) -> None:
     assert "test modules have started threads, which no fork has: ours" in ended(start({"test_a.py": text}), 4)
 
 
+INTERRUPTED = """
+import os, signal
+
+def test_before(): pass
+
+def test_interrupts(): raise KeyboardInterrupt
+
+def test_behind(): assert "this is told" == ""
+
+def test_is_interrupted(): os.kill(os.getpid(), signal.SIGINT)
+
+def test_last(): pass
+"""
+
+
+def test_an_interrupt_of_one_process_hides_nothing(start: Start, tmp_path: Path) -> None:
+    said = ended(start({"test_a.py": INTERRUPTED, "test_b.py": "def test_one(): pass\n"}), 1)
+    assert "3 failed, 3 passed" in said
+    assert "ended (exit status 0) while it ran test_a.py::test_interrupts" in said
+    assert "ended (exit status 0) while it ran test_a.py::test_is_interrupted" in said
+    assert "this is told" in said
+    told = [text for text, _ in events(tmp_path)]
+    assert told.count("session") == told.count("session ended")
+
+
 WAITS = """
 import pathlib, time
 
