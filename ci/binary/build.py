@@ -301,6 +301,12 @@ def starter(folder: Path) -> bytes:
     return path.read_bytes()
 
 
+def joined(head: bytes, image: bytes, size: int) -> bytes:
+    """Return the program: the starter, the image, and the trailer by which the one finds the other."""
+    key = hashlib.sha256(image).hexdigest()[:16].encode()
+    return head + image + struct.pack("<8sQQQ16s", MAGIC, len(head), len(image), size, key)
+
+
 def largest(tree: Path, count: int = 25) -> Iterable[str]:
     """Yield what takes most room, in MB."""
     sizes: dict[str, int] = {}
@@ -341,11 +347,9 @@ def main() -> None:
         print(*largest(tree), sep="\n")
         plain, size = archive(tree, date)
         image = compressed(plain, options.level)
-        head = starter(Path(folder))
-        key = hashlib.sha256(image).hexdigest()[:16].encode()
+        program = joined(starter(Path(folder)), image, size)
         options.output.parent.mkdir(parents=True, exist_ok=True)
-        trailer = struct.pack("<8sQQQ16s", MAGIC, len(head), len(image), size, key)
-        options.output.write_bytes(head + image + trailer)
+        options.output.write_bytes(program)
         options.output.chmod(0o755)
     whole = options.output.stat().st_size
     print(f"{options.output}: {whole / 1e6:.1f} MB, {size / 1e6:.0f} MB unpacked")

@@ -1,6 +1,6 @@
 /* The head of the one-file program: unpacks the image behind it once, and runs the interpreter in it.
 
-   The image is a tar archive in zstd, at the end of this file before the trailer (ci/binary/pack.py writes both). It is
+   The image is a tar archive in zstd, at the end of this file before the trailer (ci/binary/build.py writes both). It is
    unpacked into a folder of the user's in a place that can be written to and executed from, and kept there for later
    starts. What is executed in it names its dynamic linker by an absolute path, so the path of the folder is written
    into it here. The program is linked statically: it needs nothing of the system but the kernel. */
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -32,6 +33,8 @@
 /* Descriptors below stay free: sockets of a service manager begin at 3. */
 #define FIRST_DESCRIPTOR 10
 #define BLOCK 512
+/* The user that the kernel shows for those that a user namespace does not have (/proc/sys/kernel/overflowuid). */
+#define UNMAPPED 65534
 
 struct trailer {
     char magic[8];
@@ -296,13 +299,70 @@ static void remove_unused(int base, const char *kept)
     closedir(entries);
 }
 
+/* Tell whether the number of a user is that of nobody: in a user namespace, of all users that it does not have. */
+static int is_unmapped(uid_t user)
+{
+    unsigned long inside, outside, length;
+    FILE *map = user == UNMAPPED ? fopen("/proc/self/uid_map", "re") : NULL;
+    if (map == NULL)
+        return 0;
+    int known = 0;
+    while (fscanf(map, "%lu %lu %lu", &inside, &outside, &length) == 3)
+        known |= user >= inside && user - inside < length;
+    fclose(map);
+    return !known;
+}
+
+static int others_may_rename(const char *path)
+{
+    struct stat found, above;
+    char parent[PATH_MAX];
+    if (stat(path, &found) < 0)
+        return 1;
+    if (found.st_uid != 0 && found.st_uid != geteuid() && !is_unmapped(found.st_uid))
+        return 1;
+    if (found.st_mode & S_ISVTX)
+        return 0;
+    if (!(found.st_mode & S_IWOTH) && (!(found.st_mode & S_IWGRP) || found.st_gid == 0 || found.st_gid == getegid()))
+        return 0;
+    /* Volumes of containers are open to all, and only their containers have them. */
+    return !path_of(parent, "%s/..", path) || stat(parent, &above) < 0 || above.st_dev == found.st_dev;
+}
+
+/* Tell whether somebody else could put another folder in the place of one: what is above it decides, up to the root.
+   `resolved` is a path without links. */
+static int is_exposed(const char *resolved)
+{
+    char path[PATH_MAX];
+    strcpy(path, resolved);
+    for (;;) {
+        char *last = strrchr(path, '/');
+        if (others_may_rename(path))
+            return 1;
+        if (!path[1])
+            return 0;
+        last[last == path] = 0;
+    }
+}
+
 /* Open the user's folder in a place, and make it if `make`. Nobody else may have put anything into it. */
 static int open_base(const char *place, int make, char *base)
 {
     struct stat found;
     struct statvfs space;
-    if (!path_of(base, "%s/headgate-%u", place, (unsigned)geteuid())) {
+    char resolved[PATH_MAX];
+    if (realpath(place, resolved) == NULL) {
+        if (make)
+            refused("%s: %s", place, strerror(errno));
+        return -1;
+    }
+    if (!path_of(base, "%s/headgate-%u", resolved[1] ? resolved : "", (unsigned)geteuid())) {
         refused("%s: the path is too long", place);
+        return -1;
+    }
+    if (is_exposed(resolved)) {
+        if (make)
+            refused("%s: somebody else could replace what is in it", place);
         return -1;
     }
     if (make && mkdir(base, 0700) < 0 && errno != EEXIST) {
@@ -403,11 +463,13 @@ static void find_places(struct places *places)
     if (caches != NULL && strchr(caches, ':') == NULL)
         add_place(places, "%s", caches);
     add_place(places, "%s", getenv("XDG_CACHE_HOME"));
-    if (getenv("HOME") != NULL && getenv("HOME")[0] == '/') {
-        add_place(places, "%s/.cache", getenv("HOME"));
-        if (access(getenv("HOME"), W_OK) == 0)
-            mkdir(places->paths[places->count - 1], 0700);
-    }
+    const char *home = getenv("HOME");
+    int before = places->count;
+    add_place(places, "%s/.cache", home);
+    /* Not in the home of somebody else, who could not write there any more. */
+    char resolved[PATH_MAX];
+    if (places->count > before && realpath(home, resolved) != NULL && !is_exposed(resolved) && access(home, W_OK) == 0)
+        mkdir(places->paths[before], 0700);
     add_place(places, "%s", getenv("TMPDIR"));
     add_place(places, "%s", "/var/tmp");
     add_place(places, "%s", "/tmp");
@@ -451,7 +513,9 @@ int main(int count, char **words)
     static char program[PATH_MAX], folder[PATH_MAX], interpreter[PATH_MAX], script[PATH_MAX];
     static struct image image;
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length <= 0 && (count < 1 || realpath(words[0], program) == NULL))
+    /* Without /proc: the path that the kernel was given. The first word is only a name, which any folder may have. */
+    const char *called = (const char *)getauxval(AT_EXECFN);
+    if (length <= 0 && (called == NULL || realpath(called, program) == NULL))
         fail("cannot tell which file it is: mount /proc, or call it by its path");
     open_image(program, &image);
     find_image(&image, folder);

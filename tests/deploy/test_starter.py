@@ -1,0 +1,129 @@
+"""Where the starter of the one-file program unpacks, with a small image in the place of the gateway's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.deploy.script_rig import script
+
+build = script("ci/binary/build.py")
+SOMEBODY = 4321
+# In the place of the interpreter: tells what it was called with.
+TELLS = '#include <stdio.h>\nint main(int n, char **w) { while (n--) puts(*w++); return 0; }\n'
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="folders of other users need root"),
+    pytest.mark.skipif(shutil.which("cc") is None, reason="the starter needs a C compiler"),
+    pytest.mark.skipif(not Path("/usr/include/zstd.h").exists(), reason="the starter needs libzstd-dev"),
+]
+Start = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The starter with an image whose interpreter tells its arguments."""
+    folder = tmp_path_factory.mktemp("starter")
+    tree = folder / "image"
+    (tree / "bin").mkdir(parents=True)
+    (folder / "tells.c").write_text(TELLS)
+    subprocess.run(["cc", "-static", "-o", str(tree / "bin/python3"), str(folder / "tells.c")], check=True)
+    plain, size = build.archive(tree, 0)
+    found = folder / "headgate"
+    found.write_bytes(build.joined(build.starter(folder), build.compressed(plain, 1), size))
+    found.chmod(0o755)
+    return found
+
+
+def start(program: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a start in this environment does, which has nothing else."""
+    return subprocess.run(
+        [str(program), *words], env=environment, capture_output=True, text=True, check=False, timeout=100
+    )
+
+
+def made(folder: Path, mode: int, owner: int = 0) -> Path:
+    """A new folder."""
+    folder.mkdir(parents=True)
+    os.chown(folder, owner, owner)
+    folder.chmod(mode)
+    return folder
+
+
+def used(done: subprocess.CompletedProcess[str]) -> Path:
+    """The folder of all images that a start has used."""
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.splitlines()[0]).parents[2]
+
+
+def test_the_interpreter_gets_the_arguments(program: Path, tmp_path: Path) -> None:
+    done = start(program, "a b", "-V", HEADGATE_UNPACK_DIR=str(tmp_path))
+    assert used(done) == tmp_path / "headgate-0"
+    assert done.stdout.splitlines()[1:] == ["-I", str(Path(done.stdout.splitlines()[0]).with_name("headgate")), "a b", "-V"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner"), [(0o755, SOMEBODY), (0o1777, SOMEBODY), (0o777, 0), (0o1775, SOMEBODY)], ids=oct
+)
+def test_a_folder_in_which_others_may_rename_is_not_used(mode: int, owner: int, program: Path, tmp_path: Path) -> None:
+    """They would put an image of theirs in the place of the one that was looked at."""
+    place = made(tmp_path / "place", mode, owner)
+    below = made(place / "below", 0o700)
+    for one in (place, below):
+        done = start(program, HEADGATE_UNPACK_DIR=str(one))
+        assert done.returncode == 1
+        assert f"{one}: somebody else could replace what is in it" in done.stderr
+        assert not (one / "headgate-0").exists()
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o755, 0o775], ids=oct)
+def test_a_folder_in_which_they_may_not_is_used(mode: int, program: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "place", mode)
+    assert used(start(program, HEADGATE_UNPACK_DIR=str(place))) == place / "headgate-0"
+
+
+def test_a_link_is_followed_once(program: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "place", 0o700)
+    link = made(tmp_path / "open", 0o777, SOMEBODY) / "link"
+    link.symlink_to(place)
+    done = start(program, HEADGATE_UNPACK_DIR=str(link))
+    assert used(done) == place / "headgate-0"
+    assert str(link) not in done.stdout
+
+
+def test_nothing_is_made_in_the_home_of_somebody_else(program: Path, tmp_path: Path) -> None:
+    """`sudo` may leave HOME as it is."""
+    home = made(tmp_path / "home", 0o755, SOMEBODY)
+    other = made(tmp_path / "other", 0o700)
+    assert used(start(program, HOME=str(home), TMPDIR=str(other))) == other / "headgate-0"
+    assert list(home.iterdir()) == []
+
+
+def test_a_home_of_ones_own_gets_a_cache(program: Path, tmp_path: Path) -> None:
+    assert used(start(program, HOME=str(tmp_path))) == tmp_path / ".cache/headgate-0"
+
+
+def test_a_home_with_too_long_a_path_is_passed_over(program: Path, tmp_path: Path) -> None:
+    assert used(start(program, HOME="/" + "x" * 4090, TMPDIR=str(tmp_path))) == tmp_path / "headgate-0"
+
+
+def test_without_proc_it_is_the_file_that_was_executed(program: Path, tmp_path: Path) -> None:
+    """Its first word is a name; a file of this name in the folder of the call is another one."""
+    root = made(tmp_path / "root", 0o755)
+    shutil.copy(program, root / "headgate")
+    made(root / "tmp", 0o1777)
+    hostile = made(root / "hostile", 0o755) / "headgate"
+    hostile.write_bytes(b"something else" * 100)
+
+    def enter() -> None:
+        os.chroot(root)
+        os.chdir("/hostile")
+
+    done = subprocess.run(
+        ["headgate"], executable="/headgate", env={}, preexec_fn=enter, capture_output=True, text=True, check=False
+    )
+    assert used(done) == Path("/tmp/headgate-0")
