@@ -330,6 +330,15 @@ def test_a_credential_is_named_and_not_given() -> None:
     assert (done.returncode, done.stderr) == (1, "Error: the environment variable NO_SUCH_VARIABLE is not set\n")
 
 
+@pytest.mark.parametrize("end", ["\n", " ", "\u2026"], ids=ascii)
+def test_a_credential_with_what_none_has_is_refused_unseen(end: str) -> None:
+    words = ("doctor", "llm", "--base-url", f"http://127.0.0.1:{free_port()}/v1", "--key-env", "DOCTOR_KEY")
+    done = gwctl(*words, env={**os.environ, "DOCTOR_KEY": f"never-shown{end}"})
+    assert done.returncode == 1
+    assert "the environment variable DOCTOR_KEY has a blank or line break at an end" in done.stderr
+    assert "never-shown" not in done.stdout + done.stderr
+
+
 # -- the gateway ------------------------------------------------------------------------------------------------------------------
 def test_the_gateway_of_this_machine(gateway: Callable[..., Any]) -> None:
     running = gateway(f"gateways: {{default: {{port: {{port}}}}}}\nmcp:\n  targets: [{{name: near, {SAMPLE}}}]\n")

@@ -28,6 +28,10 @@ def from_environment(name: str | None) -> str | None:
     value = os.environ.get(name)
     if not value:
         raise click.ClickException(f"the environment variable {name} is not set")
+    if not (value.isascii() and value.isprintable()) or value != value.strip():
+        # What refuses such a field would quote it.
+        told = "has a blank or line break at an end, or characters that no credential has: read it without them"
+        raise click.ClickException(f"the environment variable {name} {told}")
     return value
 
 

@@ -91,8 +91,11 @@ def _line(text: str) -> str:
 
 def is_form(url: str) -> bool:
     """Tell whether a text is an HTTP URL."""
-    parts = urlsplit(url)
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
 
 
 def call(
@@ -164,6 +167,10 @@ def _unanswered(url: str, error: Exception) -> StepFailed:
         )
     if isinstance(error, ConnectionRefusedError):
         return StepFailed(f"nothing listens at {place}", "start the server, or check the port in the URL")
+    if isinstance(error, ValueError) and not isinstance(error, OSError):
+        # What the library says quotes the field, which may be a credential.
+        change = "look for line breaks and letters beyond ASCII in the URL, in tokens and in keys"
+        return StepFailed(f"the request to {place} cannot be written as HTTP", change)
     told = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     change = "write https:// if it is a port with TLS" if parts.scheme == "http" else "check the URL"
     return StepFailed(f"{place} gives no HTTP answer: {told}", change)
