@@ -58,3 +58,10 @@ def test_nothing_to_see_is_told() -> None:
     assert not has_samples(ReadProfile((("cpu", "count"),), (ReadSample(("a",), (0,), ""),)), "cpu")
     assert not has_samples(ReadProfile((), ()), "cpu")
     assert data(flame_graph(ReadProfile((), ()), "cpu", "x"))["root"] == ["all", 0, []]
+
+
+def test_names_that_the_page_has_itself_are_only_names() -> None:
+    named = ReadProfile((("cpu", "count"),), (ReadSample(("TITLE", "DATA"), (1,), ""),))
+    page = flame_graph(named, "cpu", "cpu profile DATA.pb.gz")
+    assert data(page)["root"] == ["all", 1, [["TITLE", 1, [["DATA", 1, []]]]]]
+    assert "<h1>cpu profile DATA.pb.gz</h1>" in page
