@@ -170,6 +170,42 @@ def test_requests_are_in_the_address_with_classes_of_statuses_and_what_is_open(p
     page.wait("!document.querySelector('dialog.drawer').open && window.location.search === '?range=all&status=5xx'")
 
 
+# Holds the first record that is asked for until held() is called; what waits for it has run when that is over.
+HELD = """(() => {
+  const real = window.fetch;
+  let first = true;
+  window.fetch = async (path, options) => {
+    const answer = await real(path, options);
+    if (!String(path).endsWith("/api/logs/get")) return answer;
+    const found = await answer.json();
+    if (first) {
+      first = false;
+      await new Promise((go) => { window.held = () => { go(); setTimeout(() => { window.settled = true; }); }; });
+    }
+    return { status: answer.status, json: async () => found };
+  };
+})()"""
+
+
+def test_an_answer_that_comes_late_does_not_replace_the_request_that_was_chosen_since(page: Page, running: Gateway) -> None:
+    for name in ("first", "second"):
+        call(running, f"/broken/{name}")
+    recorded(running)
+    go(page, running, "requests?attribute=http.path%3D/broken/first")
+    page.wait("document.querySelector('tbody tr')?.textContent.includes('/broken/first')")
+    page.js(HELD)
+    page.js("document.querySelector('tbody th button').click()")
+    page.wait("Boolean(window.held)")
+    page.fill("Attribute", "http.path=/broken/second")
+    page.click("Search")
+    page.wait("document.querySelector('tbody tr')?.textContent.includes('/broken/second')")
+    page.js("document.querySelector('tbody th button').click()")
+    page.wait("document.querySelector('dialog.drawer').innerText.includes('/broken/second')")
+    page.js("window.held()")
+    page.wait("window.settled")
+    assert "/broken/second" in page.js("document.querySelector('dialog.drawer').innerText")
+
+
 def test_conversations_are_shown_as_messages(page: Page, running: Gateway) -> None:
     """Of every format, whole and streamed; texts of models are text."""
     go(page, running, "requests")

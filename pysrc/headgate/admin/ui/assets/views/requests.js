@@ -175,6 +175,7 @@ export default function requests(root) {
     remember();
     try {
       const { log } = await need("/api/logs/get", { id: row.id });
+      if (chosen !== row.id) return;   // another one has been chosen since
       const { usage, genAi } = log;
       details.show(
         facts([["Began", local(log.startedAt)], ["Took", seconds(log.durationMs / 1000)], ["Status", String(log.httpStatus || "none")],
@@ -188,7 +189,7 @@ export default function requests(root) {
         h("pre", { tabindex: "0", "aria-label": "Attributes" }, JSON.stringify(log.attributes, null, 2)),
       );
     } catch (error) {
-      details.show(h("p", { class: "bad-text" }, error.message));
+      if (chosen === row.id) details.show(h("p", { class: "bad-text" }, error.message));
     }
   }
 
