@@ -40,9 +40,11 @@ done
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/headgate.service deploy/systemd/headgate.socket
 install -D -m 644 -t "$root/usr/lib/sysusers.d" deploy/systemd/sysusers.d/headgate.conf
 install -D -m 644 -t "$root/usr/lib/tmpfiles.d" deploy/systemd/tmpfiles.d/headgate.conf
-for page in headgate gwctl; do
+for page in headgate headgate-bench headgate-convert gwctl; do
   install -D -m 644 "build/man/$page.1" "$root/usr/share/man/man1/$page.1"
   gzip -9n "$root/usr/share/man/man1/$page.1"
+done
+for page in headgate gwctl; do
   install -D -m 644 "build/completions/$page.bash" "$root/usr/share/bash-completion/completions/$page"
   install -D -m 644 -t "$root/usr/share/zsh/vendor-completions" "build/completions/_$page"
   install -D -m 644 -t "$root/usr/share/fish/vendor_completions.d" "build/completions/$page.fish"

@@ -16,7 +16,7 @@ cat > "$root/tmp/check.sh" <<'INSIDE'
 set -eu
 dpkg -i /tmp/headgate.deb
 [ "$(stat -c '%U:%G %a' /etc/headgate /var/lib/headgate | tr '\n' ,)" = 'root:headgate 750,headgate:headgate 750,' ]
-for file in man/man1/headgate.1.gz man/man1/gwctl.1.gz bash-completion/completions/headgate; do
+for file in man/man1/headgate.1.gz man/man1/headgate-bench.1.gz man/man1/gwctl.1.gz bash-completion/completions/headgate; do
   [ -e "/usr/share/$file" ] || grep -rqs 'path-exclude.*man' /etc/dpkg/dpkg.cfg.d
 done
 cat > /tmp/config.yaml <<'YAML'

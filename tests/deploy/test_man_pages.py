@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,11 @@ def test_every_command_and_option_of_the_bench_is_there(pages: dict[str, str]) -
         for parameter in context.command.get_params(context):
             record = parameter.get_help_record(context)
             assert record is None or record[0] in page, (context.command_path, record)
+
+
+def test_the_debian_package_has_every_page(pages: dict[str, str]) -> None:
+    [listed] = re.findall(r'^for page in ([^;]*); do\n  install -D -m 644 "build/man', (ROOT / "ci/deb.sh").read_text(), re.MULTILINE)
+    assert {f"{name}.1" for name in listed.split()} == set(pages)
 
 
 def test_equal_sources_give_equal_pages(pages: dict[str, str], tmp_path: Path) -> None:
