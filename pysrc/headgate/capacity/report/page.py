@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 from pathlib import Path
 from typing import Any, Final
 
 from headgate.capacity.report.plots import Axis, Line, Plot, svg
-from headgate.capacity.report.text import ms
+from headgate.capacity.report.text import ms, told_step
 
 Json = dict[str, Any]
 STYLE: Final = Path(__file__).with_name("page.css")
@@ -103,15 +102,9 @@ def _plots(document: Json) -> list[Plot]:
 
 def _tiles(document: Json) -> list[tuple[str, str]]:
     search = document["saturation"]
-    step = document["steps"][-1]
+    step = told_step(document)
     found = []
     if search:
-        if search["knee"] is not None:
-            step = next(
-                one
-                for one in document["steps"]
-                if one["rate"] and math.isclose(one["rate"], search["knee"], rel_tol=1e-3)
-            )
         found.append(("none" if search["knee"] is None else f"{search['knee']:,.0f}/s", "carried at most"))
     found.append((f"{step['achieved']:,.0f}/s", "answered"))
     found.append((f"{step['error_share']:.2%}", "failed"))

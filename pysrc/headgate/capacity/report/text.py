@@ -74,6 +74,17 @@ def table_lines(steps: list[Json]) -> list[str]:
     return lines
 
 
+def told_step(document: Json) -> Json:
+    """Return the step that is told in full: that of the largest rate that was carried, else the last one."""
+    steps: list[Json] = document["steps"]
+    search = document["saturation"]
+    if not search or search["knee"] is None:
+        return steps[-1]
+    knee = search["knee"]
+    # Both are rounded.
+    return min((step for step in steps if step["rate"]), key=lambda step: abs(float(step["rate"]) - knee))
+
+
 def report_text(document: Json) -> str:
     """Return the whole report."""
     workload = document["workload"]
@@ -89,9 +100,7 @@ def report_text(document: Json) -> str:
         lines += step_lines(steps[0])
     else:
         lines += table_lines(steps)
-        shown = steps[-1]
-        if (search := document["saturation"]) and search["knee"]:
-            shown = next(step for step in steps if step["rate"] and abs(step["rate"] - search["knee"]) < 0.5)
+        shown = told_step(document)
         lines += [
             "",
             f"at {shown['rate']:,.0f} a second:" if shown["rate"] else "the last of them:",

@@ -6,7 +6,8 @@ import pytest
 from tests.headgate.capacity.report.report_rig import report, step
 
 from headgate.capacity.figures import StepFigures
-from headgate.capacity.report.text import ms, report_text
+from headgate.capacity.report.page import page
+from headgate.capacity.report.text import ms, report_text, told_step
 from headgate.capacity.saturation import SearchResult
 
 
@@ -38,3 +39,15 @@ def test_nothing_was_answered() -> None:
     text = report_text(report(StepFigures(0.0, 1.0)))
     assert "as fast as connections allow" in text
     assert "latency" not in text
+
+
+# Of a search that begins at one request a second, as for a model of somebody else.
+SLOW = [step(rate, verdict="too slow" if rate > 4 else "") for rate in (1.0, 1.5, 2.25, 3.375, 5.0625)]
+
+
+@pytest.mark.parametrize("knee", [1.0, 1.5, 2.25, 3.375])
+def test_the_step_of_a_small_knee_is_found(knee: float) -> None:
+    document = report(*SLOW, found=SearchResult(SLOW, knee, "too slow"))
+    assert told_step(document)["rate"] == knee
+    assert page(document)
+    assert told_step(report(*SLOW, found=SearchResult(SLOW, None, "too slow")))["rate"] == 5.062
