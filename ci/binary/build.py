@@ -242,19 +242,27 @@ for path in sorted(library.rglob("*.py")):
     run(interpreter, "-sP", "-W", "ignore", "-c", program, library, PYTHONHASHSEED="0")
 
 
-def licences(tree: Path) -> None:
-    """Copy what Debian says of the licences of the libraries that come from its packages."""
+def licences(tree: Path, interpreter: Path) -> None:
+    """Copy what Debian says of the licences of all that comes from its packages: the interpreter with its standard
+    library, the shared libraries, and what the starter is linked with. Packages of PyPI have theirs beside them.
+    """
     target = tree / "share/licences"
     target.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / "LICENSE", target / "headgate")
+    standard = Path(run(interpreter, "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip())
+    if (standard / "LICENSE.txt").exists():
+        shutil.copy(standard / "LICENSE.txt", target / "python")
     if shutil.which("dpkg") is None:
         return
-    for path in sorted((tree / "lib").glob("*.so*")):
-        done = subprocess.run(["dpkg", "-S", f"*/{path.name}"], capture_output=True, text=True, check=False).stdout
+    linked = run("cc", "-print-file-name=libzstd.a").strip()
+    names = [str(interpreter.resolve()), f"*/{Path(linked).name}"]
+    names += [f"*/{path.name}" for path in sorted((tree / "lib").glob("*.so*"))]
+    for name in names:
+        done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True, check=False).stdout
         for package in sorted({line.split(":")[0] for line in done.splitlines()}):
             source = Path("/usr/share/doc", package, "copyright")
             if source.exists():
                 shutil.copy(source, target / package)
-    shutil.copy(ROOT / "LICENSE", target / "headgate")
 
 
 def archive(tree: Path, date: int) -> tuple[bytes, int]:
@@ -339,7 +347,7 @@ def main() -> None:
         keep_messages(library)
         prune(library)
         copy_libraries(tree)
-        licences(tree)
+        licences(tree, options.interpreter)
         strip_and_link(tree)
         compile_all(options.interpreter, library)
         for name in ("headgate", "gwctl"):

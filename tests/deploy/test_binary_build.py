@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -121,3 +122,17 @@ def test_what_is_left_out_and_what_is_kept(tmp_path: Path) -> None:
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert left == set(keep)
     assert not (tmp_path / "redis/tests").exists()
+
+
+DEBIAN = Path("/usr/bin/python3.11")
+
+
+@pytest.mark.skipif(shutil.which("dpkg") is None or not DEBIAN.exists(), reason="needs Debian's interpreter")
+def test_the_licences_of_the_interpreter_and_of_what_the_starter_has_are_in_it(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libc.so.6").touch()
+    build.licences(tmp_path, DEBIAN)
+    found = {path.name for path in (tmp_path / "share/licences").iterdir()}
+    assert {"headgate", "python", "python3.11-minimal", "libc6"} <= found
+    assert "libzstd-dev" in found or not Path("/usr/share/doc/libzstd-dev").exists()
+    assert "PYTHON SOFTWARE FOUNDATION LICENSE" in (tmp_path / "share/licences/python").read_text()
