@@ -16,6 +16,7 @@ from textual.widgets import DataTable, Static
 from textual.worker import get_current_worker
 
 from headgate.cli.clipboard import copy
+from headgate.cli.text_table import printable
 from headgate.cli.trace_events import (
     Repeats,
     TraceRow,
@@ -137,7 +138,8 @@ class TraceApp(App[None]):
             self._summary.width = max(self._summary.width, *map(cell_len, found.summary.split("\n")))
             style = STYLES.get(found.severity, "")
             cells = (str(len(self.rows)), found.at.rjust(9), found.kind, found.summary)
-            self.table.add_row(*(Text(cell, style) for cell in cells))
+            # Paths, and what others answer, may have what would steer the terminal.
+            self.table.add_row(*(Text(_harmless(cell), style) for cell in cells))
         over = self.state == COMPLETE
         if over:
             self._taking.stop()
@@ -191,6 +193,11 @@ class TraceApp(App[None]):
         details.scroll_home(animate=False)
         theme = "ansi_light" if not self.current_theme.dark else "ansi_dark"
         # Use only the theme's text colours: the background is that of the pane.
-        code = Syntax(self._shown, language, theme=theme, background_color="default").highlight(self._shown)
+        code = Syntax("", language, theme=theme, background_color="default").highlight(_harmless(self._shown))
         code.rstrip()
         self.query_one("#text", Static).update(code)
+
+
+def _harmless(text: str) -> str:
+    """Return lines without what would steer the terminal."""
+    return "\n".join(map(printable, text.split("\n")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import threading
@@ -99,6 +100,22 @@ def test_a_saved_trace_is_browsed_with_the_keys() -> None:
         await pilot.press("q")
 
     drive(Saved(str(SAMPLE)), steps)
+
+
+def test_what_a_trace_tells_does_not_steer_the_terminal() -> None:
+    message = {"type": "backendCallStart", "target": "one\nnear\x1b]52;c;b3du\x07\x9b2J"}
+    source = Scripted([json.dumps({"eventStart": None, "eventEnd": 1, "severity": "info", "message": message})])
+    source.go_on.set()
+
+    async def steps(pilot: Pilot[None], app: TraceApp) -> None:
+        await until(pilot, lambda: app.table.row_count == 1)
+        [cell] = [cell for cell in app.table.get_row_at(0) if "near" in cell.plain]
+        assert re.search(r"near\?\]52;c;b3du\?\?2J", cell.plain)
+        details = str(app.query_one("#text", Static).content)
+        assert "b3du" in details
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", details)
+
+    drive(source, steps)
 
 
 def test_a_small_terminal_shows_all_keys_and_whole_rows() -> None:
