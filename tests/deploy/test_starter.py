@@ -86,6 +86,24 @@ def test_a_folder_in_which_they_may_not_is_used(mode: int, program: Path, tmp_pa
     assert used(start(program, HEADGATE_UNPACK_DIR=str(place))) == place / "headgate-0"
 
 
+def can_mount() -> bool:
+    probe = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False)
+    return probe.returncode == 0
+
+
+def test_a_volume_that_is_open_to_all_is_used(program: Path, tmp_path: Path) -> None:
+    """As Kubernetes mounts an emptyDir: only its containers have it."""
+    if shutil.which("unshare") is None or not can_mount():
+        pytest.skip("mounts of its own are not allowed here")
+    place = made(tmp_path / "place", 0o700)
+    mounts = 'mount -t tmpfs -o mode=0777 tmpfs "$1" && HEADGATE_UNPACK_DIR=$1 exec "$2"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mounts, "sh", str(place), str(program)],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert used(done) == place / "headgate-0"
+
+
 def test_a_link_is_followed_once(program: Path, tmp_path: Path) -> None:
     place = made(tmp_path / "place", 0o700)
     link = made(tmp_path / "open", 0o777, SOMEBODY) / "link"
