@@ -99,14 +99,14 @@ def pages() -> dict[str, str]:
     about = "a gateway for agents: HTTP, LLM, MCP and A2A traffic"
     headgate = [*head("headgate", about), *of_argparse("headgate", parser()), *tail("headgate", "gwctl")]
     about = "a configuration file as resources of a cluster, and back"
-    context = click.Context(convert, info_name="headgate convert")
+    context = click.Context(convert, info_name="headgate convert", **convert.context_settings)
     converted = [
         *head("headgate-convert", about),
         ".SH DESCRIPTION",
         *of_click(convert, context),
         *tail("headgate-convert", "headgate"),
     ]
-    context = click.Context(bench, info_name="headgate bench")
+    context = click.Context(bench, info_name="headgate bench", **bench.context_settings)
     about = "measure what a gateway carries"
     measured = [
         *head("headgate-bench", about),
@@ -114,7 +114,7 @@ def pages() -> dict[str, str]:
         *of_click(bench, context),
         *tail("headgate-bench", "headgate"),
     ]
-    context = click.Context(root, info_name="gwctl")
+    context = click.Context(root, info_name="gwctl", **root.context_settings)
     about = "look at and steer gateways"
     gwctl = [*head("gwctl", about), ".SH DESCRIPTION", *of_click(root, context), *tail("gwctl", "headgate")]
     found = {"headgate": headgate, "headgate-bench": measured, "headgate-convert": converted, "gwctl": gwctl}

@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from headgate.cli.bench import command as bench
 from headgate.cli.convert import command as convert
 from headgate.cli.gwctl import root
 from headgate.cli.main import PROGRAMS
@@ -17,13 +18,13 @@ from headgate.cli.options import parser
 
 HEAD: Final = """# Command lines
 
-Made from the programs' own parsers: `make commands`. The man pages headgate(1), headgate-convert(1) and gwctl(1) have
-the same (`make man`), and `--help` of each command too. `gwctl completion bash` (`zsh`, `fish`) prints a completion
-script.
+Made from the programs' own parsers: `make commands`. The man pages headgate(1), headgate-bench(1), headgate-convert(1)
+and gwctl(1) have the same (`make man`), and `--help` of each command too. `gwctl completion bash` (`zsh`, `fish`)
+prints a completion script.
 """
 # What begins a program of its own (headgate.cli.main.PROGRAMS), and where it is described.
 ELSEWHERE: Final = {
-    "bench": "measures [how much a gateway carries](capacity.md)",
+    "bench": "see [below](#headgate-bench); how to read the figures is told [elsewhere](capacity.md)",
     "controller": "runs the [controller](controller.md) of a cluster, which [variables](environment.md) steer",
     "convert": "see [below](#headgate-convert)",
     "import": "writes a configuration from [another product's](migrate.md)",
@@ -63,7 +64,7 @@ def of_click(command: click.Command, context: click.Context, level: int) -> Iter
     )
     yield from (*paragraphs(command.help or ""), "")
     records = [record for each in command.get_params(context) if (record := each.get_help_record(context)) is not None]
-    own = [record for record in records if not record[0].startswith("--help")]
+    own = [record for record in records if not record[0].endswith("--help")]
     if own:
         yield from ("| option | |", "|---|---|", *(f"| `{cell(name)}` | {cell(about)} |" for name, about in own), "")
     if isinstance(command, click.Group):
@@ -88,8 +89,9 @@ def page() -> str:
     """Return the page. Raises KeyError for a program that is described nowhere."""
     lines = [HEAD, *of_argparse("headgate", parser())]
     lines += ["| program | |", "|---|---|", *(f"| `headgate {name}` | {ELSEWHERE[name]} |" for name in PROGRAMS), ""]
-    lines += of_click(convert, click.Context(convert, info_name="headgate convert"), 2)
-    lines += of_click(root, click.Context(root, info_name="gwctl"), 2)
+    lines += of_click(bench, click.Context(bench, info_name="headgate bench", **bench.context_settings), 2)
+    lines += of_click(convert, click.Context(convert, info_name="headgate convert", **convert.context_settings), 2)
+    lines += of_click(root, click.Context(root, info_name="gwctl", **root.context_settings), 2)
     return "\n".join(lines)
 
 

@@ -58,7 +58,7 @@ def test_every_option_of_headgate_is_there(pages: dict[str, str]) -> None:
 
 def test_every_command_and_option_of_gwctl_is_there(pages: dict[str, str]) -> None:
     page = plain(pages["gwctl.1"])
-    found = list(commands(root, click.Context(root, info_name="gwctl")))
+    found = list(commands(root, click.Context(root, info_name="gwctl", **root.context_settings)))
     assert len(found) > 10
     for context in found:
         assert f".B {context.command_path}\n" in page
@@ -69,7 +69,7 @@ def test_every_command_and_option_of_gwctl_is_there(pages: dict[str, str]) -> No
 
 def test_every_command_and_option_of_the_bench_is_there(pages: dict[str, str]) -> None:
     page = plain(pages["headgate-bench.1"])
-    found = list(commands(bench, click.Context(bench, info_name="headgate bench")))
+    found = list(commands(bench, click.Context(bench, info_name="headgate bench", **bench.context_settings)))
     assert [context.info_name for context in found[1:]] == ["compare", "run", "serve"]
     for context in found:
         assert f".B {context.command_path}\n" in page
