@@ -120,7 +120,7 @@ def test_expressions_are_evaluated_behind_a_login_only(running: Gateway, host: s
 def test_what_is_offered_depends_on_the_way(running: Gateway) -> None:
     assert offers(running, "basic.test") == offers(running, "keyed.test") == ["expressions", "relay", "store"]
     assert offers(running, "named.test") == offers(running, "localhost") == []
-    assert json.loads(ask_admin(running, "GET", "/api/state")[2])["offers"] == ["dump", "expressions", "logging", "relay", "store", "trace"]
+    assert json.loads(ask_admin(running, "GET", "/api/state")[2])["offers"] == ["dump", "expressions", "keys", "logging", "relay", "store", "trace"]
     order = json.dumps({"bind": f"bind/{running.port}", "path": "/none", "host": "localhost"}).encode()
     kind = {"content_type": "application/json"}
     assert ask(running, "/ui/api/relay", "basic.test", "POST", order, **kind)[0] == 200

@@ -25,7 +25,7 @@ MCP_LABELS: Final = ("method", "server", "resource_type", "resource")
 UI_API: Final = "/ui/api/"
 # Functions of the page on the admin port: configuration dump, evaluating expressions, log levels, sending requests,
 # request log and writing the configuration, tracing.
-OFFERS: Final = ("dump", "expressions", "logging", "relay", "store", "trace")
+OFFERS: Final = ("dump", "expressions", "keys", "logging", "relay", "store", "trace")
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 

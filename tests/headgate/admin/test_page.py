@@ -99,4 +99,4 @@ def test_every_module_that_is_imported_is_there() -> None:
 def test_files_are_small_enough_to_be_read() -> None:
     for name, text in sources().items():
         assert len(text.splitlines()) <= 300, name
-    assert sum(map(len, sources().values())) < 132_000
+    assert sum(map(len, sources().values())) < 156_000

@@ -27,7 +27,7 @@ const VIEWS = [
     ["expressions", "Expressions", expressions], ["logging", "Log levels", logging]]],
 ];
 // The function that a view requires.
-const NEEDS = new Map([["trace", "trace"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
+const NEEDS = new Map([["trace", "trace"], ["keys", "keys"], ["playground", "relay"], ["logging", "logging"], ["requests", "store"], ["analytics", "store"],
   ["editor", "store"], ["resources", "resources"], ["expressions", "expressions"]]);
 const BY_PATH = new Map(VIEWS.flatMap(([, views]) => views.map((view) => [view[0], view])));
 
