@@ -52,6 +52,7 @@ def test_a_key_is_made_shown_once_used_rotated_and_revoked(page: Page, running: 
     page.fill("Limits", "requests=4/month@50, dollars=25/day")
     page.click("Make key")
     page.wait_text("ada is made.")
+    page.wait_text("0 of 4 requests a month")
     first = page.js(f"{SECRET}.textContent")
     assert first.startswith("hg-")
     # The gateway knows the key, and the page does not any more once it is put away.
@@ -78,7 +79,7 @@ def test_a_key_is_made_shown_once_used_rotated_and_revoked(page: Page, running: 
     assert page.js(f"{SECRET} === null")
     assert chat(running, second) == 401
     page.wait("document.querySelector('td .badge.bad').textContent === 'revoked'")
-    assert page.js("[...document.querySelectorAll('button')].filter((one) => ['Rotate', 'Revoke'].includes(one.textContent)).every((one) => one.disabled)")
+    page.wait("[...document.querySelectorAll('button')].filter((one) => ['Rotate', 'Revoke'].includes(one.textContent)).every((one) => one.disabled)")
     assert page.problems() == []
 
 
