@@ -59,7 +59,8 @@ def test_a_heap_profile(running: Any, ask: Callable[..., Any], tmp_path: Any) ->
     assert done.returncode == 1
     assert "pods/edge-1: 404 Not Found" in done.stderr
     done = ask("proxy", "profile", "heap", "gateway/edge", "-p", str(running.admin), "-o", str(file))
-    assert (done.returncode, done.stderr) == (0, "")
+    # The gateway does not sample allocations.
+    assert (done.returncode, done.stderr[:27]) == (0, "the profile has no samples:")
     assert file.read_bytes()[:2] == b"\x1f\x8b"
 
 

@@ -98,7 +98,7 @@ def test_refusals(gateway: Callable[..., Any], policy: Policy, telling: Any) -> 
     assert answer.json()["error"] == {"code": -32001, "message": "too secret"}
     assert "mcp-session-id" not in answer.headers
     assert raw.ask("ping")["error"]["message"] == "too secret"
-    assert raw.ask("tools/nothing")["error"]["code"] == -32603, "errors of targets are not checked"
+    assert raw.ask("tools/nothing")["error"]["code"] == -32601, "errors of targets are not checked"
 
 
 def test_changes_chain(gateway: Callable[..., Any], policy: Policy, telling: Any) -> None:

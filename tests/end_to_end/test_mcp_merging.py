@@ -135,7 +135,7 @@ def test_subscriptions_lead_to_their_server(gateway: Callable[..., Any], stand_i
         assert [one.message["params"]["uri"] for one in owner.asked(method)] == ["note://1"]
         if kind == "several":
             assert servers[0].asked(method) == []
-            assert raw.ask(method, uri="note://1")["error"]["code"] == -32603
+            assert raw.ask(method, uri="note://1")["error"]["code"] == -32602
     assert owner.events is not None
     note = {"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "note://1"}}
     with raw.http.stream("GET", "/mcp", headers={"accept": "text/event-stream"}) as events:

@@ -118,7 +118,8 @@ class Scene:
 
     def plain(self, text: str) -> str:
         for found, word in self._words:
-            text = text.replace(found, word)
+            # A port may be a part of another number.
+            text = re.sub(rf"(?<!\d){re.escape(found)}(?!\d)", word, text)
         return text
 
     def close(self) -> None:

@@ -66,12 +66,12 @@ async def test_what_fails_behind_an_await_answers_500(rig: Rig, phase: str, func
 
 @on_rig(faults=1)
 async def test_a_refusal_that_raises_behind_an_await_answers_500(rig: Rig) -> None:
-    def challenge(_ctx: RequestContext) -> Reply:
+    def challenge(_ctx: RequestContext, _reason: str) -> Reply:
         raise ValueError("no way to be found")
 
-    async def verify(_step: IdentityStep, _ctx: RequestContext, _credential: bytes) -> Reply:
+    async def verify(_step: IdentityStep, ctx: RequestContext, _credential: bytes) -> Reply:
         await asyncio.sleep(0)
-        return Reply(401)
+        return challenge(ctx, "expired")
 
     location = CredentialLocation("header", "authorization", "Bearer ")
     rig.route.request_steps = (ChallengeStep("who", location, "strict", verify, challenge),)
