@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headgate_engine.guard.scan import Scanner
-from headgate_engine.guard.stream import STREAMED, StreamGuard
+from headgate_engine.guard.stream import OVERLAP, STREAMED, StreamGuard
 from headgate_engine.llm.eventstream import EventStreamDecoder, encode_frame
 
 MASKS = [("builtin", "email"), ("pattern", r"(?i)blue heron")]
@@ -63,7 +63,8 @@ def test_a_plain_delta_is_read_like_any_other(form: str, texts: list[tuple[str, 
     masked, _ = through(StreamGuard(form, scanner=Scanner(MASKS)), plain, len(plain) or 1)
     others, _ = through(StreamGuard(form, scanner=Scanner(MASKS)), slow, len(slow) or 1)
     assert masked == others.replace(("{" + TWICE[form]).encode(), b"{")
-    assert through(StreamGuard(form, scanner=Scanner(MASKS)), plain, 1)[0] == masked
+    if sum(len(text.encode()) for text, *_ in texts) <= OVERLAP:    # a longer match may be cut (docs/guards.md)
+        assert through(StreamGuard(form, scanner=Scanner(MASKS)), plain, 1)[0] == masked
     assert (through(StreamGuard(form, judged=True, window=window), plain, len(plain) or 1)[1]
             == through(StreamGuard(form, judged=True, window=window), slow, len(slow) or 1)[1])  # fmt: skip
     assert through(StreamGuard(form, judged=True, window=window), plain, 7)[0] == plain
