@@ -24,8 +24,8 @@ HEAD: Final = """\
 
 Fields and values that are known and refused at load with `not supported yet: <path>`, so that nothing is parsed and
 then ignored. Made from the shape of the file. A field that may stand in several places (policies, backends) is listed
-where it is least deep, and is refused everywhere. What stands below a field is refused with it. Cluster mode is not
-built, nor what belongs to it.
+where it is least deep, and is refused everywhere. What stands below a field is refused with it. What a mesh's own
+control plane gives is not built.
 
 """
 
