@@ -6,6 +6,7 @@ Source: https://ai.google.dev/api/generate-content#method:-models.streamgenerate
 
 from headgate_engine.context.headers cimport H_CONTENT_LENGTH, H_CONTENT_TYPE, MessageHead
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.outer_tap cimport OuterTap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -18,7 +19,7 @@ cdef ArrayTap array_tap(ResponseTap inner):
     return tap
 
 
-cdef class ArrayTap(ResponseTap):
+cdef class ArrayTap(OuterTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         if not self.inner.begin(ctx, head):
             return False
@@ -31,12 +32,8 @@ cdef class ArrayTap(ResponseTap):
         return True
 
     cdef int _mirror(self) except -1:
-        """Shows what the inner tap shows."""
-        cdef ResponseTap inner = self.inner
-        self.rewrites, self.whole, self.streaming, self.limit = inner.rewrites, inner.whole, inner.streaming, inner.limit
-        self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
-        self.fault, self.reply, self.waits = inner.fault, inner.reply, inner.waits
-        self.spoken, self.shown = inner.spoken, inner.shown
+        OuterTap._mirror(self)
+        self.limit = self.inner.limit
         if self.events is not None:
             self.rewrites = True
         return 0
@@ -114,6 +111,3 @@ cdef class ArrayTap(ResponseTap):
         self.piece.clear()
         self._mirror()
         return told
-
-    cdef int left(self) except -1:
-        return self.inner.left()

@@ -137,14 +137,19 @@ cdef int64_t most_of(list holders, tuple names) except -1:
     return most
 
 
-cdef int64_t spelled(object value, int* seen) except -1:
-    """The characters of a value as JSON, without those of escapes."""
-    cdef int64_t sum = 2
+cdef inline void let_others(int* seen) noexcept:
+    """Let others have the interpreter's lock after so many values."""
     seen[0] += 1
     if seen[0] >= TURN:
         seen[0] = 0
         with nogil:
-            pass                       # others may have the interpreter's lock
+            pass
+
+
+cdef int64_t spelled(object value, int* seen) except -1:
+    """The characters of a value as JSON, without those of escapes."""
+    cdef int64_t sum = 2
+    let_others(seen)
     if isinstance(value, str):
         return len(<str>value) + 2
     if isinstance(value, dict):
@@ -161,11 +166,7 @@ cdef int64_t spelled(object value, int* seen) except -1:
 cdef int64_t pictures_in(object value, int* seen) except -1:
     """How many pictures a message, a part, or a list of them has."""
     cdef int64_t sum = 0
-    seen[0] += 1
-    if seen[0] >= TURN:
-        seen[0] = 0
-        with nogil:
-            pass                       # others may have the interpreter's lock
+    let_others(seen)
     if isinstance(value, list):
         for one in <list>value:
             sum += pictures_in(one, seen)

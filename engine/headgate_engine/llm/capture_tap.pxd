@@ -5,11 +5,11 @@ from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.llm.answer_body cimport AnswerBody
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.content_capture cimport CapturedAnswer
+from headgate_engine.llm.outer_tap cimport OuterTap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.wire.coding cimport Decoder
 
-cdef class CaptureTap(ResponseTap):
-    cdef ResponseTap inner
+cdef class CaptureTap(OuterTap):
     cdef LlmCall call
     cdef bint counts           # the answer tells a count, nothing else of it is wanted
     cdef MessageHead head
@@ -17,7 +17,6 @@ cdef class CaptureTap(ResponseTap):
     cdef object decoder        # SseDecoder or EventStreamDecoder of a stream, None: the answer is whole
     cdef Decoder coding        # a whole answer goes on in its coding: a copy is decoded
     cdef AnswerBody kept       # of a whole answer
-    cdef int _mirror(self) except -1
     cdef int _take(self, const char* p, Py_ssize_t n) except -1
     cdef int _keep(self, const char* p, Py_ssize_t n) except -1
     cdef int _events(self, const char* p, Py_ssize_t n) except -1

@@ -1,11 +1,12 @@
 """Answers that expressions ask about; see capture_tap.pxd. What cannot be read is left out; the answer itself passes."""
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.answer_body cimport answer_body
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.llm.eventstream cimport FRAME_EVENT, EventStreamDecoder
 from headgate_engine.llm.content_capture cimport CapturedAnswer, CaptureOptions, count_of
+from headgate_engine.llm.outer_tap cimport OuterTap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.sse.decode cimport SseDecoder
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -35,7 +36,7 @@ cdef ResponseTap capture_tap(LlmCall call, ResponseTap inner, Py_ssize_t limit):
     return tap
 
 
-cdef class CaptureTap(ResponseTap):
+cdef class CaptureTap(OuterTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         if not self.inner.begin(ctx, head):
             return False
@@ -56,15 +57,6 @@ cdef class CaptureTap(ResponseTap):
         if not self.counts:
             self.call.answer = self.answer
         return True
-
-    cdef int _mirror(self) except -1:
-        """Shows what the inner tap shows."""
-        cdef ResponseTap inner = self.inner
-        self.rewrites, self.whole, self.streaming = inner.rewrites, inner.whole, inner.streaming
-        self.ready, self.refused, self.done, self.spoken = inner.ready, inner.refused, inner.done, inner.spoken
-        self.shown = inner.shown
-        self.fault, self.cut, self.reply, self.waits = inner.fault, inner.cut, inner.reply, inner.waits
-        return 0
 
     cdef bint feed(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
         cdef Py_ssize_t before = out.length
@@ -93,17 +85,6 @@ cdef class CaptureTap(ResponseTap):
         if self.kept is not None and self.decoder is None and self.waits is None:
             self._whole()
         return 0
-
-    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
-        cdef bint told = self.inner.fail(ctx, detail, out)
-        self._mirror()
-        return told
-
-    cdef Reply refusal(self, RequestContext ctx):
-        return self.inner.refusal(ctx)
-
-    cdef int left(self) except -1:
-        return self.inner.left()
 
     # -- what is read ----------------------------------------------------------------------------------------------------
     cdef int _take(self, const char* p, Py_ssize_t n) except -1:

@@ -2,18 +2,17 @@
 # tell it, and more is reserved of limits when they say more than was reserved.
 
 from headgate_engine.context.request cimport RequestContext
+from headgate_engine.llm.outer_tap cimport OuterTap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.virtual_key cimport KeyUse
 from headgate_engine.wire.buffer cimport ByteBuffer
 
 from libc.stdint cimport int64_t
 
-cdef class MeteredTap(ResponseTap):
-    cdef ResponseTap inner
+cdef class MeteredTap(OuterTap):
     cdef KeyUse use
     cdef RequestContext ctx
     cdef int kind                        # which names of members have text
-    cdef int _mirror(self) except -1
     cdef bint spent                      # limits have no more for the stream
     cdef int _take(self, ByteBuffer out, Py_ssize_t before) except -1
 

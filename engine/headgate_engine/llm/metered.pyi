@@ -1,7 +1,7 @@
-from headgate_engine.plan.tap import ResponseTap
+from headgate_engine.llm.outer_tap import OuterTap
 
 KINDS: dict[str, int]
 SPENT: str
 
-class MeteredTap(ResponseTap):
+class MeteredTap(OuterTap):
     """A ResponseTap that counts what a stream says."""

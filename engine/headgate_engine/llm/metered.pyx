@@ -9,8 +9,9 @@ from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp, strlen
 
 from headgate_engine.context.headers cimport MessageHead
-from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.estimate cimport text_tokens
+from headgate_engine.llm.outer_tap cimport OuterTap
 from headgate_engine.plan.tap cimport ResponseTap
 from headgate_engine.steps.virtual_key cimport KeyUse
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -88,7 +89,7 @@ cdef ResponseTap metered_tap(ResponseTap inner, str format, KeyUse use):
     return tap
 
 
-cdef class MeteredTap(ResponseTap):
+cdef class MeteredTap(OuterTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
         if not self.inner.begin(ctx, head):
             return False
@@ -97,12 +98,8 @@ cdef class MeteredTap(ResponseTap):
         return True
 
     cdef int _mirror(self) except -1:
-        """Shows what the inner tap shows."""
-        cdef ResponseTap inner = self.inner
-        self.rewrites, self.whole, self.streaming, self.limit = inner.rewrites, inner.whole, inner.streaming, inner.limit
-        self.ready, self.refused, self.done, self.cut = inner.ready, inner.refused, inner.done, inner.cut
-        self.fault, self.reply, self.waits = inner.fault, inner.reply, inner.waits
-        self.spoken, self.shown = inner.spoken, inner.shown
+        OuterTap._mirror(self)
+        self.limit = self.inner.limit
         if self.spent:
             self.fault = SPENT           # a tap between learns late of what the innermost one was told
         return 0
@@ -145,14 +142,3 @@ cdef class MeteredTap(ResponseTap):
         self._take(out, before)
         self._mirror()
         return 0
-
-    cdef bint fail(self, RequestContext ctx, str detail, ByteBuffer out) except -1:
-        cdef bint told = self.inner.fail(ctx, detail, out)
-        self._mirror()
-        return told
-
-    cdef Reply refusal(self, RequestContext ctx):
-        return self.inner.refusal(ctx)
-
-    cdef int left(self) except -1:
-        return self.inner.left()

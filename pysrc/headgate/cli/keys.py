@@ -12,6 +12,7 @@ from urllib.parse import quote
 import click
 
 from headgate.cli.admin_client import ANSWER_SECONDS, connect, unexpected, unreachable
+from headgate.cli.named_values import named_values
 from headgate.cli.target import admin_port_option
 
 JSON_FIELDS: Final = {"content-type": "application/json"}
@@ -74,17 +75,6 @@ def moment(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -
     return (datetime.now(UTC) + timedelta(days=int(text[:-1]))).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def tags(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """Return the tags of an option, each `name=value`."""
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not name=value")
-        found[name] = value
-    return found
-
-
 def allowed_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what a key or a team may use."""
     for name, what in (("route", "Route"), ("tool", "MCP tool"), ("model", "Model, as a pattern,")):
@@ -134,7 +124,7 @@ def keys() -> None:
 @click.argument("name")
 @click.option("--owner", metavar="TEXT", help="Who has the key.")
 @click.option("--team", metavar="NAME", help="Team, from which the key inherits what is not said here.")
-@click.option("--tag", "tag", multiple=True, callback=tags, metavar="NAME=VALUE", help="Tag; may be repeated.")
+@click.option("--tag", "tag", multiple=True, callback=named_values, metavar="NAME=VALUE", help="Tag; may be repeated.")
 @click.option("--expires", callback=moment, metavar="TIME", help="Such as 2027-01-31T00:00:00Z, or 30d from now.")
 @limit_option("--limit", "Limit of the key")
 @allowed_options

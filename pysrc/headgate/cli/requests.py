@@ -14,6 +14,7 @@ import click
 
 from headgate.cli.admin_client import ANSWER_SECONDS, connect, unexpected, unreachable
 from headgate.cli.cluster_target import admin_port
+from headgate.cli.named_values import named_values
 from headgate.cli.proxy_config import LOCAL
 from headgate.cli.target import admin_port_option, local_option, namespace_option
 from headgate.cli.text_table import printable
@@ -37,17 +38,6 @@ def statuses(_ctx: click.Context, _parameter: click.Parameter, text: str | None)
         if not STATUS.fullmatch(word.strip()):
             raise click.BadParameter(f"{word!r} is neither a status nor a class of them such as 5xx")
         found.append(int(word) if word.strip().isdecimal() else word.strip())
-    return found
-
-
-def attributes(_ctx: click.Context, _parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """Return the attributes of an option, each `name=value`. Raises BadParameter."""
-    found = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{text!r} is not name=value")
-        found[name] = value
     return found
 
 
@@ -160,7 +150,7 @@ def shown(one: Json) -> str:
 @click.option("--provider", multiple=True, metavar="NAME", help="Provider of the model; may be repeated.")
 @click.option("--trace-id", metavar="HEX", help="Trace that a request belongs to.")
 @click.option(
-    "--attribute", multiple=True, callback=attributes, metavar="NAME=VALUE", help="Attribute of the record, such as "
+    "--attribute", multiple=True, callback=named_values, metavar="NAME=VALUE", help="Attribute of the record, such as "
     "user.id=ada or mcp.tool.name=echo; may be repeated.",
 )  # fmt: skip
 @click.option(

@@ -53,8 +53,6 @@ def test_filters_are_those_that_were_given() -> None:
     assert filters(given) == {
         "httpStatus": ["5xx"], "requestModel": ["a", "b"], "traceId": "ab", "attributes": {"user.id": "ada", "route": "default/x"},
     }  # fmt: skip
-    with pytest.raises(click.BadParameter):
-        option(requests.attributes, ("=x",))
 
 
 def test_a_record_is_a_line_that_controls_no_terminal() -> None:
