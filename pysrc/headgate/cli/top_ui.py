@@ -84,6 +84,9 @@ class TopApp(App[None]):
                 self.call_from_thread(self._take, last)
             except click.ClickException as error:
                 self.call_from_thread(self._fail, error.format_message())
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                # Of a gateway of another version, for instance. The next look gets its chance.
+                self.call_from_thread(self._fail, f"the answer of the gateway is not understood: {error!r}")
             end = time.monotonic() + self._delay
             while time.monotonic() < end and not worker.is_cancelled:
                 time.sleep(STEP_SECONDS)

@@ -29,11 +29,14 @@ class Gateway:
     def __init__(self) -> None:
         self.looks = 0
         self.fails = False
+        self.strange = False
 
     def fetch(self, _port: int, _before: TopLook | None = None) -> TopLook:
         if self.fails:
             raise click.ClickException("no answer from the admin server")
         self.looks += 1
+        if self.strange:
+            raise KeyError("routes")
         state = {
             **deepcopy(STATE),
             "time": 1000 * self.looks,
@@ -122,6 +125,18 @@ def test_it_stands_still_and_says_when_nothing_comes(gateway: Gateway) -> None:
         gateway.fails = True
         await until(pilot, lambda: "no answer" in text(app, "#head"))
         assert app.shown_rows
+        await pilot.press("q")
+
+    drive(steps)
+
+
+def test_an_answer_that_is_not_understood_is_told_and_does_not_end_the_view(gateway: Gateway) -> None:
+    async def steps(pilot: Pilot[None], app: TopApp) -> None:
+        await until(pilot, lambda: app.shown_rows)
+        gateway.strange = True
+        await until(pilot, lambda: "not understood: KeyError('routes')" in text(app, "#head"))
+        gateway.strange = False
+        await until(pilot, lambda: "not understood" not in text(app, "#head"))
         await pilot.press("q")
 
     drive(steps)
