@@ -97,6 +97,7 @@ BAD: list[tuple[Behaviour, tuple[str, ...], str, str, str]] = [
     (Behaviour("authentik"), (), "registration", "no registration_endpoint", "OAuth2 provider in authentik"),
     (Behaviour("descope", {"registration_endpoint": None}), (), "registration", "no registration_endpoint", "in Descope"),
     (Behaviour("descope", {"code_challenge_methods_supported": ["plain"]}), (), "endpoints", "does not list S256", "PKCE"),
+    (Behaviour("keycloak", {"token_endpoint": "http://issuer.test/token"}), CLIENT, "token", "in plain text, so none was sent", "https"),
     (Behaviour("descope", {"token_endpoint": None}), (), "endpoints", "no token_endpoint", "authorization code flow"),
     (Behaviour("descope", claims={"exp": 1}), CLIENT, "claims", "has expired", "get a new one"),
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headgate.cli.doctor_calls import Answered, Examination, StepFailed, call, is_form
+from headgate.cli.doctor_calls import Answered, Examination, StepFailed, call, in_the_clear, is_form
 
 Json = dict[str, Any]
 ALGORITHMS: Final = frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"))
@@ -235,6 +235,10 @@ class _IssuerWalk:
             return self.found.skip(
                 "token", "--client-id and --client-secret-env NAME get one, --token-env NAME takes one"
             )
+        endpoint = self.document["token_endpoint"]
+        if in_the_clear(endpoint):
+            why = f"{endpoint} takes secrets in plain text, so none was sent"
+            raise StepFailed(why, "have the provider name an https token endpoint (RFC 6749 section 3.2)")
         form = {
             "grant_type": "client_credentials",
             "client_id": options.client_id,
@@ -243,7 +247,7 @@ class _IssuerWalk:
         form |= {name: value for name, value in (("scope", options.scope), ("audience", options.audience)) if value}
         if self.kind == "entra":
             form.pop("audience", None)
-        answer = call("POST", self.document["token_endpoint"], form, form=True, authority=options.authority)
+        answer = call("POST", endpoint, form, form=True, authority=options.authority)
         found = answer.document if isinstance(answer.document, dict) else {}
         if answer.status != 200 or not isinstance(found.get("access_token"), str):
             why = f"the token endpoint answers {answer.status} {found.get('error', '')}".rstrip() + f": {answer.quoted}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
 import socket
 import ssl
@@ -96,6 +97,17 @@ def is_form(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return False
+
+
+def in_the_clear(url: str) -> bool:
+    """Tell whether others may read what is sent to a URL: it is plain HTTP to another machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        here = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost" or host.endswith(".localhost")
+    return parts.scheme == "http" and not here
 
 
 def call(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headgate.cli.doctor_calls import StepFailed, call, is_form
+from headgate.cli.doctor_calls import StepFailed, call, in_the_clear, is_form
 
 
 @pytest.fixture
@@ -21,6 +21,12 @@ def port() -> Iterator[int]:
 @pytest.mark.parametrize("url", ["http://[::1", "http://", "ftp://host/", "http://host:x/", "http://host:99999/", "", "/mcp"])
 def test_what_is_no_url(url: str) -> None:
     assert not is_form(url)
+
+
+def test_where_others_may_read_what_is_sent() -> None:
+    assert [in_the_clear(f"http://{host}/token") for host in ("issuer.test", "10.0.0.1:8080", "[fe80::1]", "localhost.test")] == [True] * 4
+    private = ("http://127.0.0.1:1/", "http://[::1]/", "http://localhost/", "http://a.localhost/", "https://issuer.test/token")
+    assert [in_the_clear(url) for url in private] == [False] * 5
 
 
 def test_what_is_a_url() -> None:
