@@ -13,6 +13,10 @@ from typing import Any
 
 import httpx
 import pytest
+from envoy.service.ext_proc.v3.external_processor_pb2 import ProcessingResponse
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import DataReceived
 from tests.end_to_end.ext_authz_rig import shown
 from tests.end_to_end.ext_proc_rig import BodyBackend, ProcessorPeer, content, fields_of, put, unchanged
 from tests.end_to_end.running import free_port
@@ -160,6 +164,38 @@ def test_one_that_leaves_with_a_part_of_the_body(gateway: Any, processor: Proces
         running = gateway(config(backend, processor.port, options, failureMode="failOpen"))
         answer = httpx.post(running.url + "/", content=b"abc", timeout=60)
         assert (answer.status_code, answer.text) == (500, "ext_proc failed: the processor has ended the stream")
+
+
+@pytest.mark.parametrize(("status", "told"), [("0", "the processor has ended the stream"), ("10", "status 10: no more")])
+def test_one_that_leaves_at_once_with_an_answer(
+    gateway: Any, upstream: Any, backend: BodyBackend, status: str, told: str
+) -> None:
+    """The last answer and the end of the stream come in one piece: the client is told at once."""
+    head = ProcessingResponse(request_headers={}).SerializeToString()
+
+    def leave(connection: socket.socket) -> None:
+        speaker = H2Connection(H2Configuration(client_side=False))
+        speaker.initiate_connection()
+        connection.sendall(speaker.data_to_send())
+        got: dict[int, int] = {}
+        while data := connection.recv(65536):
+            for event in speaker.receive_data(data):
+                if not isinstance(event, DataReceived):
+                    continue
+                number = event.stream_id
+                # The head, then the body or its end.
+                before, got[number] = got.get(number, 0), got.get(number, 0) + event.data.count(b"abc")
+                if before == got[number]:
+                    continue
+                speaker.send_headers(number, [(":status", "200"), ("content-type", "application/grpc")])
+                speaker.send_data(number, struct.pack(">BI", 0, len(head)) + head)
+                speaker.send_headers(number, [("grpc-status", status), ("grpc-message", "no more")], end_stream=True)
+            connection.sendall(speaker.data_to_send())
+
+    running = gateway(config(backend, upstream(leave), failureMode="failOpen"))
+    for _ in range(3):
+        answer = httpx.post(running.url + "/", content=b"abc", timeout=60)
+        assert (answer.status_code, answer.text) == (500, f"ext_proc failed: {told}")
 
 
 @pytest.mark.parametrize("where", ["request_headers", "response_headers"])

@@ -289,14 +289,18 @@ class ProcessingSession:
             self._pass_all()
         else:
             self.fail(str(failure))
+        # No `flushed` follows.
+        self.stream.push()
 
     def ended(self) -> None:
         """The processor has seen enough: what it has not answered goes on as it is, unless a part of it is missing."""
         if self.request.incomplete or self.response.incomplete:
             self.fail("the processor has ended the stream")
-            return
-        self._leave()
-        self._pass_all()
+        else:
+            self._leave()
+            self._pass_all()
+        # No `flushed` follows.
+        self.stream.push()
 
     # -- the end -------------------------------------------------------------------------------------------------------
     def answer_now(self, answer: Any) -> None:
