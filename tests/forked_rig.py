@@ -112,11 +112,14 @@ class Starter:
         self._process.wait()
 
     def _ask(self, question: dict[str, Any], descriptors: Sequence[int] = ()) -> int:
-        with self.lock:
+        answer = b""
+        with self.lock, contextlib.suppress(ConnectionError):
             # A message of this kind holds some 200 KB, which the kernel bounds.
             socket.send_fds(self._channel, [json.dumps(question).encode()], list(descriptors))
             answer = self._channel.recv(64)
-        assert answer, "the starter has ended"
+        if not answer:
+            # Whoever sees this looks for the cause: 0 says that the channel was closed, by this process or by mistake.
+            raise RuntimeError(f"the starter has ended with status {self._process.wait(10)}")
         return int(answer)
 
     def fork(self, words: Sequence[str], folder: Path, out: int, errors: int) -> int:
