@@ -236,6 +236,11 @@ def told(journal: Path) -> str:
     return journal.read_bytes().partition(b"\0")[0].decode(errors="replace") if journal.exists() else ""
 
 
+def standard() -> list[tuple[int, int]]:
+    """Return what the standard descriptors are open on."""
+    return [(found.st_dev, found.st_ino) for found in map(os.fstat, range(3))]
+
+
 def walk(name: str, journal: str, *skipped: str) -> None:
     """Walk one module, and end the process."""
     warnings.simplefilter("ignore")
@@ -247,7 +252,11 @@ def walk(name: str, journal: str, *skipped: str) -> None:
     async def inside() -> None:
         Walk(Path(journal), set(skipped)).module(module)
 
+    before = standard()
     asyncio.run(inside())
+    gc.collect()
+    # An object that nobody has set up owns no descriptor: 0 is the one of C's zeros.
+    assert standard() == before, "the walk has closed a standard descriptor"
     # Objects that a walk leaves behind may end while the interpreter does; that is not what this is about.
     os._exit(0)
 

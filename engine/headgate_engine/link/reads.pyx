@@ -44,9 +44,11 @@ cdef class Readable(Timer):
 
 
 cdef class ReadSet:
+    def __cinit__(self):
+        self.fd = -1
+
     def __init__(self, loop):
         self.loop = loop
-        self.fd = -1
         self.members = []
         self.vacant = []
 

@@ -145,6 +145,9 @@ cdef class RecordSink:
     fd: becomes non-blocking; the sink owns and closes it.
     """
 
+    def __cinit__(self):
+        self.fd = -1
+
     def __init__(self, loop, int fd, dropped=None):
         os.set_blocking(fd, False)
         self.fd = fd
