@@ -3,7 +3,8 @@
 With pytest-xdist (`-n`) each process imports and collects all test modules: twelve seconds and 900 MB for each of them. Here the
 processes share what one has collected. Files are given out in the order of the collection. Fixtures of a session live as long as
 a process, those of a module end with their file, and failures are told as without `--processes`. A process that ends is told as
-a failure of the test that it ran; another one runs the rest of its file.
+a failure of the test that it ran; another one runs the rest of its file. One that hangs is killed: a test whose limit of pytest-timeout does
+not end it, and the end of the fixtures of a session, have a limit here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import contextlib
 import ctypes
 import itertools
 import os
+import pickle
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
@@ -21,7 +25,7 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import wait
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +34,13 @@ from _pytest.runner import CallInfo
 
 # How long processes may take to end their fixtures when a run is interrupted, in seconds.
 PATIENCE = 30.0
+# How long a process may take to end its session, in seconds; then the kernel ends it, whether its parent lives or not.
+END_SECONDS = 300
+# How much longer than its limit of pytest-timeout a test may take before its process is killed, in seconds. That limit is a signal, which
+# code that never returns to the interpreter does not see.
+GRACE = 60.0
+# In front of each message: how many bytes it has.
+LENGTH = struct.Struct("!Q")
 # prctl(2): the signal that a process gets when its parent ends.
 PR_SET_PDEATHSIG = 1
 
@@ -57,13 +68,60 @@ def files_of(items: list[pytest.Item]) -> list[list[int]]:
     return list(found.values())
 
 
+def packed(message: Any) -> bytes:
+    """A message as it goes over a channel."""
+    data = pickle.dumps(message)
+    return LENGTH.pack(len(data)) + data
+
+
+class Inbox:
+    """Reads messages from a channel without waiting for the rest of one: its writer may have been killed in the middle, while
+    a fork that a test has left behind keeps the channel open.
+    """
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._kept = bytearray()
+        self.over = False       # nothing more will come
+
+    def read(self) -> Iterator[Any]:
+        """The messages that have come in full."""
+        while not self.over:
+            try:
+                data = self._channel.recv(1 << 16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            except OSError:
+                data = b""
+            self._kept += data
+            self.over = not data
+        while len(self._kept) >= LENGTH.size:
+            end = LENGTH.size + LENGTH.unpack_from(self._kept)[0]
+            if len(self._kept) < end:
+                return
+            message = pickle.loads(self._kept[LENGTH.size : end])      # of a fork of this process
+            del self._kept[:end]
+            yield message
+
+
+def limit_of(item: pytest.Item) -> float | None:
+    """After how many seconds pytest-timeout fails the test; None without a limit."""
+    marker = item.get_closest_marker("timeout")
+    found: Any = item.config.getoption("timeout", None)
+    if found is None and "timeout" in item.config.inicfg:
+        found = item.config.getini("timeout")
+    if marker is not None:
+        found = marker.args[0] if marker.args else marker.kwargs.get("timeout", found)
+    return float(found) if found and float(found) > 0 else None
+
+
 # -- a process that runs tests ---------------------------------------------------------------------------------------------
 
 
 class Runner:
     """Runs what the parent asks for, and tells it what comes of it."""
 
-    def __init__(self, session: pytest.Session, channel: Connection, name: str) -> None:
+    def __init__(self, session: pytest.Session, channel: socket.socket, name: str) -> None:
         self._session, self._config, self._channel = session, session.config, channel
         self._name, self._pid = name, os.getpid()
         self._last: pytest.Item | None = None
@@ -107,7 +165,7 @@ class Runner:
 
     def _serve(self) -> None:
         items = self._session.items
-        while (numbers := self._channel.recv()) is not None:
+        while (numbers := self._receive()) is not None:
             for number, following in itertools.pairwise([*numbers, None]):
                 item = items[number]
                 self._last = item
@@ -120,15 +178,39 @@ class Runner:
                     return
             self._tell("file", None)
 
+    def _receive(self) -> list[int] | None:
+        """Wait for the next file. Raises EOFError when the parent has ended."""
+        [length] = LENGTH.unpack(self._exactly(LENGTH.size))
+        numbers: list[int] | None = pickle.loads(self._exactly(length))     # of the process that this is a fork of
+        return numbers
+
+    def _exactly(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            piece = self._channel.recv(length - len(data))
+            if not piece:
+                raise EOFError
+            data += piece
+        return bytes(data)
+
     def _tell(self, kind: str, value: Any) -> None:
         """Send this with what has been kept for it. Raises ConnectionError when the parent has ended."""
         told, self._told = [*self._told, (kind, value)], []
-        self._channel.send(("all", told))
+        # An interrupt in the middle of a message would leave the parent with half of it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._channel.sendall(packed(("all", told)))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _finish(self) -> int:
         """End the fixtures of the session and what was to be done at the end of the process; its exit status."""
         # Whoever ends the run waits for this, for a while: a terminal interrupts all processes, and the parent does once more.
         signal.signal(signal.SIGINT, lambda *_: None)
+        # Of the kernel, so that it holds for code that never returns to the interpreter, and without a parent.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        signal.alarm(END_SECONDS)
         try:
             self._end_session()
             atexit._run_exitfuncs()
@@ -177,8 +259,10 @@ class Runner:
 class Process:
     """A runner as its parent sees it."""
 
-    def __init__(self, pid: int, channel: Connection, name: str) -> None:
+    def __init__(self, pid: int, channel: socket.socket, name: str) -> None:
         self.pid, self.channel = pid, channel
+        self.inbox = Inbox(channel)
+        self.deadline: float | None = None  # of the test that it runs, by time.monotonic()
         self.ended = os.pidfd_open(pid)
         self.left: list[int] = []           # of its file
         self.begun: int | None = None       # the test that it runs, or ran last
@@ -187,6 +271,18 @@ class Process:
         # What pytest shows of a report that has a node: those of pytest-xdist have one.
         self.gateway = SimpleNamespace(id=name)
         self._workerinfocache = f"[{name}]"
+
+    def begin(self, number: int, item: pytest.Item) -> None:
+        """Note that it runs this test of its file."""
+        self.begun, self.running = number, True
+        self.left.remove(number)
+        limit = limit_of(item)
+        self.deadline = None if limit is None else time.monotonic() + limit + GRACE
+
+    def kill(self) -> None:
+        """End it; that it has ended is seen later."""
+        signal.pidfd_send_signal(self.ended, signal.SIGKILL)
+        self.deadline = None
 
     def close(self) -> int:
         """Wait for its end; its exit status, negative for a signal."""
@@ -254,7 +350,7 @@ class Run:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         name, parent = next(self._names), os.getpid()
-        ours, theirs = Pipe()
+        ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
             ours.close()
@@ -272,27 +368,28 @@ class Run:
         numbers = None if self._stopping() or not self._files else self._files.popleft()
         process.left = list(numbers or ())
         with contextlib.suppress(OSError):      # its end is seen later
-            process.channel.send(numbers)
+            process.channel.sendall(packed(numbers))
 
     def _step(self) -> None:
         """Hear what one or several processes tell."""
         by_source: dict[Any, Process] = {}
         for process in self._processes:
-            by_source[process.channel] = by_source[process.ended] = process
-        found = wait(list(by_source))
+            by_source[process.ended] = process
+            if not process.inbox.over:
+                by_source[process.channel] = process
+        deadlines = [process.deadline for process in self._processes if process.deadline is not None]
+        found = wait(list(by_source), max(0.0, min(deadlines) - time.monotonic()) if deadlines else None)
         for process in dict.fromkeys(by_source[source] for source in found):
             self._listen(process)
             if process.ended in found:
                 self._bury(process)
+        now = time.monotonic()
+        for process in self._processes:
+            if process.deadline is not None and process.deadline <= now:
+                process.kill()
 
     def _listen(self, process: Process) -> None:
-        while True:
-            try:
-                if not process.channel.poll():
-                    return
-                message = process.channel.recv()
-            except (EOFError, OSError):     # it has ended
-                return
+        for message in process.inbox.read():
             self._hear(process, *message)
 
     def _hear(self, process: Process, kind: str, value: Any) -> None:
@@ -302,10 +399,9 @@ class Run:
                 for one in value:
                     self._hear(process, *one)
             case "begun":
-                process.begun, process.running = value, True
-                process.left.remove(value)
+                process.begin(value, self._session.items[value])
             case "done":
-                process.running = False
+                process.running, process.deadline = False, None
             case "start":
                 hook.pytest_runtest_logstart(nodeid=value[0], location=value[1])
             case "report":
@@ -368,6 +464,6 @@ class Run:
             found = wait([process.ended for process in left], seconds)
             left = [process for process in left if process.ended not in found]
         for process in left:
-            signal.pidfd_send_signal(process.ended, signal.SIGKILL)
+            process.kill()
         while self._processes:
             self._processes.pop().close()

@@ -227,6 +227,79 @@ def test_a_limit_of_time_fails_the_test(start: Start) -> None:
     assert "1 failed, 1 passed" in said
 
 
+HALF = """
+import os, signal
+
+def test_half(request):
+    channel = request.config.pluginmanager.get_plugin("forked_runner")._channel
+    if os.fork() == 0:
+        waits = os.open(r"{fifo}", os.O_RDONLY)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) not in (channel.fileno(), waits) and os.path.exists(f"/proc/self/fd/{{name}}"):
+                os.close(int(name))
+        os.read(waits, 1)       # until the run is over
+        os._exit(0)
+    channel.sendall(bytes(7) + b"\\x64" + b"half of a hundred bytes")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def test_behind(): pass
+"""
+
+
+def test_half_a_message_of_a_process_that_was_killed_is_not_waited_for(start: Start, tmp_path: Path) -> None:
+    """A fork that the test has left behind keeps the channel open."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    held = os.open(fifo, os.O_RDWR)
+    try:
+        said = ended(start({"test_a.py": HALF.format(fifo=fifo)}), 1)
+    finally:
+        os.close(held)
+    assert "ended (signal SIGKILL) while it ran test_a.py::test_half" in said
+    assert "1 failed, 1 passed" in said
+
+
+def test_a_test_that_its_limit_does_not_end_is_killed(start: Start) -> None:
+    deaf = """
+import pytest, signal, time
+
+@pytest.mark.timeout(0.1)
+def test_deaf():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    time.sleep(3600)
+
+def test_behind(): pass
+"""
+    impatient = FIXTURES + "\nfrom tests import forked_run\nforked_run.GRACE = 0.1\n"
+    said = ended(start({"conftest.py": impatient, "test_a.py": deaf}), 1)
+    assert "ended (signal SIGKILL) while it ran test_a.py::test_deaf" in said
+    assert "1 failed, 1 passed" in said
+
+
+def test_the_end_of_a_session_has_a_limit(start: Start) -> None:
+    hangs = FIXTURES.replace('tell("session ended")', "import time; time.sleep(3600)")
+    hangs += "\nfrom tests import forked_run\nforked_run.END_SECONDS = 1\n"
+    said = ended(start({"conftest.py": hangs, "test_a.py": "def test_one(): pass\n"}), 1)
+    assert "ended (signal SIGALRM) behind test_a.py::test_one" in said
+
+
+def test_limits_are_those_of_pytest_timeout() -> None:
+    def limit(marker: Any, option: Any, file: str | None) -> float | None:
+        config = SimpleNamespace(
+            inicfg={} if file is None else {"timeout": file}, getini=lambda _: file, getoption=lambda _, default: option
+        )
+        item: Any = SimpleNamespace(config=config, get_closest_marker=lambda _: marker)
+        return forked_run.limit_of(item)
+
+    assert limit(None, None, None) is None
+    assert limit(None, None, "300") == 300
+    assert limit(None, 1800, "300") == 1800
+    assert limit(None, 0, "300") is None
+    assert limit(pytest.mark.timeout(20).mark, 1800, "300") == 20
+    assert limit(pytest.mark.timeout(timeout=20).mark, None, None) == 20
+    assert limit(pytest.mark.timeout(method="thread").mark, None, "300") == 300
+
+
 @pytest.mark.parametrize("options", [{"--processes": 0}, {"usepdb": True}, {"numprocesses": 2}], ids=str)
 def test_what_does_not_go_together_is_refused(options: dict[str, Any]) -> None:
     given = {"--processes": 2, "usepdb": False, "numprocesses": None, **options}
