@@ -219,6 +219,26 @@ def test_a_stop_while_the_new_process_begins(gateway: Start, releases: Releases,
     until(lambda: not runs(pid))
 
 
+def test_a_worker_that_dies_while_the_new_process_begins_is_replaced(
+    gateway: Start, releases: Releases, tmp_path: Path
+) -> None:
+    running = gateway(HELLO, environment=releases.environment)
+    begun = tmp_path / "begun"
+    releases.install("new", f"#!/bin/sh\necho $$ > {begun}.new\nmv {begun}.new {begun}\nexec sleep 600\n")
+    running.process.send_signal(signal.SIGUSR2)
+    until(begun.exists)
+    pid = int(begun.read_text())
+    [worker] = running.worker_pids()
+    os.kill(worker, signal.SIGKILL)
+    running.wait_log("worker restarted")
+    with urllib.request.urlopen(running.url, timeout=60) as answer:
+        assert answer.read() == b"old"
+    assert runs(pid), "the upgrade is still under way"
+    assert "upgrade refused" not in running.log()
+    assert running.stop() == 0
+    until(lambda: not runs(pid))
+
+
 def test_a_service_manager_follows(tmp_path: Path, successors: list[int]) -> None:
     port, own = free_port(), free_port()
     one = Unit(tmp_path, port)

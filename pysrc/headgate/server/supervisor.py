@@ -172,6 +172,10 @@ class Supervisor(Upgradable):
         """Apply a configuration in every worker, or in none. What `confirm` raises, when all are prepared, is a reason
         for none.
         """
+        async with self._worker_lock:
+            await self._apply(gateway, confirm)
+
+    async def _apply(self, gateway: Gateway, confirm: Confirm | None) -> None:
         generation = self.generation + 1
         await self._mount(gateway)
         opened = self._sockets.open(gateway)
@@ -395,7 +399,9 @@ class Supervisor(Upgradable):
         # A configuration on its way is brought in first: a worker that is told to drain before it accepts would leave
         # what waits at its port unanswered. Kept from now on, so that no other begins.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._reload_lock.acquire(), SETTLE_SECONDS)
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await self._reload_lock.acquire()
+                await self._worker_lock.acquire()
         self._send_drain()
         # Workers hold their own descriptors: with ours closed, a port ends when its last worker stops accepting.
         self._close_sockets(self._sockets.by_key.keys())

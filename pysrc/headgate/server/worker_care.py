@@ -44,7 +44,10 @@ class WorkerCare(ProcessFigures):
         self._loads = WorkerLoads(segment, workers) if workers > 1 else None
         self._sockets = BoundSockets()
         self._stopping = False
+        # Of whoever changes the configuration or takes the place of this process. An upgrade may hold it for minutes.
         self._reload_lock = asyncio.Lock()
+        # Of whoever starts workers or gives them a configuration; taken behind the other, where both are.
+        self._worker_lock = asyncio.Lock()
         self._restarts = Counter(segment, series_key("gw_worker_restarts_total", {}))
         self._traces = TraceHub(segment, self._living)
         self.records = RequestLog(segment)
@@ -90,7 +93,10 @@ class WorkerCare(ProcessFigures):
 
     async def _restart(self, worker: WorkerHandle) -> None:
         await asyncio.sleep(worker.restart_delay())
-        async with self._reload_lock:
+        if not self.generation:
+            async with self._reload_lock:  # the first configuration is on its way
+                pass
+        async with self._worker_lock:
             if self._stopping:
                 return
             worker.kill()
@@ -124,7 +130,7 @@ class WorkerCare(ProcessFigures):
         await worker.commit(self.generation)
 
     async def _catch_up(self, worker: WorkerHandle) -> None:
-        async with self._reload_lock:
+        async with self._worker_lock:
             try:
                 # What it was asked while it stood still is answered before this.
                 await worker.ask("numbers", PREPARE_SECONDS)
