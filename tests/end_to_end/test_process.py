@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from tests.end_to_end.processes import kill
@@ -284,6 +286,30 @@ def test_workers_end_when_the_supervisor_is_killed(gateway) -> None:
     while any(alive(pid) for pid in workers):
         assert time.monotonic() < deadline, "workers live on"
         time.sleep(0.02)
+
+
+@pytest.fixture
+def place():
+    """A folder with a short path: that of a socket has 107 bytes."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as path:
+        yield Path(path)
+
+
+def test_the_folder_of_a_gateway_that_was_killed_is_removed_by_the_next_start(gateway, place) -> None:
+    environment = {"TMPDIR": str(place)}
+    text = DIRECT.replace("BODY", "x")
+    first = gateway(text, environment=environment)
+    [left] = place.glob("headgate-run-*")
+    first.process.kill()
+    first.process.wait()
+    assert left.exists()
+    second = gateway(text, environment=environment)
+    [own] = place.glob("headgate-run-*")
+    assert own != left
+    third = gateway(text, environment=environment)
+    assert len(list(place.glob("headgate-run-*"))) == 2, "that of a gateway that runs stays"
+    assert (second.stop(), third.stop()) == (0, 0)
+    assert list(place.glob("headgate-run-*")) == []
 
 
 def alive(pid: int) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import secrets
 import signal
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from headgate.admin.servers import preload
 from headgate.config.load import Loaded, Source
@@ -24,6 +23,7 @@ from headgate.server.first_load import first_load
 from headgate.server.handover import HandoverFailed
 from headgate.server.parent_death import die_with_parent
 from headgate.server.predecessor import Predecessor
+from headgate.server.run_folder import RunFolder
 from headgate.server.supervisor import Supervisor
 from headgate.server.template import import_all
 from headgate.server.template_handle import TemplateHandle
@@ -35,9 +35,6 @@ from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
     from headgate.server.delivery import Feed
-
-# In memory, and writable where the root of a container is not.
-SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (mkdtemp is private)
 
 
 def serve(source: Source, feed: Feed | None = None) -> int | Life:
@@ -61,7 +58,7 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
         first = first_load(reader)
         loaded = first.loaded
         heap.rate_of(os.environ.get(heap.VARIABLE))
-        folder = private_folder()
+        folder = RunFolder.create()
     except ConfigErrors as error:
         return _refused(str(error), predecessor)
     except ValueError as error:
@@ -70,7 +67,7 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
         why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
         return _refused(f"headgate: cannot start: {why}", predecessor)
     segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
-    template = TemplateHandle(segment, folder, wake_descriptors(_workers(loaded)))
+    template = TemplateHandle(segment, folder.path, wake_descriptors(_workers(loaded)))
     template.modules = needed_modules(loaded.gateway)
     preload(loaded.gateway.process)
     import_all(template.modules)
@@ -80,10 +77,10 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
             predecessor.forget()
         return begin(worker, loaded.gateway)
     try:
-        supervisor = partial(Supervisor, reader, first, segment, folder, template, _workers(loaded))
+        supervisor = partial(Supervisor, reader, first, segment, folder.path, template, _workers(loaded))
         return _supervise(supervisor, loaded, folder, feed, predecessor)
     finally:
-        _remove(folder)
+        folder.remove()
 
 
 def _refused(why: str, predecessor: Predecessor | None) -> int:
@@ -92,12 +89,6 @@ def _refused(why: str, predecessor: Predecessor | None) -> int:
     if predecessor is not None:
         predecessor.refuse(why)
     return 1
-
-
-def _remove(folder: str) -> None:
-    import shutil  # a start need not load it
-
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _reader(source: Source, feed: Feed | None) -> SourceReader:
@@ -109,7 +100,11 @@ def _reader(source: Source, feed: Feed | None) -> SourceReader:
 
 
 def _supervise(
-    make: Callable[[], Supervisor], loaded: Loaded, folder: str, feed: Feed | None, predecessor: Predecessor | None
+    make: Callable[[], Supervisor],
+    loaded: Loaded,
+    folder: RunFolder,
+    feed: Feed | None,
+    predecessor: Predecessor | None,
 ) -> int:
     gc.freeze()
     gc.enable()
@@ -123,7 +118,7 @@ def _supervise(
         if feed is not None:
             supervisor.follow(feed)
         status = await supervisor.run()
-        bound_end(status, partial(_remove, folder))
+        bound_end(status, folder.remove)
         return status
 
     return asyncio.run(run())
@@ -139,21 +134,3 @@ def wake_descriptors(workers: int) -> tuple[int, ...]:
     if workers == 1:
         return ()
     return tuple(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) for _ in range(workers))
-
-
-def private_folder() -> str:
-    """Create a folder for the sockets between workers, accessible only to this user. Raises OSError."""
-    # As tempfile.mkdtemp(), which takes a while to load.
-    configured = [os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")]
-    failure: OSError | None = None
-    for place in (*configured, "/tmp", "/var/tmp", SHARED_MEMORY):  # noqa: S108 (the folder is private)
-        if place:
-            path = os.path.join(os.path.abspath(place), f"headgate-{secrets.token_hex(8)}")
-            try:
-                os.mkdir(path, 0o700)
-            except OSError as error:
-                failure = failure or error
-            else:
-                return path
-    assert failure is not None
-    raise failure
