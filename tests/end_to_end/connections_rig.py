@@ -57,6 +57,27 @@ def receive(sock: socket.socket, until: bytes | None = None) -> bytes:
     return data
 
 
+def turns(running, count: int = 3) -> None:
+    """Return when the worker has served other requests: what had come to its sockets before, it has seen."""
+    for _ in range(count):
+        assert running.fetch(f"{running.url}/direct")[0] == 200
+
+
+def fill(sock: socket.socket, running, data: bytes) -> int:
+    """Send until there is no room for more, though the worker goes on with other requests; how many bytes were sent."""
+    sent, full = 0, 0
+    sock.setblocking(False)
+    while full < 5 and sent < len(data):
+        try:
+            sent += sock.send(data[sent : sent + 65536])
+            full = 0
+        except BlockingIOError:
+            turns(running)
+            full += 1
+    sock.settimeout(60)
+    return sent
+
+
 @pytest.fixture
 def start(gateway, upstream):
     """`start(script)` gives a gateway in front of a scripted upstream, and a connection to it."""

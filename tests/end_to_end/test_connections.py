@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import re
 import socket
 import threading
@@ -12,6 +13,7 @@ import pytest
 from tests.end_to_end.connections_rig import (
     GET,
     echo_path,
+    fill,
     ok,
     read_request,
     receive,
@@ -217,71 +219,77 @@ def rss(pid: int) -> int:
 @pytest.mark.parametrize("direction", ["download", "upload"])
 def test_a_slow_reader_costs_no_memory(start, direction: str) -> None:
     total = 200_000_000
-    sent = [0]
+    accepted: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
+    over = threading.Event()
 
     def script(connection: socket.socket) -> None:
         if direction == "upload":
             connection.recv(1000)
-            time.sleep(3)
-            return
-        read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % total)
-        block = b"x" * 65536
-        connection.settimeout(2)
-        with contextlib.suppress(OSError):
-            while sent[0] < total:
-                sent[0] += connection.send(block)
+        else:
+            read_request(connection)
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % total)
+        accepted.put(connection)
+        over.wait(300)
 
     running, connect = start(script)
-    running.fetch(f"{running.url}/direct")
-    pid = running.worker_pids()[0]
-    before = rss(pid)
-    sock = connect()
-    if direction == "download":
-        sock.sendall(GET % b"/")
-        time.sleep(1.5)
-    else:
-        sock.sendall(b"POST / HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n" % total)
-        sock.settimeout(1.5)
-        with contextlib.suppress(OSError):
-            while sent[0] < total:
-                sent[0] += sock.send(b"x" * 65536)
-    # Socket buffers hold some megabytes; what matters is that the sender was stopped and the gateway kept nothing.
-    assert sent[0] < 40_000_000
-    assert rss(pid) - before < 3_000_000
+    try:
+        running.fetch(f"{running.url}/direct")
+        pid = running.worker_pids()[0]
+        before = rss(pid)
+        sock = connect()
+        if direction == "download":
+            sock.sendall(GET % b"/")
+        else:
+            sock.sendall(b"POST / HTTP/1.1\r\nhost: a.test\r\ncontent-length: %d\r\n\r\n" % total)
+        upstream = accepted.get(timeout=60)
+        sent = fill(upstream if direction == "download" else sock, running, bytes(50_000_000))
+        # Socket buffers hold some megabytes; what matters is that the sender was stopped and the gateway kept nothing.
+        assert sent < 40_000_000
+        assert rss(pid) - before < 3_000_000
+    finally:
+        over.set()
 
 
 def test_a_slow_reader_gets_everything_in_the_end(start) -> None:
-    body = bytes(range(256)) * 16_000
+    body = bytes(range(256)) * 64_000
+    answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+    for at in range(0, len(body), 50_000):
+        piece = body[at : at + 50_000]
+        answer += b"%x\r\n%s\r\n" % (len(piece), piece)
+    answer += b"0\r\n\r\n"
+    accepted: queue.SimpleQueue[socket.socket] = queue.SimpleQueue()
+    full = threading.Event()
 
     def script(connection: socket.socket) -> None:
         read_request(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-        for at in range(0, len(body), 50_000):
-            piece = body[at : at + 50_000]
-            connection.sendall(b"%x\r\n%s\r\n" % (len(piece), piece))
-        connection.sendall(b"0\r\n\r\n")
+        connection.setblocking(False)
+        accepted.put(connection)
+        assert full.wait(300)
+        connection.settimeout(300)
+        connection.sendall(answer[sent:])
 
-    _, connect = start(script)
+    running, connect = start(script)
     sock = connect()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
     sock.sendall(GET % b"/")
-    time.sleep(0.5)      # everything between the two ends is full now
-    data = b""
+    sent = fill(accepted.get(timeout=60), running, answer)
+    assert sent < len(answer), "everything between the two ends is full now"
+    full.set()
+    data = bytearray()
     while not data.endswith(b"\r\n0\r\n\r\n"):
         piece = sock.recv(100_000)
         assert piece, "cut"
         data += piece
         if len(data) < 2_000_000:
             time.sleep(0.001)
-    _, _, rest = data.partition(b"\r\n\r\n")
-    found = bytearray()
+    found, at = bytearray(), data.index(b"\r\n\r\n") + 4
     while True:
-        size, _, rest = rest.partition(b"\r\n")
-        length = int(size, 16)
+        begin = data.index(b"\r\n", at) + 2
+        length = int(data[at : begin - 2], 16)
         if not length:
             break
-        found += rest[:length]
-        rest = rest[length + 2 :]
+        found += data[begin : begin + length]
+        at = begin + length + 2
     assert bytes(found) == body
 
 

@@ -202,12 +202,12 @@ def test_one_that_leaves_at_once_with_an_answer(
 def test_one_that_is_killed(gateway: Any, backend: BodyBackend, where: str) -> None:
     """The connection breaks while an answer is due; the next request finds the one that took its place."""
     first = ProcessorPeer()
-    reached = threading.Event()
+    reached, over = threading.Event(), threading.Event()
 
     def react(part: str, message: dict[str, Any]) -> Iterator[Any]:
         if part == where:
             reached.set()
-            time.sleep(60)
+            over.wait(60)
         yield {part: {}}
 
     first.react = react
@@ -218,6 +218,7 @@ def test_one_that_is_killed(gateway: Any, backend: BodyBackend, where: str) -> N
     assert reached.wait(60)
     first.server.stop(0)
     asking.join()
+    over.set()
     assert found[0].status_code == 500
     # grpcio cancels the call, or ends its stream before that.
     reasons = ("status 1", "the processor has ended the stream")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-import time
+import threading
 
 import pytest
 from tests.end_to_end.connections_rig import (
@@ -14,21 +14,28 @@ from tests.end_to_end.connections_rig import (
     read_request,
     receive,
     start,  # noqa: F401
+    turns,
 )
 
 pytestmark = pytest.mark.warm
 
 
 def test_a_client_that_stops_sending_still_gets_its_answer(start) -> None:
+    asked, go = threading.Event(), threading.Event()
+
     def script(connection: socket.socket) -> None:
         read_request(connection)
-        time.sleep(0.3)
+        asked.set()
+        assert go.wait(60)
         connection.sendall(ok(b"late"))
 
-    _, connect = start(script)
+    running, connect = start(script)
     sock = connect()
     sock.sendall(GET % b"/")
+    assert asked.wait(60)
     sock.shutdown(socket.SHUT_WR)
+    turns(running)
+    go.set()
     assert receive(sock).endswith(b"\r\n\r\nlate")
 
 

@@ -55,7 +55,8 @@ TARGETS = [
 def test_a_client_that_comes_back_gets_what_it_missed(
     gateway: Callable[..., Any], targets: dict[str, str], prefix: str, mark: str, uri: str
 ) -> None:
-    raw = Raw(gateway(config(targets)))
+    running = gateway(config(targets))
+    raw = Raw(running)
     raw.ask("resources/subscribe", uri=uri)
     events = Events(raw)
     raw.text(f"{prefix}later")
@@ -67,7 +68,7 @@ def test_a_client_that_comes_back_gets_what_it_missed(
     events.close()
     # What the gateway had sent to the lost connection, and what comes while there is none.
     raw.text(f"{prefix}later")
-    time.sleep(1.0)
+    running.wait_log_count("a has told of changes", 2)
     again = Events(raw, first)
     assert again.methods(3) == [
         "notifications/tools/list_changed", "notifications/resources/updated", "notifications/tools/list_changed"

@@ -36,6 +36,12 @@ def text(value: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": value}], "isError": False}
 
 
+def tell_of_changes() -> None:
+    call("change", {}, None)
+    # Read by another side of the pipe than messages, it shows that these have been written.
+    print(f"{NAME} has told of changes", file=sys.stderr, flush=True)
+
+
 def call(name: str, arguments: dict[str, Any], request: Any) -> dict[str, Any]:
     if name == "ask":
         key: Any = 7 if arguments.get("number") else "q 1"
@@ -57,7 +63,7 @@ def call(name: str, arguments: dict[str, Any], request: Any) -> dict[str, Any]:
             write({"method": "notifications/resources/updated", "params": {"uri": uri}})
         write({"method": "notifications/tools/list_changed"})
     if name == "later":
-        threading.Timer(0.4, lambda: call("change", {}, None)).start()
+        threading.Timer(0.4, tell_of_changes).start()
     if name == "tell":
         return text(json.dumps({"environment": dict(os.environ), "received": RECEIVED}))
     if name == "numbers":
