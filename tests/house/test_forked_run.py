@@ -286,7 +286,7 @@ def test_the_end_of_a_session_has_a_limit(start: Start) -> None:
 def test_limits_are_those_of_pytest_timeout() -> None:
     def limit(marker: Any, option: Any, file: str | None) -> float | None:
         config = SimpleNamespace(
-            inicfg={} if file is None else {"timeout": file}, getini=lambda _: file, getoption=lambda _, default: option
+            pluginmanager=SimpleNamespace(hasplugin=lambda name: name == "timeout"), getini=lambda _: file, getoption=lambda _, default: option
         )
         item: Any = SimpleNamespace(config=config, get_closest_marker=lambda _: marker)
         return forked_run.limit_of(item)
