@@ -166,10 +166,10 @@ def listening(host: str, port: int) -> socket.socket:
     return found
 
 
-def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1, lifeline: int | None = None) -> None:
+def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1, owner_pipe: int | None = None) -> None:
     """Serve until SIGTERM or SIGINT, with several processes at one socket.
 
-    lifeline: a pipe whose other end is closed when whoever needs the server is gone.
+    owner_pipe: a pipe whose other end is closed when whoever needs the server is gone.
     """
     children: list[int] = []
     for _ in range(processes - 1):
@@ -179,20 +179,20 @@ def serve(listener: socket.socket, behaviour: Behaviour, processes: int = 1, lif
             break
         children.append(child)
     try:
-        uvloop.run(_serve(listener, Peers(behaviour), lifeline))
+        uvloop.run(_serve(listener, Peers(behaviour), owner_pipe))
     finally:
         for child in children:
             os.kill(child, signal.SIGTERM)
             os.waitpid(child, 0)
 
 
-async def _serve(listener: socket.socket, peers: Peers, lifeline: int | None) -> None:
+async def _serve(listener: socket.socket, peers: Peers, owner_pipe: int | None) -> None:
     loop = asyncio.get_running_loop()
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
-    if lifeline is not None:
-        loop.add_reader(lifeline, over.set)
+    if owner_pipe is not None:
+        loop.add_reader(owner_pipe, over.set)
 
     def connection() -> Any:
         return PeerConnection(peers, loop)

@@ -42,7 +42,7 @@ class PolicyPart(NamedTuple):
     value: Any
 
 
-class Said(NamedTuple):
+class TranslatedPolicy(NamedTuple):
     """What a policy says. `faults`: what could not be said. `used` and `backends`: Services and GatewayBackends that it
     calls. `overrides`: policies of more specific targets do not change it."""
 
@@ -71,20 +71,25 @@ def policies(snapshot: Snapshot, reached: list[Reach], controller: str, everywhe
     whose policies are about objects of all namespaces."""
     found = _Attaching(reached)
     known = [
-        (policy, snapshot.remembered(("said", key_of(policy)), _said, policy), _targets(snapshot, policy, everywhere))
+        (
+            policy,
+            snapshot.remembered(("translated policy", key_of(policy)), _translated, policy),
+            _targets(snapshot, policy, everywhere),
+        )
         for policy in snapshot.oldest_first(POLICY)
     ]
     # Those of what is called come last: other policies may call it.
-    for policy, said, targets in sorted(known, key=lambda one: _about_calls(one[2])):
+    for policy, translated, targets in sorted(known, key=lambda one: _about_calls(one[2])):
         if _about_calls(targets):
             found.look_further()
-        found.attach(snapshot, policy, said, targets)
+        found.attach(snapshot, policy, translated, targets)
     statuses = []
-    for policy, said, targets in known:
+    for policy, translated, targets in known:
         key = key_of(policy)
         unplaced = [target for index, target in enumerate(targets) if (key, index) not in found.placed]
         why = [_why(snapshot, one) for one in unplaced]
-        statuses.append(ObjectStatus(POLICY, key, _status(policy, said, found.ancestors.get(key, {}), why, controller)))
+        status = _status(policy, translated, found.ancestors.get(key, {}), why, controller)
+        statuses.append(ObjectStatus(POLICY, key, status))
     return Attached(found.fragments, found.used, found.backends, statuses)
 
 
@@ -92,7 +97,7 @@ def _about_calls(targets: list[Json]) -> bool:
     return any(GroupKind(one["group"], one["kind"]) in CALLED for one in targets)
 
 
-def _said(snapshot: Snapshot, policy: Json) -> Said:
+def _translated(snapshot: Snapshot, policy: Json) -> TranslatedPolicy:
     """Return what a policy says, wherever it is attached."""
     spec, namespace = policy["spec"], key_of(policy).namespace
     early = spec.get("traffic", {}).get("phase") == "PreRouting"
@@ -108,7 +113,8 @@ def _said(snapshot: Snapshot, policy: Json) -> Said:
     parts += [PolicyPart(_FRONTEND, kind, value) for kind, value in front.found.items()]
     faults = [*asked.faults, *answered.faults, *front.faults]
     used, backends = asked.used | answered.used | front.used, asked.backends | answered.backends | front.backends
-    return Said(parts, faults, used, backends, (spec.get("strategy") or {}).get("inheritance") == "Override")
+    overrides = (spec.get("strategy") or {}).get("inheritance") == "Override"
+    return TranslatedPolicy(parts, faults, used, backends, overrides)
 
 
 class _Attaching:
@@ -137,22 +143,22 @@ class _Attaching:
             further.append(one._replace(called=both))
         self._reached = further
 
-    def attach(self, snapshot: Snapshot, policy: Json, said: Said, targets: list[Json]) -> None:
+    def attach(self, snapshot: Snapshot, policy: Json, translated: TranslatedPolicy, targets: list[Json]) -> None:
         key = key_of(policy)
         for gateway in self._reached:
             owner = gateway.gateway
             for index, target in enumerate(targets):
                 for place in places(snapshot, target["namespace"], target, gateway):
                     self.placed.add((key, index))
-                    self.used[owner] |= said.used
-                    self.backends[owner] |= said.backends
-                    told = self.ancestors.setdefault(key, {}).setdefault(owner, list(said.faults))
-                    told += self._put(key, said, owner, place)
+                    self.used[owner] |= translated.used
+                    self.backends[owner] |= translated.backends
+                    told = self.ancestors.setdefault(key, {}).setdefault(owner, list(translated.faults))
+                    told += self._put(key, translated, owner, place)
 
-    def _put(self, key: ObjectKey, said: Said, gateway: ObjectKey, place: Place) -> list[str]:
+    def _put(self, key: ObjectKey, translated: TranslatedPolicy, gateway: ObjectKey, place: Place) -> list[str]:
         """Add the fragments of a policy at one target; return what is not in force there."""
         lost: list[str] = []
-        for part in _suited(said.parts, place, lost):
+        for part in _suited(translated.parts, place, lost):
             phase, kind, value = part
             holder = self._holders.setdefault((gateway, phase, kind, place.kind, place.spot), key)
             if holder != key and kind not in _ADDS_UP:
@@ -165,9 +171,9 @@ class _Attaching:
             name = {"name": f"{key.name}:{told}:{spot}", "namespace": key.namespace}
             entry: Json = {"name": name, "target": place.form}
             entry |= {_FRONTEND: {kind: value}} if phase == _FRONTEND else {"phase": phase, "policy": {kind: value}}
-            if said.overrides and section == "traffic":
+            if translated.overrides and section == "traffic":
                 entry["inheritance"] = "override"
-            elif said.overrides:
+            elif translated.overrides:
                 lost.append(f"{place.kind} {place.spot}: strategy is for targets whose requests others may target, too")
             fragment = Fragment(
                 key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=place.order
@@ -240,7 +246,11 @@ def _targets(snapshot: Snapshot, policy: Json, everywhere: str) -> list[Json]:
 
 
 def _status(
-    policy: Json, said: Said, ancestors: dict[ObjectKey, list[str]], unplaced: list[str], controller: str
+    policy: Json,
+    translated: TranslatedPolicy,
+    ancestors: dict[ObjectKey, list[str]],
+    unplaced: list[str],
+    controller: str,
 ) -> Json:
     """Return the status: an entry for each Gateway, and one that sums up what is attached to none."""
     found = []
@@ -248,8 +258,8 @@ def _status(
         reference = {"group": GATEWAY_API, "kind": "Gateway", "namespace": gateway.namespace, "name": gateway.name}
         conditions = [Condition("Accepted", True, "Valid", "Policy accepted")]
         if faults:
-            reason = "PartiallyValid" if said.parts else "Invalid"
-            conditions = [Condition("Accepted", bool(said.parts), reason, "; ".join(dict.fromkeys(faults)))]
+            reason = "PartiallyValid" if translated.parts else "Invalid"
+            conditions = [Condition("Accepted", bool(translated.parts), reason, "; ".join(dict.fromkeys(faults)))]
         else:
             conditions.append(Condition("Attached", True, "Attached", "Attached to all targets"))
         found.append(_entry(reference, conditions, policy, controller))
