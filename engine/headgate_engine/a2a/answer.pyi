@@ -1,3 +1,5 @@
+"""Answers to A2A calls, read for the log (https://a2a-protocol.org/latest/specification/)."""
+
 from headgate_engine.plan.tap import ResponseTap
 
 class AnswerTap(ResponseTap):

@@ -27,7 +27,7 @@ class MessageHead:
     def version(self) -> str: ...
     @property
     def content_length(self) -> int:
-        """-1 if the message has none."""
+        """In bytes; -1 if the message has none."""
     def get(self, name: str) -> str | None:
         """Return the value of the first field with that name, in any case. None without one."""
     def get_list(self, name: str) -> list[str]:

@@ -1,3 +1,7 @@
+"""What a rate limit service is asked, and what it answers
+(https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ratelimit/v3/rls.proto).
+"""
+
 from collections.abc import Iterable
 
 from headgate_engine.context.headers import MessageHead
@@ -21,7 +25,9 @@ def read_limit_answer(message: bytes) -> LimitAnswer:
     """Read a RateLimitResponse. Raises ValueError for what is none."""
 
 class LimitAnswer:
-    """code: of the whole answer. limit, left, reset_s: of the descriptor with the least left, if one is `known`."""
+    """code: of the whole answer. limit, left (both in hits), reset_s: of the descriptor with the least left, if one is
+    `known`.
+    """
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property

@@ -1,3 +1,7 @@
+"""The messages to and from an external processor
+(https://www.envoyproxy.io/docs/envoy/latest/api-v3/service/ext_proc/v3/external_processor.proto).
+"""
+
 from headgate_engine.context.headers import MessageHead
 
 NOTHING: int
@@ -30,7 +34,7 @@ class ProcessorAnswer:
 
     part: the number of its field: NOTHING, ITSELF (an ImmediateResponse), one of HEADS or BODIES, or trailers.
     status: of CommonResponse. mutation: what becomes of the body: 0 nothing, 1 another one, 2 cleared, 3 a
-    piece of one that is streamed. body_at, body_size: where `body` stands in the message. last: of a piece.
+    piece of one that is streamed. body_at, body_size: where `body` stands in the message, in bytes. last: of a piece.
     more: metadata, another mode or an answer to the client are in the message.
     """
 

@@ -21,7 +21,10 @@ def json_text(value: Any) -> str:
     """Return the compact JSON of a value. Raises EvaluationError if JSON cannot represent it."""
 
 class Flattened:
-    """A map or list whose members become separate fields of a log line or span. Elsewhere it is an ordinary value."""
+    """A map or list whose members become separate fields of a log line or span. Elsewhere it is an ordinary value.
+
+    size: how many members it has, as size() counts them.
+    """
 
     TYPE_NAME: str
     recursive: bool

@@ -1,5 +1,8 @@
 class Http2Limits:
-    """Numbers of one side of a connection. limits.pxd has its C interface."""
+    """Numbers of one side of a connection. limits.pxd has its C interface.
+
+    Windows, frames and lists are bytes; `ping_interval`, `ping_timeout` and `settings_timeout` are seconds.
+    """
 
     window: int
     max_window: int

@@ -6,7 +6,7 @@ class _Pool(Protocol):
     def shed_idle(self, most: int) -> int: ...
 
 class DescriptorBudget:
-    """Who may open a descriptor in a worker. limit: RLIMIT_NOFILE."""
+    """Who may open a descriptor in a worker. limit: RLIMIT_NOFILE, the number of descriptors."""
 
     def __init__(self, limit: int) -> None: ...
     @property

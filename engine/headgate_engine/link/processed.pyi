@@ -67,7 +67,7 @@ class ProcessedStream(StreamFilter):
     def replace_request(self, body: bytes) -> None:
         """Put another body in the place of the client's."""
     def begin_response(self, length: int) -> None:
-        """Send the head of the response on, as it is now. length: of its body, as in set_request_length()."""
+        """Send the head of the response on, as it is now. length: bytes of its body, as in set_request_length()."""
     def suspend(self) -> None:
         """The step that has made this suspends the request."""
     def go_on(self) -> None:

@@ -41,7 +41,7 @@ class ProxyAddresses:
     def raw_port(self) -> int: ...
 
 class ProxyHeader:
-    """A header while it comes in."""
+    """A header while it comes in. length: in bytes, once it is complete."""
 
     length: int
     host: str | None

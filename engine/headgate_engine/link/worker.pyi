@@ -19,7 +19,7 @@ class Watchers(Protocol):
     def take(self, ctx: RequestContext) -> object | None: ...
 
 def http_date(now: float) -> bytes:
-    """Return the value of `date` for a Unix time (RFC 9110 section 5.6.7)."""
+    """Return the value of `date` for a Unix time in seconds (RFC 9110 section 5.6.7)."""
 
 class Worker:
     """What all connections of one worker process share.

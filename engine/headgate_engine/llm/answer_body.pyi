@@ -15,4 +15,4 @@ def held_bytes() -> int:
     """Return what long answers have that are kept now, in bytes."""
 
 def kept(limit: int, pieces: Iterable[bytes]) -> AnswerBody | str:
-    """Return an answer made of pieces, or why it does not take one."""
+    """Return an answer made of pieces, or why it does not take one. limit: of the answer, in bytes."""

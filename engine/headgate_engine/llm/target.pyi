@@ -174,7 +174,8 @@ class ModelEntry:
     def affinity_reads(self) -> bool:
         """Whether it asks what the body says."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of targets in all groups."""
     @property
     def guarded(self) -> bool:
         """Whether a target has rules or matches."""

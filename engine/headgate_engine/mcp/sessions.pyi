@@ -1,3 +1,7 @@
+"""The sessions of one MCP backend in one worker
+(https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management).
+"""
+
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 

@@ -1,4 +1,4 @@
-"""The items of a list in a JSON text, as offsets.
+"""The items of a list in a JSON text (RFC 8259), as offsets.
 
 The text has passed the scan of peek.scan, so nothing is checked again. The brackets and quotes of valid JSON keep every
 index inside the text, so boundscheck is off.

@@ -1,6 +1,6 @@
 """JSON-RPC 2.0 messages of MCP: finds a message's type and replaces parts of it without building its contents.
 
-boundscheck is off: the spans are those of a scan over the same text.
+Source: https://www.jsonrpc.org/specification. boundscheck is off: the spans are those of a scan over the same text.
 """
 
 import enum

@@ -14,7 +14,8 @@ class KeyIndex:
     def steps(self, entries: Iterable[tuple[int, bytes, int]]) -> Iterator[None]:
         """Build an index that `__new__` made, a few hundred entries between two yields."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of keys."""
     @property
     def longest_probe(self) -> int:
         """Slots beyond the first that the worst stored key needs."""

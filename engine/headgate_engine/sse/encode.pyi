@@ -1,3 +1,5 @@
+"""Event-stream encoding (https://html.spec.whatwg.org/multipage/server-sent-events.html)."""
+
 def encode_event(data: bytes, event: str | None = None, id: str | None = None, retry: int | None = None) -> bytes:
     """Return one event as bytes. Each line of data becomes a field of its own. retry: ms.
 

@@ -36,5 +36,6 @@ def sign(
 ) -> list[tuple[str, str]]:
     """Return the headers of a request with those of its signature, for requests that Python code sends.
 
-    AWS Signature Version 4. The path is encoded once more, as all services except S3 require. now: Unix time.
+    AWS Signature Version 4. The path is encoded once more, as all services except S3 require. now: Unix time in
+    seconds.
     """

@@ -1,3 +1,5 @@
+"""OpenSSL, as Python has loaded it (https://docs.openssl.org/3.0/man3/)."""
+
 NAMES: tuple[str, ...]
 SYSTEM_LIBRARY: bytes
 

@@ -89,7 +89,8 @@ def first_answer(traffic: Traffic, shape: LoadShape) -> None:
 def run_step(
     traffic: Traffic, shape: LoadShape, rate: float, meter: TargetMeter | None, told: Callable[[Tick], None]
 ) -> StepFigures:
-    """Send at a rate (0: as fast as connections allow) and return what came of it. Raises BenchError."""
+    """Send at a rate, in requests per second (0: as fast as connections allow), and return what came of it. Raises
+    BenchError."""
     context = multiprocessing.get_context("fork")
     pipes: list[Connection] = []
     workers = []

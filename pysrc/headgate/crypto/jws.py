@@ -123,7 +123,10 @@ def verify(token: bytes, keys: KeySet, checks: Checks, now: float) -> dict[str, 
 
 
 def check_claims(claims: dict[str, Any], checks: Checks, now: float) -> None:
-    """Check issuer, audience, `exp`, `nbf` (with LEEWAY_SECONDS) and required claims. Raises TokenError."""
+    """Check issuer, audience, `exp`, `nbf` (with LEEWAY_SECONDS) and required claims. `now`: Unix time in seconds.
+
+    Raises TokenError.
+    """
     for name in checks.required:
         if claims.get(name) is None:
             raise TokenError(f"the token has no claim {name!r}")

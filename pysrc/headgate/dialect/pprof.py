@@ -28,7 +28,9 @@ class StackFrame(NamedTuple):
 
 @dataclass(slots=True)
 class Profile:
-    """A profile under construction. `sample_types` and `period_type` are (type, unit) pairs."""
+    """A profile under construction. `sample_types` and `period_type` are (type, unit) pairs. `period`: from one
+    sample to the next, in the unit of `period_type`.
+    """
 
     sample_types: tuple[tuple[str, str], ...]
     period_type: tuple[str, str]

@@ -77,7 +77,7 @@ def _is_plain(key: str) -> bool:
 
 @dataclass(slots=True)
 class Report:
-    """Collects the faults of one document, up to `limit`, so that all of them are reported together.
+    """Collects the faults of one document, up to `limit` of them, so that all of them are reported together.
 
     `first`: paths whose faults others may come of. `unset`: texts with a variable that is not set, which are not what
     the user means: nothing else is told of them. `count`: of all faults, those that are not told among them.

@@ -103,7 +103,8 @@ def encoding_of(headers: Headers) -> bytes:
 
 
 def message_of(answer: Http2Response, limit: int) -> bytes:
-    """Return the message of a unary response. Raises GrpcError if it did not end with OK or is malformed."""
+    """Return the message of a unary response. Raises GrpcError if it did not end with OK, is malformed or is longer
+    than `limit` bytes."""
     check_end(answer)
     body = answer.body
     if len(body) < PREFIX:

@@ -96,7 +96,10 @@ class GrpcPolicyService(RemoteCaller):
         self._callers = [env.grpc(place, subtype) for place in self._places]
 
     def question(self, path: str, policy: AskingPolicy, *, timeout_s: float, limit: int) -> GrpcQuestion | None:
-        """Return what the engine asks by itself; None where policies of the service, which may wait, come first."""
+        """Return what the engine asks by itself; None where policies of the service, which may wait, come first.
+
+        `limit`: bytes of an answer.
+        """
         if self._steps or not self._callers:
             return None
         return GrpcQuestion(path, tuple(self._callers), self._order, policy, timeout_s=timeout_s, limit=limit)

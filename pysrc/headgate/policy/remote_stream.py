@@ -41,7 +41,10 @@ def _nothing() -> None:
 
 
 class ServiceStream:
-    """One call, at the first endpoint of the service that can be reached. `places` are the indexes of endpoints."""
+    """One call, at the first endpoint of the service that can be reached. `places` are the indexes of endpoints.
+
+    `limit`: bytes of a message that is received.
+    """
 
     def __init__(self, service: GrpcStreamService, user: StreamUser, origin: RequestContext, path: str, limit: int):
         self._service = service

@@ -67,7 +67,8 @@ class ProcessFigures:
         return {"admin": own, "workload": [text for answer in answers for text in answer]}
 
     async def cpu_profile(self, seconds: int, frequency: int) -> bytes:
-        """Return a CPU profile (profile.proto) of all processes. Raises ProfileError."""
+        """Return a CPU profile (profile.proto) of all processes, with `frequency` samples per second. Raises
+        ProfileError."""
         from headgate.server.profiling import CpuProfiler, ProfiledProcess, permit_here  # a start need not load it
 
         targets = [ProfiledProcess("supervisor", os.getpid(), permit_here, seldom=True)]

@@ -65,7 +65,7 @@ def switch(rate: int) -> None:
 
 
 def current_rate() -> int:
-    """Return the rate at which this process is sampled."""
+    """Return the mean number of bytes between two samples of this process; 0: none are taken."""
     import sys
 
     module = sys.modules.get("headgate_engine.profile.heap")
@@ -121,7 +121,8 @@ def scaled(values: Sequence[int], rate: int) -> tuple[int, int, int, int]:
 
 
 async def reports(workers: Iterable[WorkerHandle], rate: int) -> list[tuple[str, int, bytes]]:
-    """Return name, process id and samples of each process; without a rate, of the supervisor alone."""
+    """Return name, process id and samples of each process; without a rate, of the supervisor alone. `rate`: bytes
+    between two samples."""
     found = [("supervisor", os.getpid(), report())]
     for worker in workers if rate else ():
         assert worker.process is not None
@@ -132,12 +133,12 @@ async def reports(workers: Iterable[WorkerHandle], rate: int) -> list[tuple[str,
 
 async def heap_profile(reports: list[tuple[str, int, bytes]], rate: int, default_rate: int) -> bytes:
     """Return a gzipped profile.proto. The input is (process name, pid, report) for each process. A thread looks up the
-    symbols."""
+    symbols. `rate`, `default_rate`: bytes between two samples."""
     return await asyncio.to_thread(build, reports, rate or default_rate)
 
 
 def build(reports: list[tuple[str, int, bytes]], rate: int) -> bytes:
-    """Return the profile."""
+    """Return the profile. `rate`: bytes between two samples."""
     import gzip
 
     from headgate.dialect.pprof import HEAP, Profile, StackFrame

@@ -77,7 +77,8 @@ class CpuProfiler:
         self._running = False
 
     async def profile(self, targets: list[ProfiledProcess], seconds: int, frequency: int) -> bytes:
-        """Profile the processes for the given time. Return a profile.proto message. Raises ProfileError."""
+        """Profile the processes for the given time, with `frequency` samples per second. Return a profile.proto
+        message. Raises ProfileError."""
         if self._running:
             raise ProfileError("a profile is already running")
         self._running = True

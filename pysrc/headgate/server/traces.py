@@ -91,7 +91,8 @@ class TraceHub:
         return sum(self._claims.offered(number) for number in self._watches)
 
     async def watch(self, expression: str | None, body_limit: int) -> TraceWatch:
-        """Return a new watcher that all workers know. Raises TooManyWatchers or BadExpression."""
+        """Return a new watcher that all workers know. `body_limit`: how many bytes of a body it may read. Raises
+        TooManyWatchers or BadExpression."""
         if len(self._watches) >= MAX_WATCHERS or self._draining:
             raise TooManyWatchers("the gateway drains" if self._draining else f"{MAX_WATCHERS} wait already")
         self._number += 1

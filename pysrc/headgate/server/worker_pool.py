@@ -267,7 +267,7 @@ class WorkerHandle:
         await self._order(Permit(self._asked, pid), self._asked)
 
     async def sample_heap(self, rate: int) -> None:
-        """Have the worker sample its allocations; 0 stops sampling."""
+        """Have the worker sample its allocations. `rate`: bytes between two samples; 0 stops sampling."""
         self._asked += 1
         await self._order(SampleHeap(self._asked, rate), self._asked)
 

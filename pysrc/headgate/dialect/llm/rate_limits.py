@@ -66,7 +66,7 @@ WRITERS: Final[dict[str, Callable[[Limit, float], dict[str, str | int | None]]]]
 
 
 def fields(format: str, limits: list[Limit], now: float | None = None) -> Fields:
-    """Return the header fields in which clients of a format look for these limits. `now`: Unix time."""
+    """Return the header fields in which clients of a format look for these limits. `now`: Unix time, in seconds."""
     write = WRITERS.get(format, _openai)
     told = [pair for one in limits for pair in write(one, time.time() if now is None else now).items()]
     return tuple((name.encode(), str(value).encode()) for name, value in told if value is not None)

@@ -1,4 +1,7 @@
-"""Translation of messages between a client with a session and a server of revision 2026-07-28."""
+"""Translation of messages between a client with a session and a server of revision 2026-07-28.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/changelog.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tables of the protocol's methods, and of the param that names the item of a request."""
+"""Tables of the protocol's methods, and of the param that names the item of a request.
+
+Source: https://modelcontextprotocol.io/specification/2025-11-25/schema.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 A proxy may use the header and the server the body, so both must agree. A value that is not valid in a header is encoded
 as `=?base64?...?=` (UTF-8, standard alphabet, padded).
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/basic/transports.
 """
 
 from __future__ import annotations

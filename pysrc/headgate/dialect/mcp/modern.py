@@ -2,6 +2,8 @@
 
 Each request has in `_meta` the data that `initialize` carries in earlier revisions, and in its headers the data that a
 proxy needs. Each result tells in `resultType` whether it is complete.
+
+Source: https://modelcontextprotocol.io/specification/2026-07-28/changelog.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Revisions of the protocol, oldest first, and the headers for them. Revisions can be compared as text."""
+"""Revisions of the protocol, oldest first, and the headers for them. Revisions can be compared as text.
+
+Source: https://modelcontextprotocol.io/specification/versioning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters and request bodies of operations."""
+"""Parameters and request bodies of operations (https://spec.openapis.org/oas/v3.1.0#operation-object)."""
 
 from __future__ import annotations
 

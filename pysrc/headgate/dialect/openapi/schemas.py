@@ -1,7 +1,7 @@
 """Conversion of the schemas of a document to self-contained JSON Schema.
 
 References are replaced by their targets. If a reference is recursive, or a tool would become too large, the target is
-put into `$defs` of the tool instead.
+put into `$defs` of the tool instead. Source: https://json-schema.org/draft/2020-12/json-schema-core.
 """
 
 from __future__ import annotations

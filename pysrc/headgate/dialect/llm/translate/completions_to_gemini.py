@@ -306,7 +306,8 @@ def _config(body: Json, model: str) -> Json:
 
 
 def thinking_of(model: str, effort: str, budget: int) -> Json:
-    """Return `thinkingConfig`: the level of effort for models of generation 3, the budget for those before."""
+    """Return `thinkingConfig`: the level of effort for models of generation 3, the budget in tokens for those
+    before."""
     if not efforts.is_third(model):
         return {"includeThoughts": True, "thinkingBudget": min(budget, MOST_BUDGET)}
     # Pro models have no `minimal`.

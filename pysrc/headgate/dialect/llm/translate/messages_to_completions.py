@@ -1,4 +1,7 @@
-"""Translates Messages requests to chat completions (OpenAI, Azure, and all compatible vendors)."""
+"""Translates Messages requests to chat completions (OpenAI, Azure, and all compatible vendors).
+
+Source: https://platform.claude.com/docs/en/api/messages and https://platform.openai.com/docs/api-reference/chat/create.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Translates Messages requests to Responses, for models that support only this format."""
+"""Translates Messages requests to Responses, for models that support only this format.
+
+Source: https://platform.claude.com/docs/en/api/messages
+and https://platform.openai.com/docs/api-reference/responses/create.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Translates Responses requests to chat completions (Gemini's compatible endpoint, custom providers)."""
+"""Translates Responses requests to chat completions (Gemini's compatible endpoint, custom providers).
+
+Source: https://platform.openai.com/docs/api-reference/responses/create
+and https://platform.openai.com/docs/api-reference/chat/create.
+"""
 
 from __future__ import annotations
 

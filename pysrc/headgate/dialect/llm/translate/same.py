@@ -1,4 +1,7 @@
-"""Requests that stay in their format, for several choices at vendors that make one at a time: all but `n` goes on."""
+"""Requests that stay in their format, for several choices at vendors that make one at a time: all but `n` goes on.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create.
+"""
 
 from __future__ import annotations
 

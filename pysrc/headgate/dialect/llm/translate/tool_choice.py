@@ -1,4 +1,7 @@
-"""Tools and tool choice of chat completions requests."""
+"""Tools and tool choice of chat completions requests.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create#chat-create-tool_choice.
+"""
 
 from __future__ import annotations
 
