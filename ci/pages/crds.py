@@ -1,7 +1,7 @@
 """Writes docs/crds.md from the tables of our custom resources: python ci/pages/crds.py > docs/crds.md
 
-What a field means stands in the reference of the file where that has the same field (docs/configuration.md): the tables
-of resources take shapes from the file's.
+What a field means stands at more length in the reference of the file where that has the same field
+(docs/configuration.md): the tables of resources take shapes and texts from the file's.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
+from headgate.cluster.resources.explained import explained
 from headgate.cluster.resources.kinds import KINDS, ResourceKind
 
 # How deep a table goes; what lies deeper has its type alone.
@@ -85,7 +86,8 @@ def section(kind: ResourceKind) -> Iterator[str]:
     rules = [rule["message"] for rule in kind.spec.get("x-kubernetes-validations", ()) if rule.get("message")]
     if rules:
         yield from (*(f"- {message}" for message in rules), "")
-    yield from ("| field of `spec` | type | |", "|---|---|---|", *fields(dict(kind.spec), "", 1), "")
+    spec = explained(kind.spec, (kind.name, "spec"))
+    yield from ("| field of `spec` | type | |", "|---|---|---|", *fields(spec, "", 1), "")
 
 
 def page() -> str:

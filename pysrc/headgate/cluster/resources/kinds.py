@@ -71,6 +71,8 @@ def _text(words: str) -> Json:
 
 def definition(kind: ResourceKind) -> dict[str, Any]:
     """Return the CustomResourceDefinition of a kind."""
+    from headgate.cluster.resources.explained import explained  # nothing that runs has its texts
+
     whole = {
         "description": kind.purpose,
         "type": "object",
@@ -78,8 +80,10 @@ def definition(kind: ResourceKind) -> dict[str, Any]:
             "apiVersion": _text(f"{GROUP}/{VERSION}"),
             "kind": _text(kind.name),
             "metadata": {"type": "object"},
-            "spec": kind.spec,
-            "status": described(kind.status, "What the controller makes of it."),
+            "spec": described(explained(kind.spec, (kind.name, "spec")), "What is wanted."),
+            "status": described(
+                explained(kind.status, (kind.name, "status")), "What the controller makes of it."
+            ),
         },
         "required": ["spec"],
     }
