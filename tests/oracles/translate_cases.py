@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fault_cases import FAULT_CASES
 from manifests import (
     FROM_SHOP,
     Json,
@@ -57,6 +58,7 @@ def pool() -> list[Json]:
 
 
 CASES: dict[str, list[Json]] = {
+    **FAULT_CASES,
     "grpc-routes": [
         *CART, gateway(),
         grpc_route("shop/calls", {
