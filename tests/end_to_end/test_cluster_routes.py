@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from manifests import Json, endpoints, gateway_class, http_route, listener, service, to
+from manifests import Json, endpoints, gateway_backend, gateway_class, http_route, listener, own, service, to
 from manifests import gateway as gateway_manifest
 from tests.end_to_end.ext_authz_rig import GrpcAuthorizer, HttpAuthorizer
 from tests.end_to_end.running import Gateway
@@ -134,6 +134,42 @@ def test_one_of_several_backends_has_a_mirror(served: Callable[..., Ask], upstre
     assert found[1]["path"] == "/on/x?a"
     wait_for(lambda: seen)
     assert [one.split(b" ")[1] for one in seen] == [b"/on/x?a"]
+
+
+def test_a_rule_that_replaces_a_prefix_has_a_mirror_of_one_of_its_backends(
+    served: Callable[..., Ask], upstream: Callable[..., int]
+) -> None:
+    seen: list[bytes] = []
+
+    def record(connection: Any) -> None:
+        seen.append(connection.recv(65536))
+        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    objects = [service("shop/copy"), endpoints("shop/copy-1", "copy", ["127.0.0.1"], upstream(record))]
+    mirror = {"type": "RequestMirror", "requestMirror": {"backendRef": to("copy")}}
+    replaced = rewrite(path={"type": "ReplacePrefixMatch", "replacePrefixMatch": "/two"})
+    one = {
+        "matches": [{"path": {"type": "PathPrefix", "value": "/one"}}],
+        "backendRefs": [to(weight=1, filters=[mirror]), to(weight=0)],
+        "filters": [replaced],
+    }
+    ask = served(http_route("shop/cart", one), *objects)
+    assert ask("/one/x?a").json()["path"] == "/two/x?a"
+    wait_for(lambda: seen)
+    assert [each.split(b" ")[1] for each in seen] == [b"/two/x?a"]
+
+
+def test_a_rewrite_of_a_backend_that_has_edits_of_its_own(served: Callable[..., Ask], echo: int) -> None:
+    edits = {"transformation": {"request": {"set": [{"name": "x-own", "value": "'1'"}]}}}
+    edited = gateway_backend("shop/edited", static={"host": "127.0.0.1", "port": echo}, policies=edits)
+    replaced = rewrite(path={"type": "ReplacePrefixMatch", "replacePrefixMatch": "/two"}, hostname="inside.test")
+    alone = {**rule("/alone"), "backendRefs": [own("edited", filters=[replaced])]}
+    several = {**rule("/several"), "backendRefs": [own("edited", weight=1, filters=[replaced]), to(weight=0)]}
+    ask = served(http_route("shop/cart", alone, several), edited)
+    for target in ("/alone", "/several"):
+        found = ask(f"{target}/x?a").json()
+        assert found["path"] == "/two/x?a"
+        assert [value for name, value in found["headers"] if name in ("host", "x-own")] == ["inside.test", "1"]
 
 
 def test_routes_below_a_route_have_its_filters_and_their_own(served: Callable[..., Ask]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot, key_of, seniority
 from headgate.cluster.translate.attached_models import is_models, models_of_rule
-from headgate.cluster.translate.backend_filters import MIRROR, fitted, mirrored
+from headgate.cluster.translate.backend_filters import OF_ROUTES, fitted, grouped
 from headgate.cluster.translate.backends import nowhere, target
 from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
@@ -177,10 +177,10 @@ def _backends(
         # What a reference says comes before what its backend says of itself.
         policies = reached.form.get("policies", {}) | policies
         entry = weight | reached.form | ({"policies": policies} if policies else {})
-        if MIRROR not in policies:
+        if not policies.keys() & {*OF_ROUTES}:
             yield entry
             continue
-        fragments, entry = mirrored(_group_name(route, rule, at, dialect), _about(route, dialect), entry)
+        fragments, entry = grouped(_group_name(route, rule, at, dialect), _about(route, dialect), rule, entry)
         if (wrong := _faults(snapshot, fragments[-1].value, filters)) is not None:
             filters.invalid.append(wrong)
         filters.fragments += fragments

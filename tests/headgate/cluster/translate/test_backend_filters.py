@@ -88,6 +88,30 @@ def test_a_mirror_of_one_backend_of_several_stands_in_a_group() -> None:
     assert found.used == [ObjectKey("shop", "cart"), ObjectKey("shop", "pay"), ObjectKey("shop", "pay")]
 
 
+def test_a_mirror_stands_in_a_group_of_a_rule_that_replaces_a_prefix() -> None:
+    found = result(to(filters=[MIRROR]), to("pay"), filters=(prefix("/b"),))
+    assert found.invalid == {}
+    _, inside, fragment = found.fragments
+    # What the rule replaces is what the rule has matched.
+    assert fragment.value["policies"] == {"urlRewrite": {"path": {"prefix": "/b"}}}
+    assert inside.value["matches"] == [{"path": {"pathPrefix": "/"}}]
+
+
+@pytest.mark.parametrize("name", ["edited", "cloud"])
+def test_a_rewrite_of_what_is_no_place_is_one_of_the_route(name: str) -> None:
+    (fragment,) = result(own(name, filters=[prefix("/b")])).fragments
+    assert fragment.value["policies"] == {"urlRewrite": {"path": {"prefix": "/b"}}}
+    assert fragment.value["backends"] == [{"weight": 1, "backend": f"shop/{name}"}]
+    found = result(own(name, filters=[prefix("/b")]), to("pay"), path="/a")
+    assert found.invalid == {}
+    _, inside, fragment = found.fragments
+    assert fragment.value["backends"] == [{"weight": 1, "routeGroup": "mirrored/shop/cart.00.00"}, {"weight": 1, **PAY}]
+    assert inside.value["policies"] == {"urlRewrite": {"path": {"prefix": "/b"}}}
+    assert inside.value["matches"] == [{"path": {"pathPrefix": "/a"}}]
+    whole = result(own(name, filters=[rewrite(hostname="x.test")]), to("pay"), path="/a")
+    assert whole.fragments[1].value["matches"] == [{"path": {"pathPrefix": "/"}}]
+
+
 def test_a_backend_with_a_filter_that_there_is_not_gets_nothing() -> None:
     extension = {"type": "ExtensionRef", "extensionRef": {"group": "other.test", "kind": "Filter", "name": "a"}}
     found = result(to(filters=[extension]), to("pay"))
@@ -98,12 +122,9 @@ def test_a_backend_with_a_filter_that_there_is_not_gets_nothing() -> None:
 @pytest.mark.parametrize(
     ("references", "filters", "reason"),
     [
-        ((to(filters=[MIRROR]), to("pay")), (prefix("/b"),), "UnsupportedValue"),
         ((to(filters=[MIRROR, rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]), to("pay")), (), "UnsupportedValue"),
         ((to(filters=[rewrite(hostname="x.test")]),), (rewrite(hostname="y.test"),), "IncompatibleFilters"),
         ((to(filters=[rewrite(path={"type": "ReplaceFullPath", "replaceFullPath": "/x?y"})]),), (), "UnsupportedValue"),
-        ((own("edited", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
-        ((own("cloud", filters=[rewrite(hostname="x.test")]),), (), "UnsupportedValue"),
     ],
 )
 def test_what_cannot_be_had_is_told(references: tuple[Json, ...], filters: tuple[Json, ...], reason: str) -> None:
