@@ -20,15 +20,28 @@ NAME: Final = "dynamic"
 
 
 def own_credentials(backends: Backends, record: Record, options: BackendOptions, own: BackendOptions) -> BackendOptions:
-    """Return the options of a backend of a route without credentials that were meant for other backends.
+    """Return the options of a backend of a route without credentials that were meant for other backends, and without
+    what is about endpoints.
 
     What the route or the gateway sets goes to the backends that the operator has chosen; the destination of a dynamic
     one is chosen by the client. `own`: the options that stand at the backend itself.
     """
-    if record.get("dynamic") is None or options.auth is own.auth:
+    dynamic = record.get("dynamic")
+    if dynamic is None:
         return options
-    backends.context.warnings.append("backendAuth of the route or the gateway is not sent to its dynamic backend")
-    return replace(options, auth=own.auth)
+    found, left = options, []
+    if options.auth is not own.auth:
+        found = replace(found, auth=own.auth)
+        left.append("backendAuth of the route or the gateway is not sent to its dynamic backend")
+    tls = options.tls
+    if tls is not None and tls is not own.tls and tls.client is not None and dynamic.get("allowedHosts") is None:
+        found = replace(found, tls=replace(tls, client=None))
+        left.append("the client certificate of the route or the gateway is not shown to its dynamic backend")
+    if options.health is not own.health or options.affinity != own.affinity:
+        found = replace(found, health=own.health, affinity=own.affinity)
+        left.append("health and sessionAffinity of the route or the gateway are not for its dynamic backend")
+    backends.context.warnings.extend(left)
+    return found
 
 
 def parse(backends: Backends, record: Record, options: BackendOptions, *, tcp: bool = False) -> DynamicBackend:

@@ -68,10 +68,13 @@ def test_a_client_certificate_needs_a_list_of_hosts(
     faults: Callable[..., list[str]], loaded: Callable[..., Gateway], certificates: Any
 ) -> None:
     shown = f"{{cert: {certificates.folder}/a.crt, key: {certificates.folder}/a.key}}"
+    [line] = faults(ROUTE % ("{}", f", policies: {{backendTLS: {shown}}}", ""))
+    assert "a client certificate (backendTLS) of a dynamic backend needs its allowedHosts" in line
     inherited = ROUTE % ("{}", "", f"  policies: {{backendTLS: {shown}}}\n")
-    for text in (inherited, ROUTE % ("{}", f", policies: {{backendTLS: {shown}}}", "")):
-        [line] = faults(text)
-        assert "a client certificate (backendTLS) of a dynamic backend needs its allowedHosts" in line
+    found = backend(loaded(inherited))
+    # Verified as ever, and shown nothing.
+    assert found.endpoint.tls is not None
+    assert (found.endpoint.tls.client, found.endpoint.tls.insecure) == (None, False)
     found = backend(loaded(inherited.replace("dynamic: {}", "dynamic: {allowedHosts: [a.test]}")))
     assert found.endpoint.tls is not None
     assert found.endpoint.tls.client is not None
@@ -87,3 +90,12 @@ def test_credentials_of_a_route_are_not_those_of_its_dynamic_backend(loaded: Cal
     assert auth is not None
     assert auth.fixed_header is not None
     assert auth.fixed_header.key.secret.reveal() == "k1"
+
+
+def test_what_is_about_endpoints_is_not_inherited(loaded: Callable[..., Gateway]) -> None:
+    target = "target: {gateway: {gatewayName: default, gatewayNamespace: default}}"
+    of_all = f"policies: [{{name: {{name: a, namespace: a}}, {target}, phase: backend, policy: {{health: {{eviction: {{}}}}}}}}]\n"
+    [route] = loaded((ROUTE % ("{}", "", "")) + of_all).binds[0].listeners[0].routes
+    assert route.backends[0].policies.health is None
+    [route] = loaded((ROUTE % ("{}", "", "")).replace("dynamic: {}", "host: 'a.test:1'") + of_all).binds[0].listeners[0].routes
+    assert route.backends[0].policies.health is not None

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from certificates_rig import secret
 from manifests import (
     Json,
     gateway,
@@ -25,6 +26,8 @@ from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.everything import World, everything
 from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
+from headgate.document.write import write
+from headgate.ir.backend import DynamicBackend
 
 MAIN = ObjectKey("edge", "main")
 SLOW = {"timeouts": {"request": "3s"}}
@@ -354,3 +357,22 @@ def test_what_proves_who_we_are_is_not_for_any_place() -> None:
     found = dynamic({"allowedPorts": [443]}, http={"version": "HTTP2"}, auth={"key": "k"}, health={"eviction": {"duration": "3s"}})
     assert [one[1] for one in placed(found)] == ["http"]
     assert ancestors(found, "calls") == [("main", {"Accepted": ("True", "PartiallyValid")})]
+
+
+@pytest.mark.parametrize("target", [OWNER, {**ROUTE, "name": "any"}], ids=["gateway", "route"])
+def test_what_all_backends_have_does_not_take_a_dynamic_one_away(target: Json) -> None:
+    """A client certificate, a key and health checks beside a dynamicForwardProxy without allowedHosts."""
+    space = "edge" if target is OWNER else "shop"
+    spec = {"targetRefs": [target], "backend": {"tls": {"mtlsCertificateRef": [{"name": "tls"}]}, "auth": {"key": "k"}, "health": {"eviction": {}}}}
+    found = world(
+        gateway_backend("shop/any", dynamicForwardProxy={"allowedPorts": [443]}), http_route("shop/any", {"backendRefs": [own("any")]}, hostnames=("any.test",)),
+        secret(f"{space}/tls"), made("GatewayPolicy", f"{space}/calls", spec, "headgate.dev/v1alpha1"),
+    )  # fmt: skip
+    assert ancestors(found, "calls") == [("main", {"Accepted": ("True", "Valid"), "Attached": ("True", "Attached")})]
+    routes = load(TextSource(write(assembled(found.gateways[MAIN]))), environ={}).gateway.binds[0].listeners[0].routes
+    [dynamic] = [one.backends[0] for one in routes if one.name == "any"]
+    assert isinstance(dynamic.backend, DynamicBackend)
+    assert dynamic.backend.endpoint.tls is not None
+    assert (dynamic.backend.endpoint.tls.client, dynamic.policies.auth, dynamic.policies.health) == (None, None, None)
+    others = [one.backends[0] for one in routes if one.name != "any"]
+    assert all((one.policies.health is not None) == (target is OWNER) for one in others)
