@@ -103,7 +103,7 @@ VALUES: Final[dict[str, Any]] = {
     "TransformationWithCondition.response": {"set": {"x-a": "'a'"}},
     "DiscoveredService.name": "cart", "DiscoveredService.namespace": "shop", "DiscoveredWorkload.workloadIps": ["10.0.0.1"],
     "DiscoveredService.hostname": "cart.shop.svc.cluster.local", "DiscoveredWorkload.services": {_SERVICE: {"80": 8080}},
-    "JwksFile.file": "jwks.json", "RemoteJwks.url": "https://idp.test/keys", "DocumentReference.file": "jwks.json", "DocumentReference.url": "https://idp.test/keys",
+    "JwksFile.file": "jwks.json", "RemoteJwks.url": "https://idp.test/keys", "RemoteJwks.path": "/keys", "DocumentReference.file": "jwks.json", "DocumentReference.url": "https://idp.test/keys",
     "Bind.tunnelProtocol": "proxy", "Bind.mode": "internal", "Database.url": "sqlite:///var/lib/a.db",
     "Redis.url": "redis://127.0.0.1:1", "Logging.level": "info", "RedisTls.root": "ca.pem", "RedisTls.cert": "cert.pem",
     "RedisTls.key": "key.pem", "CatalogSource.file": "catalog.json", "ProcessTracing.headers": {"x-a": "v"},
@@ -116,6 +116,13 @@ VALUES: Final[dict[str, Any]] = {
 
     **{f"ProcessSettings.{name}": "127.0.0.1:1" for name in ("adminAddr", "statsAddr", "readinessAddr")},
     "OtlpMetrics.path": "/a", "ProcessTracing.path": "/a",
+    **dict.fromkeys(("WeightedTarget.model", "FailoverTarget.model", "ConditionalTarget.model"), "m"),
+    **dict.fromkeys(
+        ("OAuthTokenExchange.requestedTokenType", "SubjectToken.tokenType", "ActorToken.tokenType", "CrossAppSubject.tokenType"),
+        "urn:ietf:params:oauth:token-type:jwt",
+    ),
+    "VirtualModel.name": "v", "ModelParams.awsRegion": "eu-west-1", "ModelParams.vertexRegion": "europe-west1", "Llm.gateways": "default",
+    "Llm.port": 8085, "Model.passthrough": "detect",
     "BackendTargetName.section": "abc", "AttachedPolicies.a2a": {}, "McpIdp.entra": {},
     "BackendAuthKinds.credentials": [{"location": {"header": {"name": "x-b"}}, "key": "k"}],
 }
@@ -191,7 +198,7 @@ def _complete(file: Any) -> Any:
     for bind in file.get("binds", ()):
         for one in bind["listeners"]:
             if "tcpRoutes" in one:
-                one["protocol"] = "TLS"
+                one["protocol"] = "TLS" if any("hostnames" in route for route in one["tcpRoutes"]) else "TCP"
     if '"internal"' in text and "mode" not in text:
         inner = {"routes": [{"policies": {"directResponse": {"status": 204}}}]}
         file.setdefault("binds", []).append({"port": 8090, "mode": "internal", "listeners": [inner]})
@@ -199,6 +206,10 @@ def _complete(file: Any) -> Any:
         file["routeGroups"] = [{"name": "abc", "routes": [{"backends": [{"host": "a.test:87"}]}]}]
     for one in (*file.get("routes", ()), *file.get("backends", ())):
         _suit(one)
+    for section in (file.get("llm"), *(one.get("llm") for one in file.get("backends", ()))):
+        if section is not None:
+            _fit_models(section)
+    _lead_to_models(file)
     if "entra" in text:
         file = json.loads(text.replace("https://idp.test", "https://login.microsoftonline.com/a-b/v2.0"))
         file["gateways"] = {"default": {"port": 8080}}
@@ -215,7 +226,7 @@ def _complete(file: Any) -> Any:
     if _SERVICE in text or '"service": {"hostname"' in text:
         file.setdefault("services", [_CART])
         file.setdefault("workloads", [_CART_0])
-    if '"custom"' in text and '"hostOverride"' not in text:
+    if '"custom"' in text and '"hostOverride"' not in text and '"models"' not in text:
         file = json.loads(text.replace('"provider": {"custom"', '"hostOverride": "a.test:82", "provider": {"custom"'))
         return _complete(file)
     return file
@@ -238,6 +249,48 @@ def _suit(one: Any) -> None:
         one |= wanted
     elif "name" not in one and "backends" not in one and wanted is not None:
         one["backends"] = [wanted]
+
+
+def _fit_models(section: Any) -> None:
+    """Give models, and what they refer to, a provider that their parameters are for."""
+    for one in section["models"]:
+        if one.get("params", {}).keys() - {"model"} and "reference" in one["provider"]:
+            one["provider"] = "groq"
+        elif "reference" in one["provider"]:
+            section.setdefault("providers", [{"name": "abc", "provider": "groq"}])
+    for one in section.get("providers", ()):
+        if "reference" in one["provider"]:
+            one["provider"] = "groq"
+        _fit_provider(one)
+    if "providers" in section and isinstance(section["models"][0]["provider"], str):
+        section["models"][0]["provider"] = {"reference": section["providers"][0]["name"]}
+    for one in section["models"]:
+        if "params" in one or "custom" in one["provider"]:
+            _fit_provider(one)
+
+
+def _fit_provider(one: Any) -> None:
+    params = one.setdefault("params", {})
+    if any(name.startswith("azure") for name in params):
+        one["provider"], params["azureResourceType"] = "azure", "foundry"
+        params.setdefault("azureResourceName", "abc")
+    elif any(name.startswith("vertex") for name in params):
+        one["provider"] = "vertex"
+        params.setdefault("vertexProject", "abc")
+    elif params.keys() & {"awsRegion", "guardrailIdentifier", "guardrailVersion"}:
+        one["provider"] = "bedrock"
+        params.setdefault("awsRegion", "eu-west-1")
+        if "guardrailIdentifier" in params or "guardrailVersion" in params:
+            params |= {"guardrailIdentifier": "abc", "guardrailVersion": "1"}
+    elif "custom" in one["provider"]:
+        params.setdefault("baseUrl", "http://a.test/v1")
+
+
+def _lead_to_models(file: Any) -> None:
+    """Let a route lead to a named backend with models."""
+    for one in file.get("backends", ()):
+        if "llm" in one:
+            file.setdefault("routes", [{"backends": [{"backend": one["name"]}]}])
 
 
 def _aim(file: Any, policy: Any) -> None:
@@ -326,6 +379,7 @@ _BESIDE: Final[dict[str, dict[str, Any]]] = {
     "BedrockProvider.guardrailIdentifier": {"guardrailVersion": "1"},
     "BedrockProvider.guardrailVersion": {"guardrailIdentifier": "a"},
     **{f"{name}.includeRequestHeaders": {"protocol": {"http": {}}} for name in ("ExtAuthz", "ExtAuthzWithCondition")},
+    "PrivateKeyJwt.certificateHeader": {"certificate": {"file": "cert.pem"}},
     "OtlpMetrics.path": {"protocol": "http"}, "Redis.tls": {"url": "rediss://127.0.0.1:1"},
     "DiscoveredWorkload.services": {"workloadIps": ["10.0.0.1"]},
     "AwsSessionTag.key": {"value": "b"}, "ServerTls.clientValidation": {"root": "ca.pem"},

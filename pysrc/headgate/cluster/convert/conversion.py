@@ -19,7 +19,7 @@ _PEM: Final = "-----BEGIN "
 class Conversion:
     """`folder`: where files are that the configuration names. `namespace`: of the objects that are made next. `about`:
     begins the names of those that have none in the file. `backends`: named backends of the file by name, with their
-    objects' names; `home`: the namespace that these are in."""
+    objects' names; `home`: the namespace that these are in. `models`: the `llm` of named backends by their names."""
 
     folder: Path
     namespace: str
@@ -28,6 +28,7 @@ class Conversion:
     about: str = "gateway"
     backends: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, SaidMap] = field(default_factory=dict)
+    models: dict[str, SaidMap] = field(default_factory=dict)
     home: str = ""
 
     def named(self, about: str, namespace: str = "") -> Conversion:

@@ -11,15 +11,17 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+from headgate.cluster.translate.client_side import REFUSED
 from headgate.config.shape.root import ROOT
 from headgate.config.shape.vocabulary import Case, ListOf, MapOf, Object, Ref, Shape, Union
 
 # Sections of the file as a whole.
-WHOLE: Final = ("llm", "ui", "virtualKeys")
+WHOLE: Final = ("ui", "virtualKeys")
 
 _LISTENER_TLS: Final = "resources say it for a whole Gateway: frontendPolicies.tls has it"
 _NO_HEADERS: Final = "GatewayBackends have none: references of HTTPRoutes have, and transformations can"
 _NO_REJECTION: Final = "a guard with patterns has a response, others refuse with the gateway's own answer"
+_NO_RESOURCES: Final = "GatewayModels take requests that name a model, and no others"
 _NO_FILTER: Final = "a GatewayPolicy has none: a rule of an HTTPRoute has"
 _WORKLOAD: Final = "EndpointSlices say address, port, readiness, zone and node alone"
 _SERVICE: Final = "a Service has it nowhere that the controller reads"
@@ -45,6 +47,17 @@ REASONS: Final[dict[str, str]] = {
          *(f"UsageHeaders.{name}" for name in ("cost", "tokens", "overhead", "generation"))),
         "a GatewayPolicy has none",
     ),
+    **dict.fromkeys((f"{name}.resources" for name in ("Llm", "LlmBackend")), _NO_RESOURCES),
+    **dict.fromkeys((f"LlmResources.{name}" for name in ("defaultProvider", "providers", "lists", "authorization")),
+                    _NO_RESOURCES),
+    **dict.fromkeys((f"{owner}.{name}" for owner in ("Model", "ProviderDefaults") for name in (
+        "defaults", "overrides", "streamTimeouts", "promptCaching", "unsupportedParameters",
+    )), "a GatewayModel has none"),
+    **dict.fromkeys(("Model.passthrough", "Model.matches", "ModelMatch.headers"), "a GatewayModel has none"),
+    **dict.fromkeys((f"ModelParams.{name}" for name in ("hostOverride", "pathOverride", "pathPrefix")),
+                    "a GatewayModel has a baseURL"),
+    "ModelParams.tokenize": "a GatewayModel has none",
+    "LlmPolicies.oidc": "resources verify tokens, and log nobody in",
     "AttachedPolicies.requestRedirect": _NO_FILTER,
     "AttachedPolicies.requestMirror": _NO_FILTER,
     "AttachedPolicies.a2a": "an agent is a GatewayBackend of the kind a2a",
@@ -67,6 +80,8 @@ REASONS: Final[dict[str, str]] = {
     "JwtOptions.requiredClaims": "a rule of an authorization can require a claim",
     "McpBackend.dnsRebindingProtection": "a GatewayBackend has none: host names are those of its routes",
     "Mcp.dnsRebindingProtection": "a GatewayBackend has none: host names are those of its routes",
+    **dict.fromkeys(("McpGuardrail.grpc", "GuardrailMethods.checkRequest", "GuardrailMethods.checkResponse"),
+                    "a GatewayPolicy asks a service by the usual methods"),
     "McpTarget.openapi": "targets of a GatewayBackend are servers of MCP",
     "McpTarget.stdio": "a process is started by nobody in a cluster: let it be a server of its own",
     "NamedBackend.internal": "a Gateway has no ports without a socket",
@@ -107,31 +122,13 @@ REASONS: Final[dict[str, str]] = {
 PARTLY: Final[dict[str, str]] = dict.fromkeys((f"BackendPolicies.{name}" for name in (
     "requestHeaderModifier", "requestRedirect", "responseHeaderModifier",
 )), _NO_HEADERS)  # fmt: skip
-_NOT_YET: Final = "resources have it, and headgate convert does not write it yet, or not at all places"
-# Resources have a field, and it is not written, or not at all places.
-PENDING: Final[dict[str, str]] = {
-    "Headgate.llm": "models are GatewayModels, which headgate convert does not write yet",
-    "NamedBackend.llm": "models are GatewayModels, which headgate convert does not write yet",
-    "AttachedPolicies.mcpGuardrails": _NOT_YET,
-    "RoutePolicies.mcpGuardrails": _NOT_YET,
-    "BackendPolicies.mcpGuardrails": _NOT_YET,
-    "BackendAuthKinds.azure": _NOT_YET,
-    "BackendAuthKinds.crossAppAccess": _NOT_YET,
-    "BackendAuthKinds.oauthTokenExchange": _NOT_YET,
-    "BackendTls.spiffe": _NOT_YET,
-    "DocumentReference.url": _NOT_YET,
-    "RemoteJwks.url": _NOT_YET,
-    "RemoteJwks.host": _NOT_YET,
-    "RemoteJwks.path": _NOT_YET,
-    "RemoteJwks.cacheDuration": _NOT_YET,
-}
 _OTHERS: Final = "no resource has a field for it"
 
 
 def reason(shape: str, field: str) -> str:
     """Return why a field of an object of the file has no form, or has none at some places."""
     name = f"{shape}.{field}"
-    return REASONS.get(name) or PARTLY.get(name) or PENDING.get(name) or _OTHERS
+    return REASONS.get(name) or PARTLY.get(name) or _OTHERS
 
 
 def fields() -> Iterator[str]:
@@ -170,11 +167,21 @@ environment, out of a Secret.
 """
 
 
+_REFUSED: Final = """\
+## Fields of resources that are refused
+
+An API server takes these. The status of the object says that they are not in force, and why; the other parts are.
+
+| resource | field | of | why |
+|---|---|---|---|
+"""
+
+
 def page() -> str:
     """Return the page about the fields."""
     every = list(fields())
     found = [_HEAD.format(all=len(every))]
-    tables = {"Without a form": REASONS, "With a form at some places": PARTLY, "Not written yet": PENDING}
+    tables = {"Without a form": REASONS, "With a form at some places": PARTLY}
     for title, table in tables.items():
         found.append(f"## {title}\n\n| object | field | why |\n|---|---|---|\n")
         for name in every:
@@ -182,6 +189,9 @@ def page() -> str:
                 shape, _, field = name.partition(".")
                 found.append(f"| {shape} | `{field}` | {table[name]} |\n")
         found.append("\n")
+    found.append(_REFUSED)
+    for (part, place), why in REFUSED.items():
+        found.append(f"| GatewayPolicy | `frontend.{part}` | {place or 'anything'} | {why} |\n")
     return "".join(found).rstrip("\n") + "\n"
 
 

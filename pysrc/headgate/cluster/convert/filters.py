@@ -28,7 +28,8 @@ def filters(of: Conversion, value: SaidMap, *names: str) -> list[Json]:
         one = value[name]
         match name:
             case "requestHeaderModifier" | "responseHeaderModifier":
-                found.append(_filter(name, header_edits(one)))
+                if made := _without_pseudo(of, one):
+                    found.append(_filter(name, made))
             case "requestRedirect":
                 found.append(_filter(name, _redirect(of, one)))
             case "urlRewrite":
@@ -42,6 +43,20 @@ def filters(of: Conversion, value: SaidMap, *names: str) -> list[Json]:
 def _filter(name: str, value: Json) -> Json:
     kind = "URLRewrite" if name == "urlRewrite" else name[:1].upper() + name[1:]
     return {"type": kind, name: value}
+
+
+def _without_pseudo(of: Conversion, value: SaidMap) -> Json:
+    """Return the edits of headers that an HTTPRoute may have: its names are those of header fields alone."""
+    found = header_edits(value)
+    for action, entries in found.items():
+        for one in entries:
+            name = one if isinstance(one, str) else one["name"]
+            if name.startswith(":"):
+                path, line = value.at(action)
+                why = f"an HTTPRoute changes no pseudo-header: a transformation sets {name}"
+                of.losses.at(f"{path}.{name}", line, why)
+        found[action] = [one for one in entries if not (one if isinstance(one, str) else one["name"]).startswith(":")]
+    return {action: entries for action, entries in found.items() if entries}
 
 
 def is_host_choice(value: SaidMap) -> bool:

@@ -82,6 +82,13 @@ def _named_backends(of: Conversion, root: SaidMap) -> None:
         if "host" in waiting[name]:
             of.hosts[name] = waiting[name]
     for name, one in waiting.items():
+        if "llm" in one:
+            # GatewayModels are made at the rules that lead to them.
+            of.models[name] = one["llm"]
+            del of.backends[name]
+            for policy in (said := one.inner("policies")):
+                of.losses.add(said, policy, "GatewayModels have policies of their own")
+            continue
         # Two with one content are two: policies may target one of them.
         of.objects.origin = (one.path, one.line)
         before = backend(of, one, of.backends[name])
@@ -104,6 +111,12 @@ def _gateway(of: Conversion, names: GatewayNames, found: list[FilePort], process
         taken.add(own)
         port.object_name = own
         listeners.append(_listener(of, port))
+    if not listeners:
+        place = (process.path, process.line) if process else ("", 1)
+        of.losses.at(*place, "a Gateway has a listener, and this file opens no port")
+        if process:
+            parameters(of, process)
+        return
     spec: Json = {"gatewayClassName": names.class_name, "listeners": listeners}
     trust = {}
     for port in found:

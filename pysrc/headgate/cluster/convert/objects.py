@@ -14,15 +14,15 @@ from headgate.cluster.translate.fragments import Json
 
 _GROUPS: Final = {
     "GatewayBackend": "headgate.dev/v1alpha1", "GatewayPolicy": "headgate.dev/v1alpha1",
-    "GatewayParameters": "headgate.dev/v1alpha1", "Secret": "v1", "ConfigMap": "v1",
-    "ReferenceGrant": "gateway.networking.k8s.io/v1beta1", "TCPRoute": "gateway.networking.k8s.io/v1alpha2",
-    "Service": "v1", "EndpointSlice": "discovery.k8s.io/v1",
+    "GatewayModel": "headgate.dev/v1alpha1", "GatewayParameters": "headgate.dev/v1alpha1",
+    "Secret": "v1", "ConfigMap": "v1", "ReferenceGrant": "gateway.networking.k8s.io/v1beta1",
+    "TCPRoute": "gateway.networking.k8s.io/v1alpha2", "Service": "v1", "EndpointSlice": "discovery.k8s.io/v1",
 }  # fmt: skip
 _GATEWAY: Final = "gateway.networking.k8s.io/v1"
 # In this order they are written: what others name comes before them.
 _ORDER: Final = (
     "Secret", "ConfigMap", "Service", "EndpointSlice", "GatewayParameters", "Gateway", "GatewayBackend", "HTTPRoute",
-    "GRPCRoute", "TLSRoute", "TCPRoute", "GatewayPolicy", "ReferenceGrant",
+    "GRPCRoute", "TLSRoute", "TCPRoute", "GatewayModel", "GatewayPolicy", "ReferenceGrant",
 )  # fmt: skip
 _UNFIT: Final = re.compile(r"[^a-z0-9.-]+|(?<![a-z0-9])[.-]+|[.-]+(?![a-z0-9])")
 # Room for a number behind a name of at most 253 characters; labels of host names have 63.

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from headgate.cluster.convert.losses import Losses
 from headgate.cluster.convert.said import SaidMap
-from headgate.config.standalone import MCP_PORT
+from headgate.config.standalone import LLM_PORT, MCP_PORT
 
 DEFAULT: Final = "default"
 _HTTP: Final = ("HTTP", "HTTPS")
+# Sections that are an endpoint, with their usual ports.
+_SECTIONS: Final = {"llm": LLM_PORT, "mcp": MCP_PORT}
 
 
 @dataclass
@@ -46,19 +48,29 @@ class FilePort:
 def ports(root: SaidMap, losses: Losses) -> list[FilePort]:
     """Return the listeners of a file with their routes. What has no form is noted."""
     found = [*_of_binds(root, losses), *_of_gateways(root)]
-    mcp = root.get("mcp")
-    own = None
-    if mcp is not None and ("port" in mcp or not _chosen(found, mcp, tcp=False)):
-        own = FilePort("mcp", mcp.get("port", MCP_PORT), SaidMap("", mcp.path, mcp.line))
+    own = {
+        name: _own(root[name], name, usual)
+        for name, usual in _SECTIONS.items()
+        if name in root and (root[name].keys() & {"port", "tls"} or not _chosen(found, root[name], tcp=False))
+    }
     for kind in ("routes", "tcpRoutes"):
         for one in root.maps(kind):
             for port in _chosen(found, one, tcp=kind == "tcpRoutes"):
                 (port.tcp_routes if kind == "tcpRoutes" else port.routes).append(one)
-    if mcp is not None:
-        route = _mcp_route(mcp, alone=own is not None)
-        for port in [own] if own is not None else _chosen(found, mcp, tcp=False):
-            port.routes.append(route)
-    return [*found, *([own] if own is not None else ())]
+    for name in _SECTIONS:
+        if name in root:
+            route = _section_route(root[name], name, alone=name in own)
+            for port in [own[name]] if name in own else _chosen(found, root[name], tcp=False):
+                port.routes.append(route)
+    return [*found, *own.values()]
+
+
+def _own(value: SaidMap, name: str, usual: int) -> FilePort:
+    """Return the port that a section opens for itself."""
+    said = SaidMap("", value.path, value.line)
+    if "tls" in value:
+        said["tls"], said.lines["tls"] = value["tls"], value.lines["tls"]
+    return FilePort(name, value.get("port", usual), said)
 
 
 def _of_binds(root: SaidMap, losses: Losses) -> Iterator[FilePort]:
@@ -96,14 +108,14 @@ def _chosen(found: list[FilePort], value: SaidMap, *, tcp: bool) -> list[FilePor
     return list(chosen.values())
 
 
-def _mcp_route(value: SaidMap, *, alone: bool) -> SaidMap:
-    """Return the route that the section `mcp` stands for."""
+def _section_route(value: SaidMap, name: str, *, alone: bool) -> SaidMap:
+    """Return the route that a section stands for. `alone`: it has a port of its own."""
     route = SaidMap("Route", value.path, value.line)
-    route["name"] = "mcp"
-    if not alone:
+    route["name"] = name
+    if name == "mcp" and not alone:
         route["matches"] = [_match(value, path) for path in ("/mcp", "/sse", "/.well-known")]
     backend = SaidMap("RouteBackend", value.path, value.line)
-    backend["mcp"] = value
+    backend[name] = value
     route["backends"] = [backend]
     if "policies" in value:
         route["policies"] = value["policies"]

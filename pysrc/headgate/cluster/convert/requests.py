@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Final
 
+from headgate.cluster.convert.backends import host_backend
 from headgate.cluster.convert.calls import asked
 from headgate.cluster.convert.conversion import Conversion, pairs, renamed, spelled_words, word
 from headgate.cluster.convert.endpoints import FIELDS, endpoint
 from headgate.cluster.convert.rules import grouped
 from headgate.cluster.convert.said import SaidMap
 from headgate.cluster.convert.transforms import header_edits, transformation
+from headgate.cluster.snapshot import OWN
 from headgate.cluster.translate.fragments import Json
 from headgate.document.fields import duration_ms, duration_ns
 
@@ -94,11 +96,14 @@ def _provider(of: Conversion, value: SaidMap) -> Json:
     source = value["jwks"]
     if not isinstance(source, SaidMap) or "file" in source:
         return found | {"jwks": {"inline": of.text(source)}}
-    place = {"url": source["url"]} if "url" in source else endpoint(of, source)
+    if "host" in source:
+        # A URL is asked for by itself, and a place is a backend, also here.
+        made = host_backend(of, source["host"], source.inner("policies"), f"{of.about}-keys")
+        place: Json = {"backendRef": {"group": OWN, "kind": "GatewayBackend", "name": made}}
+    else:
+        place = {"url": source["url"]} if "url" in source else endpoint(of, source)
     if "backendRef" in place:
         place["jwksPath"] = source.get("path", "/")
-    elif "path" in source:
-        place["url"] = place["url"].rstrip("/") + source["path"]
     if "cacheDuration" in source:
         place["cacheDuration"] = source["cacheDuration"]
     return found | {"jwks": {"remote": place}}

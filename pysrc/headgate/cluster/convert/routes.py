@@ -10,11 +10,13 @@ from headgate.cluster.convert.calls import OF_CALLS, calls
 from headgate.cluster.convert.conversion import Conversion
 from headgate.cluster.convert.endpoints import backend_ref, service_ref
 from headgate.cluster.convert.filters import OF_BACKEND, OF_RULE, filters, is_host_choice
+from headgate.cluster.convert.guards import prompt_guard
 from headgate.cluster.convert.matches import grpc_method, match
+from headgate.cluster.convert.models import models
 from headgate.cluster.convert.ports import FilePort
 from headgate.cluster.convert.requests import traffic
 from headgate.cluster.convert.said import SaidMap
-from headgate.cluster.snapshot import GATEWAY_API, GATEWAY_BACKEND, OWN, SERVICE
+from headgate.cluster.snapshot import GATEWAY_API, GATEWAY_BACKEND, GATEWAY_MODEL, OWN, SERVICE
 from headgate.cluster.translate.fragments import Json
 
 # https://gateway-api.sigs.k8s.io/reference/spec/#httproutespec
@@ -48,6 +50,8 @@ class Routed:
     # GatewayNames of routes that entries of `policies` target: what stands on such a route comes before those.
     aimed: frozenset[str] = frozenset()
     _objects: dict[tuple[Any, ...], Json] = field(default_factory=dict)
+    # The GatewayModels of a section in a namespace.
+    _models: dict[tuple[int, str], list[Json]] = field(default_factory=dict)
 
     def attach(self, ports: list[FilePort]) -> list[SaidMap]:
         """Note which listeners serve which routes; return the routes, each once, in the order of the file."""
@@ -82,7 +86,26 @@ class Routed:
         spec.setdefault("rules", []).append(rule)
         place = RoutePlace(value, kind, space, made["metadata"]["name"], len(spec["rules"]) - 1, rule.get("name", ""))
         self.places.append(place)
+        for one in value.maps("backends"):
+            if (section := self._section(one)) is not None:
+                self._add_models(of, section, place)
         self._policies(of, value, place)
+
+    def _section(self, backend: SaidMap) -> SaidMap | None:
+        """Return the models that a backend of a route stands for, None for others."""
+        found: SaidMap | None = backend.get("llm") or self.of.models.get(str(backend.get("backend")).removeprefix("/"))
+        return found
+
+    def _add_models(self, of: Conversion, section: SaidMap, place: RoutePlace) -> None:
+        """Attach the models of a section to a rule; they are made for the first one."""
+        parent: Json = {"group": GATEWAY_API, "kind": place.kind, "name": place.name}
+        parent |= {"sectionName": place.rule_name} if place.rule_name else {}
+        known = self._models.get((id(section), place.namespace))
+        if known is None:
+            self._models[id(section), place.namespace] = models(of, section, parent)
+            return
+        for one in known:
+            one["spec"]["parentRefs"].append(parent)
 
     def _is_grpc(self, value: SaidMap) -> bool:
         return all(grpc_method(one) is not None for one in value.maps("matches"))
@@ -130,13 +153,19 @@ class Routed:
             label = f"{_GROUP_LABEL}={known}"
             return {"group": GATEWAY_API, "kind": "HTTPRoute", "name": label, **space, **weight}
         edits = filters(of, policies, *OF_BACKEND)
-        if "service" in value:
+        if self._section(value) is not None:
+            for one in policies:
+                if one not in OF_BACKEND:
+                    of.losses.add(policies, one, "a reference to models has filters alone")
+            reference = {"group": OWN, "kind": GATEWAY_MODEL.kind, "name": "*"}
+        elif "service" in value:
             for one in policies:
                 if one not in OF_BACKEND:
                     of.losses.add(policies, one, "a reference to a Service has filters alone")
-            reference = service_ref(of, value)
-            if reference is None:
+            found = service_ref(of, value)
+            if found is None:
                 return None
+            reference = found
             of.objects.grant(kind, of.namespace, SERVICE, reference.get("namespace", of.namespace))
         elif "backend" in value:
             for one in policies:
@@ -159,11 +188,13 @@ class Routed:
         """Make the policies of a route that stand in objects of their own."""
         policies = value.inner("policies")
         in_rule = [one for one in OF_RULE if not (one == "urlRewrite" and is_host_choice(policies.inner(one)))]
-        rest = [*in_rule, "timeout", *(one for one in OF_CALLS if one in policies), "a2a"]
+        rest = [*in_rule, "timeout", *(one for one in OF_CALLS if one in policies), "a2a", "guardrails"]
         sections = [{"traffic": one} for one in traffic(of, policies, *rest)]
         others = [one for one in policies if one not in OF_CALLS]
         if made := calls(of, policies, *others):
             sections.append({"backend": made})
+        if "guardrails" in policies and (guards := prompt_guard(of, policies["guardrails"], calls)):
+            sections.append({"backend": {"ai": {"promptGuard": guards}}})
         if "a2a" in policies and not any("host" in one for one in value.maps("backends")):
             of.losses.add(policies, "a2a")
         if not sections:
@@ -191,7 +222,10 @@ class Routed:
             rule["backendRefs"] = references
         spec: Json = {"parentRefs": self.parents[id(value)]}
         hosts = [one for one in value.get("hostnames") or () if one != "*"]
-        if hosts and tls:
+        if tls and not hosts:
+            of.losses.at(value.path, value.line, "a TLSRoute always names the hosts that it is for")
+            return
+        if tls:
             spec["hostnames"] = hosts
         route = of.objects.add(kind, space, of.about, {"spec": spec | {"rules": [rule]}})
         self.places.append(RoutePlace(value, kind, space, route["metadata"]["name"], 0, rule.get("name", "")))

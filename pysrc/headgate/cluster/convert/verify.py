@@ -11,6 +11,7 @@ from headgate.cluster.convert.gateway import Converted, GatewayNames
 from headgate.cluster.convert.ports import FilePort
 from headgate.cluster.convert.process import own_file
 from headgate.cluster.convert.said import SaidMap
+from headgate.cluster.convert.same_models import router_differences
 from headgate.cluster.deploy.configuration import over
 from headgate.cluster.snapshot import GATEWAY, ObjectKey, Snapshot
 from headgate.cluster.translate.conditions import ObjectStatus
@@ -24,6 +25,7 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import Match
+from headgate.ir.model import LlmRouter
 from headgate.ir.route import Route
 from headgate.ir.tcp_route import TcpRoute
 
@@ -102,6 +104,9 @@ def verify(made: Converted, before: Gateway, names: GatewayNames) -> None:
         if _NOT_ACCEPTED not in message:
             place = objects.origin_of(status.kind.kind, str(status.key))
             losses.more(*place, f"{status.kind.kind} {status.key}: {message}")
+    if not made.ports:
+        # There is no Gateway, which has been told.
+        return
     file, variables = file_of(documents, world, ObjectKey(names.namespace, names.gateway))
     try:
         after = load(TextSource(write(file)), environ=variables).gateway
@@ -228,6 +233,8 @@ def _different(before: Any, after: Any, path: str = "") -> list[str]:
     """Return where two values differ, names of their own aside."""
     if isinstance(before, Secret) and isinstance(after, Secret):
         return [] if before.reveal() == after.reveal() else [path]
+    if isinstance(before, LlmRouter) and isinstance(after, LlmRouter):
+        return list(router_differences(before, after, path, _different))
     found: list[tuple[str, Any, Any]] = []
     if is_dataclass(before) and type(before) is type(after):
         left = {*_ANY, *_NAMES.get(type(before).__name__, ())}

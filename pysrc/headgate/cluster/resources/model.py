@@ -44,10 +44,17 @@ _SPELLED: Final = {
     "openai": "OpenAI", "vertex": "VertexAI", "togetherai": "TogetherAI", "xai": "XAI",
 }  # fmt: skip
 # One whose credential is a person's belongs to no cluster.
-_LEFT_OUT: Final = ("copilot",)
+LEFT_OUT: Final = ("copilot",)
+
+
+def vendor(name: str) -> str:
+    """Return the name of a provider of the file as a GatewayModel has it."""
+    return _SPELLED.get(name, name.capitalize())
+
+
 PROVIDERS: Final = tuple(
     sorted(
-        {_SPELLED.get(name, name.capitalize()) for name in ("openai", *HOSTED, *PRESETS) if name not in _LEFT_OUT}
+        {vendor(name) for name in ("openai", *HOSTED, *PRESETS) if name not in LEFT_OUT}
         | {"Custom"},
         key=str.lower,
     )
@@ -112,13 +119,14 @@ _VIRTUAL_KINDS: Final = {
 VIRTUAL: Final = record(_VIRTUAL_KINDS, rules=(exactly_one(*_VIRTUAL_KINDS),))
 
 # Hosts of the machine itself and of its link, by name and by address.
-_OWN_HOSTS: Final = (
+OWN_HOSTS: Final = (
     r"^https?://(localhost|[^/:]+[.]localhost|127([.][0-9]{1,3}){1,3}|0[.]0[.]0[.]0|169[.]254([.][0-9]{1,3}){2}|"
-    r"\\[(::1|::|[fF][eE][89abAB][0-9a-fA-F]:[^\\]]*|::[fF]{4}:(127|169[.]254)[.][^\\]]*)\\])[.]?(:|/|$)"
+    r"\[(::1|::|[fF][eE][89abAB][0-9a-fA-F]:[^\]]*|::[fF]{4}:(127|169[.]254)[.][^\]]*)\])[.]?(:|/|$)"
 )
+_IN_CEL: Final = OWN_HOSTS.replace("\\", "\\\\")
 BASE_URL: Final = ruled(
     text(1, 1_024, r"^https?://[^/?#@\s]+(/[^?#\s]*)?$", "uri"),
-    rule(f"!self.lowerAscii().matches('{_OWN_HOSTS}')", "must not name localhost, a loopback or a link-local address"),
+    rule(f"!self.lowerAscii().matches('{_IN_CEL}')", "must not name localhost, a loopback or a link-local address"),
 )
 SPEC: Final = record(
     {

@@ -16,6 +16,8 @@ from headgate.cluster.translate.fragments import Json, assembled_value
 from headgate.config.load import TextSource, load
 from headgate.errors import ConfigErrors, Problem
 
+# Where processes of a Gateway have the SPIFFE Workload API is said by its GatewayParameters, which are not here.
+_ENVIRONMENT: Final = {"SPIFFE_ENDPOINT_SOCKET": "unix:///spiffe"}
 # Most parts are the same in the next snapshot.
 _KEPT: Final = 4_096
 _NOWHERE: Final[Json] = {"host": "127.0.0.1:1"}
@@ -81,7 +83,7 @@ def _file(route: Json) -> Json:
 @lru_cache(_KEPT)
 def _faults(text: str) -> tuple[str, ...]:
     try:
-        load(TextSource(json.dumps(assembled_value(json.loads(text)))), environ={})
+        load(TextSource(json.dumps(assembled_value(json.loads(text)))), environ=_ENVIRONMENT)
     except ConfigErrors as errors:
         # What else is in the file of a gateway is not here.
         told = [one for one in errors.errors if one.problem is not Problem.REFERENCE]

@@ -15,6 +15,15 @@ from headgate.cluster.translate.traffic import CLOSED, Policies
 _TLS: Final = {"minProtocolVersion": "minVersion", "maxProtocolVersion": "maxVersion"}
 _VERSIONS: Final = {"1.2": "TLS_V1_2", "1.3": "TLS_V1_3"}
 _ENDPOINT: Final = ("backendRef", "url")
+_OF_PORTS: Final = "all ports of a gateway have one log and one sender of spans"
+# What the CRD takes, and the status of a policy refuses, with the reason: by part and what it is said of.
+REFUSED: Final = {
+    ("metrics", ""): "labels of metrics are those of a process: rawConfig of GatewayParameters has config.metrics",
+    ("accessLog", "listener"): _OF_PORTS,
+    ("tracing", "listener"): _OF_PORTS,
+    ("accessLog", "port"): _OF_PORTS,
+    ("tracing", "port"): _OF_PORTS,
+}
 
 
 def client_side(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
@@ -30,7 +39,7 @@ def client_side(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
     for name, value in section.items():
         try:
             if name not in readers:
-                raise ValueError("is not said for one Gateway: config.metrics of its file has it")
+                raise ValueError(f"is refused: {REFUSED[name, '']}")
             made = readers[name](value)
             if wrong := faults_of_frontend(name, made):
                 raise ValueError(f"cannot be in force: {'; '.join(wrong)}")

@@ -18,7 +18,7 @@ from headgate.cluster.translate.fragments import Json
 
 _PROVIDERS: Final = {"VertexAI": "vertex"}
 # What the file calls the settings of a provider.
-_SETTINGS: Final = {
+SETTINGS: Final = {
     "azure": {
         "resourceName": "azureResourceName", "resourceType": "azureResourceType", "apiVersion": "azureApiVersion",
         "projectName": "azureProjectName",
@@ -190,7 +190,7 @@ class _Gathered:
 
 def _provider(spec: Json) -> Json:
     params: Json = {}
-    for block, names in _SETTINGS.items():
+    for block, names in SETTINGS.items():
         params |= {ours: spec[block][name] for name, ours in names.items() if name in spec.get(block, {})}
     if guard := spec.get("bedrock", {}).get("guardrail"):
         params |= {"guardrailIdentifier": guard["identifier"], "guardrailVersion": guard["version"]}

@@ -18,7 +18,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.calls import OF_ROUTES, calls, unsuited
 from headgate.cluster.translate.checked import faults_of_port
-from headgate.cluster.translate.client_side import client_side
+from headgate.cluster.translate.client_side import REFUSED, client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
 from headgate.cluster.translate.places import CALLED, Called, Place, Reach, called, places
@@ -222,7 +222,10 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
 
 def _told_of_port(kind: str, value: Any, place: Place) -> str:
     """Return why a part of `frontend` cannot be said of one port or listener; "" if it can."""
-    if "port" not in place.form["gateway"]:
+    about = "port" if "port" in place.form["gateway"] else "listener"
+    if why := REFUSED.get((kind, about)):
+        return f"frontend.{kind} of a {about} is refused: {why}"
+    if about == "listener":
         return f"frontend.{kind} is for a whole Gateway or a port"
     return "; ".join(faults_of_port(kind, value))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headgate.cluster.translate.checked import faults_of_backend, faults_of_policy, faults_of_route
+from headgate.cluster.translate.checked import faults_of_backend, faults_of_call, faults_of_policy, faults_of_route
 
 
 def test_a_policy_that_the_loader_takes_has_no_fault() -> None:
@@ -31,3 +31,7 @@ def test_no_variable_of_the_environment_is_read(monkeypatch: pytest.MonkeyPatch)
     # A dollar sign is one in an expression: a wrong one there, whatever the variable says.
     assert "ends too early" not in faults_of_policy("authorization", {"rules": [{"allow": "$HIDDEN"}]})[0]
     assert faults_of_policy("requestHeaderModifier", {"set": {"a": "${NONE}"}}) == ()
+
+
+def test_an_identity_of_spiffe_is_taken_wherever_its_socket_is() -> None:
+    assert faults_of_call("backendTLS", {"spiffe": {}}) == ()

@@ -9,7 +9,7 @@ import pytest
 from manifests import Json, gateway, gateway_class, http_route, made, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
-from headgate.cluster.translate.client_side import client_side
+from headgate.cluster.translate.client_side import REFUSED, client_side
 from headgate.cluster.translate.everything import everything
 from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
@@ -65,9 +65,9 @@ def attached(target: Json, name: str = "edge/front", created: str = "2026-01-01T
     return made("GatewayPolicy", name, content, "headgate.dev/v1alpha1", creationTimestamp=created)
 
 
-def translated(*policies: Json) -> tuple[list[Json], Any, dict[str, str]]:
+def translated(*documents: Json) -> tuple[list[Json], Any, dict[str, str]]:
     """Return the policies of the file, its settings, and by policy the message of Accepted."""
-    world = everything(Snapshot.of([*CLUSTER, *policies]), {})
+    world = everything(Snapshot.of([*CLUSTER, *documents]), {})
     file = assembled(world.gateways[ObjectKey("edge", "main")])
     told = {
         one.key.name: one.content["ancestors"][0]["conditions"][0]["message"]
@@ -94,8 +94,9 @@ def test_of_two_the_older_one_holds() -> None:
 @pytest.mark.parametrize(
     ("target", "said", "words"),
     [
-        ({"sectionName": "web"}, {"accessLog": {"filter": "true"}}, "frontend.accessLog is for a whole Gateway or a port"),
-        ({"port": 80}, {"accessLog": {"filter": "true"}}, "is for the whole gateway, not for one port"),
+        ({"sectionName": "web"}, {"accessLog": {"filter": "true"}}, "frontend.accessLog of a listener is refused: all ports"),
+        ({"sectionName": "web"}, {"http": {"http1MaxHeaders": 9}}, "frontend.http is for a whole Gateway or a port"),
+        ({"port": 80}, {"accessLog": {"filter": "true"}}, "frontend.accessLog of a port is refused: all ports"),
         ({"port": 80}, {"connect": {"mode": "Route"}}, "route is for the whole gateway"),
         ({"port": 80}, {"http": {"maxBufferSize": 5}}, "is for the whole gateway, not for one port"),
     ],
@@ -125,4 +126,13 @@ def test_rules_of_connections_that_cannot_be_said_let_nobody_in() -> None:
 
 def test_metrics_are_told() -> None:
     _, _, told = translated(attached({}, metrics={"attributes": {"add": ADD}}))
-    assert told["front"].startswith("frontend.metrics is not said for one Gateway")
+    assert told["front"] == f"frontend.metrics is refused: {REFUSED['metrics', '']}"
+
+
+@pytest.mark.parametrize(("part", "about"), REFUSED)
+def test_what_is_refused_is_told_with_its_reason(part: str, about: str) -> None:
+    said = {name: section for name, section, _ in CASES} | {"metrics": {"attributes": {"add": ADD}}}
+    target = {"": {}, "listener": {"sectionName": "web"}, "port": {"port": 80}}[about]
+    entries, _, told = translated(attached(target, **{part: said[part]}), service("edge/cart"))
+    assert REFUSED[part, about] in told["front"]
+    assert entries == []
