@@ -77,7 +77,9 @@ def _run(options: Mapping[str, Any], environ: Mapping[str, str]) -> int:
         import envoy.service.discovery.v3.discovery_pb2  # noqa: F401
         import grpc  # noqa: F401
     except ImportError as error:
-        raise ClusterError(f"{error.name} is missing: pip install headgate[controller]") from None
+        from headgate.config.extras import lacking
+
+        raise ClusterError(lacking(error.name or "grpc", "controller")) from None
     import uvloop
 
     from headgate.cluster.client import KubernetesClient

@@ -14,7 +14,7 @@ from headgate.ir.policy.cloud_auth import AwsAuth, CloudAuth, GcpAuth
 
 # What each extra brings along, by the name under which it is imported.
 EXTRAS: Final = {
-    "google.auth": "cloud", "botocore": "cloud", "textual": "tui", "envoy.service.auth": "envoy",
+    "google.auth": "cloud", "botocore": "cloud", "envoy.service.auth": "envoy", "envoy.service.ext_proc": "envoy",
     "envoy.service.ratelimit": "envoy", "pycares": "dns", "asyncpg": "postgres", "redis": "redis",
 }  # fmt: skip
 # Set in the one-file program, which some extras are left out of (ci/binary).
@@ -32,9 +32,11 @@ def installed(module: str) -> bool:
 
 def missing(module: str) -> str | None:
     """Return how to install a missing library, None if it is installed."""
-    if installed(module):
-        return None
-    extra = EXTRAS[module]
+    return None if installed(module) else lacking(module, EXTRAS[module])
+
+
+def lacking(module: str, extra: str) -> str:
+    """Return how to install a library that is not there, by the extra that brings it."""
     if os.environ.get(ONE_FILE):
         how = f"install the package instead: pip install 'headgate[{extra}]'"
         return f"needs the library {module}, which is not in the one-file program: {how}"

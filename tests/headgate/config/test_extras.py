@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +70,46 @@ def test_a_library_is_found_without_being_loaded(monkeypatch: pytest.MonkeyPatch
     assert extras.installed("json")
     assert not extras.installed("nowhere_at_all.inside")
     assert extras.missing("botocore") is None
+
+
+ROUTE = "gateways: {default: {port: 1}}\nroutes: [{policies: {%s}, backends: [{host: 'b:1'%s}]}]\n"
+PICKER = ", policies: {inferenceRouting: {endpointPicker: {host: 'a:1'}}}"
+# Whatever needs a library beyond those of clouds: what the file says, the path of the error, the library, its extra.
+NEEDS = (
+    (ROUTE % ("extAuthz: {host: 'a:1'}", ""), "extAuthz", "envoy.service.auth", "envoy"),
+    (ROUTE % ("extProc: {host: 'a:1'}", ""), "extProc", "envoy.service.ext_proc", "envoy"),
+    (ROUTE % ("remoteRateLimit: {host: 'a:1', domain: d, descriptors: [{entries: [{key: k, value: request.path}]}]}", ""),
+     "remoteRateLimit", "envoy.service.ratelimit", "envoy"),
+    (ROUTE % ("", PICKER), "inferenceRouting", "envoy.service.ext_proc", "envoy"),
+    ("frontendPolicies: {networkExtAuthz: {host: 'a:1'}}\n", "networkExtAuthz", "envoy.service.auth", "envoy"),
+    ("config: {dns: {servers: [10.0.0.1]}}\n", "config.dns.servers", "pycares", "dns"),
+    ("config: {database: {url: 'postgres://h/d'}}\n", "config.database.url", "asyncpg", "postgres"),
+    ("config: {sharedState: {redis: {url: 'redis://h'}}}\n", "config.sharedState.redis", "redis", "redis"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "path", "module", "extra"), NEEDS, ids=[case[1] for case in NEEDS])
+def test_whatever_a_configuration_needs_is_named_with_its_extra(
+    text: str, path: str, module: str, extra: str, faults: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [line] = faults(text, environ={})
+    assert path in line
+    assert f": needs the library {module}, which is not installed: pip install 'headgate[{extra}]' (" in line
+    monkeypatch.setattr(extras, "installed", lambda _module: True)
+    with pytest.raises(AssertionError, match="was accepted"):
+        faults(text, environ={})
+
+
+def test_telephone_numbers_need_no_library(loaded: Callable[..., Gateway]) -> None:
+    """Their rules are compiled into the engine (ci/phone_rules.py)."""
+    guard = "ai: {promptGuard: {request: [{regex: {rules: [{builtin: phoneNumber}]}}]}}"
+    model = "ai: {name: a, provider: {openAI: {}}}, policies: {%s}" % guard
+    assert loaded("gateways: {default: {port: 1}}\nroutes: [{backends: [{%s}]}]\n" % model, environ={}).binds
+
+
+def test_every_extra_of_the_package_is_told_by_an_error() -> None:
+    """`controller` and `tui` are for commands: test_controller.py, test_top.py and test_proxy_trace.py of tests/headgate/cli."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    told = {extra for _, _, _, extra in NEEDS} | {"cloud", "controller", "tui"}
+    assert project["optional-dependencies"].keys() - {"all"} == told
+    assert set(extras.EXTRAS.values()) <= told
