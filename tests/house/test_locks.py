@@ -1,4 +1,4 @@
-"""The locks of `make run` and `make test`: they have what pyproject.toml asks for, in its ranges, and name no host."""
+"""The locks of `make run`, `make test` and other groups: they have what pyproject.toml asks for, in its ranges, and name no host."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ WANTED = {
     "build.txt": build_requirements(),
     "run.txt": PROJECT["project"]["dependencies"] + extras(),
     "test.txt": PROJECT["project"]["dependencies"] + extras() + GROUPS["test"] + GROUPS["lint"],
+    **{f"{name}.txt": texts for name, texts in GROUPS.items() if name not in ("test", "lint")},
 }
 
 
@@ -66,18 +67,22 @@ def test_every_version_has_hashes_and_no_host_is_named(lock: str) -> None:
     assert "://" not in text
     assert "index-url" not in text
     lines = text.splitlines()
-    assert len(lines) > 10
+    assert len(lines) > 3
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         assert not LINE.fullmatch(line) or HASH.fullmatch(following), line
 
 
-def test_what_runs_is_tested_with_the_same_versions() -> None:
+@pytest.mark.parametrize("lock", sorted(WANTED.keys() - {"test.txt"}))
+def test_what_runs_or_stands_beside_the_tests_has_the_same_versions(lock: str) -> None:
     tested = locked("test.txt")
-    for name, versions in {**locked("run.txt"), **locked("build.txt")}.items():
+    for name, versions in locked(lock).items():
         assert name not in tested or tested[name] == versions, name
 
 
 def test_pip_reads_the_locks() -> None:
     makefile = (ROOT / "Makefile").read_text()
+    assert "INSTALL_GROUP = --require-hashes -r ci/locks/$(1).txt" in makefile
     for lock in WANTED:
-        assert f"--require-hashes -r ci/locks/{lock}" in makefile
+        asked = (f"--require-hashes -r ci/locks/{lock}", f"$(call INSTALL_GROUP,{lock.removesuffix('.txt')})")
+        assert any(words in makefile for words in asked), lock
+    assert "pip install -q --group" not in makefile
