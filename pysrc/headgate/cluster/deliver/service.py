@@ -12,8 +12,6 @@ import contextlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
@@ -33,6 +31,7 @@ from headgate.cluster.deliver.states import MAX_REJECTION, GatewayStates, Stream
 from headgate.cluster.deliver.wire import DELTA_METHOD, MAX_MESSAGE, SERVICE, TYPE_URL, WHOLE_METHOD
 from headgate.cluster.snapshot import ObjectKey
 from headgate.net.tasks import spawn
+from headgate.server.run_folder import RunFolder
 
 logger = logging.getLogger("headgate.cluster.deliver")
 FIRST_MESSAGE_S: Final = 20.0
@@ -75,7 +74,7 @@ class DeliveryService:
         self._clock = clock
         self._allowance, self._refilled = float(BURST), clock()
         self._servers: list[grpc.aio.Server] = []
-        self._folder = ""
+        self._folder: RunFolder | None = None
         self._front: DeliveryFront | None = None
         self._renewal: asyncio.Task[None] | None = None
         self._leading = False
@@ -114,8 +113,8 @@ class DeliveryService:
         if self._certificate is not None:
             await self._certificate.begin()
             self._renewal = spawn("delivery certificate", self._certificate.keep())
-        self._folder = tempfile.mkdtemp(prefix="headgate-delivery-")
-        paths = [os.path.join(self._folder, name) for name in ("plain", "secure")]
+        self._folder = RunFolder.create()
+        paths = [os.path.join(self._folder.path, name) for name in ("plain", "secure")]
         for path, secure in zip(paths, (False, True), strict=True):
             server = grpc.aio.server(options=OPTIONS)
             server.add_generic_rpc_handlers((self._handlers(secure),))
@@ -136,8 +135,8 @@ class DeliveryService:
         for server in self._servers:
             await server.stop(STOP_S)
         self._servers.clear()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.remove()
 
     def _handlers(self, secure: bool) -> grpc.GenericRpcHandler:
         async def delta(requests: AsyncIterator[bytes], context: CallContext) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -232,3 +234,16 @@ def test_rejections_are_told_as_people_read_them() -> None:
     assert service._rejection("") == "rejected without a reason"
     assert len(service._rejection("x" * 9999)) == 1024
     assert ObjectKey("shop", "web") == KEY
+
+
+def test_its_folder_is_gone_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:      # the path of a socket has 107 bytes
+        monkeypatch.setenv("TMPDIR", place)
+        controller = Controller(LOCAL)
+        try:
+            [name] = os.listdir(place)
+            assert name.startswith("headgate-run-")
+            assert sorted(os.listdir(f"{place}/{name}")) == ["plain", "secure"]
+        finally:
+            controller.close()
+        assert os.listdir(place) == []
