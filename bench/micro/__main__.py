@@ -22,6 +22,7 @@ MODULES = (
     "sse_decode",
     "json_peek",
     "guard_scan",
+    "guarded_history",
     "token_bucket",
     "expressions",
     "policies",
