@@ -140,12 +140,12 @@ class Lab:
         found.wait_ready()
         return found
 
-    def start_local(self) -> RunningController:
+    def start_local(self, **variables: str) -> RunningController:
         """Start one that runs gateways on this machine, which outlive it if it is killed."""
         folder = self.folder / "gateways"
         # The address of a Gateway follows from its name: runs side by side have ranges of their own.
         addresses = f"127.{100 + self.xds % 100}.{self.xds // 100 % 250}.0/24"
-        return self.start("--local-gateways", addresses, "--local-folder", str(folder), HEADGATE_NAMESPACE=SYSTEM)
+        return self.start("--local-gateways", addresses, "--local-folder", str(folder), HEADGATE_NAMESPACE=SYSTEM, **variables)
 
     def close(self) -> None:
         for one in self.controllers:

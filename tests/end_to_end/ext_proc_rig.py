@@ -83,7 +83,9 @@ class ProcessorPeer:
     """`react` gets each message of each stream. `seen`: the streams, each with its messages. `ended`: streams that are over.
     `credentials`: it speaks TLS."""
 
-    def __init__(self, port: int = 0, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(
+        self, port: int = 0, credentials: grpc.ServerCredentials | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self.react: React = unchanged
         self.seen: list[list[dict[str, Any]]] = []
         self.fields: list[dict[str, Any]] = []
@@ -92,7 +94,7 @@ class ProcessorPeer:
         handler = grpc.stream_stream_rpc_method_handler(self._process)
         service = grpc.method_handlers_generic_handler("envoy.service.ext_proc.v3.ExternalProcessor", {"Process": handler})
         self.server.add_generic_rpc_handlers((service,))
-        place = f"127.0.0.1:{port}"
+        place = f"{host}:{port}"
         plain = credentials is None
         self.port = self.server.add_insecure_port(place) if plain else self.server.add_secure_port(place, credentials)
         self.server.start()

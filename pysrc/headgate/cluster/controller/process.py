@@ -68,7 +68,7 @@ class Controller:
         for one in (self._parts.service, self._parts.deployer):
             if one is not None:
                 one.warned = self._warnings.warn
-        self._writer = StatusWriter(client, self._store, _path, self._wrote)
+        self._writer = StatusWriter(client, self._store, self._path, self._wrote)
         lease = (settings.namespace, settings.lease)
         self._election = LeaderElection(client, lease, settings.identity, self._led, self._lost)
         view = ControllerView(self.metrics, levels, lambda: self._world is not None, self._shown)
@@ -263,7 +263,11 @@ class Controller:
             "delivery": [] if self._parts.states is None else self._parts.states.shown(),
         }  # fmt: skip
 
-
-def _path(kind: GroupKind, key: ObjectKey) -> str | None:
-    watched = _BY_KIND.get(kind)
-    return watched.path_of(key) if watched is not None and watched.judged else None
+    def _path(self, kind: GroupKind, key: ObjectKey) -> str | None:
+        watched = _BY_KIND.get(kind)
+        if watched is None or not watched.judged:
+            return None
+        # Not all servers have the newest version of a kind.
+        version = self._store.version_of(kind, key)
+        index = next((one for one in range(len(watched.versions)) if watched.api_version(one) == version), 0)
+        return watched.path_of(key, index)

@@ -74,18 +74,28 @@ def _listeners(before: list[Json], wanted: list[Json], now: str) -> list[Json]:
 def _entries(name: str, before: list[Json], wanted: list[Json], now: str) -> list[Json]:
     """Return the entries of all controllers. Each stays where it was, and new ones come last."""
     reference = _REFERENCE[name]
-    others = sum(one.get("controllerName") != CONTROLLER for one in before)
-    left = [*_fitting(name, wanted, MOST_ENTRIES[name] - others)]
+    own = [_is_own(one, reference, wanted) for one in before]
+    left = [*_fitting(name, wanted, MOST_ENTRIES[name] - own.count(False))]
     found = []
-    for old in before:
-        if old.get("controllerName") != CONTROLLER:
+    for old, ours in zip(before, own, strict=True):
+        if not ours:
             found.append(old)
             continue
         new = next((one for one in left if one[reference] == old.get(reference)), None)
         if new is not None:
             left.remove(new)
-            found.append({**new, "conditions": conditions(old.get("conditions") or [], new["conditions"], now)})
+            made = {**new, "conditions": conditions(old.get("conditions") or [], new["conditions"], now)}
+            # A server that does not store the name would not store it the next time either.
+            stored = {key: one for key, one in made.items() if key in old or key != "controllerName"}
+            found.append(old if stored == old else made)
     return found + [{**one, "conditions": conditions([], one["conditions"], now)} for one in left]
+
+
+def _is_own(entry: Json, reference: str, wanted: list[Json]) -> bool:
+    """Tell whether an entry is of this controller. Older definitions of InferencePools have no name of a controller: an
+    entry without one is ours if it is about something that we decide about."""
+    name = entry.get("controllerName")
+    return name == CONTROLLER or (not name and any(one[reference] == entry.get(reference) for one in wanted))
 
 
 def _fitting(name: str, wanted: list[Json], room: int) -> list[Json]:

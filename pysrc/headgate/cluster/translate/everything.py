@@ -117,7 +117,7 @@ def everything(
         snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
     ]
     pools = snapshot.remembered(
-        "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}
+        "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}, CONTROLLER
     )
     return World(gateways, [*statuses, *of_backends, *attached.statuses, *connections.statuses, *pools])
 

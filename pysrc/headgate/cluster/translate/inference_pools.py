@@ -154,7 +154,9 @@ def _ready(pod: Json) -> bool:
     return bool(status.get("podIP")) and conditions.get("Ready") == "True" and not leaving
 
 
-def pool_statuses(snapshot: Snapshot, used: Mapping[ObjectKey, Set[ObjectKey]]) -> list[ObjectStatus]:
+def pool_statuses(
+    snapshot: Snapshot, used: Mapping[ObjectKey, Set[ObjectKey]], controller: str
+) -> list[ObjectStatus]:
     """Return the statuses of all pools. `used`: by Gateway the pools that its routes name."""
     statuses = []
     for pool in snapshot.oldest_first(INFERENCE_POOL):
@@ -167,6 +169,7 @@ def pool_statuses(snapshot: Snapshot, used: Mapping[ObjectKey, Set[ObjectKey]]) 
         parents: list[Json] = [
             {
                 "parentRef": {"group": GATEWAY_API, "kind": "Gateway", "namespace": one.namespace, "name": one.name},
+                "controllerName": controller,
                 "conditions": [each.printed(about) for each in conditions],
             }
             for one, pools in used.items()

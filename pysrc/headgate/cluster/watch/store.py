@@ -83,6 +83,11 @@ class Store:
         """Return the version and the status of an object; None if there is no such object."""
         return self._stored.get(kind, {}).get(key)
 
+    def version_of(self, kind: GroupKind, key: ObjectKey) -> str | None:
+        """Return the `apiVersion` that an object is served as; None if there is no such object."""
+        found = self._objects.get(kind, {}).get(key)
+        return None if found is None else str(found["apiVersion"])
+
     def all_stored(self) -> Iterable[tuple[GroupKind, ObjectKey, Stored]]:
         for kind, found in self._stored.items():
             for key, one in found.items():

@@ -26,10 +26,9 @@ from in_process_rig import (
     Sends,
     in_cluster,
 )
-from manifests import Json, endpoints, http_route, made, service
+from manifests import Json, endpoints, http_route, made, service, tcp_route
 from waiting import until
 
-from headgate.cluster.controller import process
 from headgate.cluster.controller.parts import MakeParts, Parts
 from headgate.cluster.deliver.states import GatewayStates, StreamState
 from headgate.cluster.snapshot import ObjectKey
@@ -396,5 +395,12 @@ def test_the_delivery_is_counted_and_shown() -> None:
     in_cluster(body)
 
 
-def test_only_kinds_with_a_status_have_a_path_for_it() -> None:
-    assert process._path(process.GATEWAY, MAIN) == f"/apis/{GROUP}/v1/namespaces/edge/gateways/main"
+def test_a_status_is_written_in_the_version_that_is_served() -> None:
+    async def body(cluster: Cluster) -> None:
+        cluster.server.define(GROUP, "v1alpha2", "tcproutes")
+        routes = f"/apis/{GROUP}/v1alpha2/tcproutes"
+        cluster.server.put(routes, tcp_route())
+        cluster.start()
+        await until(lambda: cluster.status(routes, "shop/bytes").get("parents"))
+
+    in_cluster(body)

@@ -87,3 +87,17 @@ def test_there_are_sixteen_ancestors_at_most_and_the_last_says_what_is_left_out(
 
 def test_parents_beyond_the_limit_are_left_out() -> None:
     assert len(merged({}, {"parents": [parent(str(number)) for number in range(40)]}, NOW)["parents"]) == MOST_ENTRIES["parents"]
+
+
+def test_an_entry_without_a_controller_is_ours_if_it_is_about_what_we_decide() -> None:
+    """Definitions of InferencePools that are older than the name of a controller do not store it."""
+
+    def nameless(name: str, **more: Any) -> Json:
+        return {key: one for key, one in parent(name, since=BEFORE, **more).items() if key != "controllerName"}
+
+    wanted = {"parents": [parent("a")]}
+    assert merged({"parents": [nameless("a"), nameless("theirs")]}, wanted, NOW) == {}
+    # What was written twice is there once.
+    assert merged({"parents": [nameless("a"), nameless("a")]}, wanted, NOW) == {"parents": [nameless("a")]}
+    changed = merged({"parents": [nameless("theirs"), nameless("a", status="False")]}, wanted, NOW)
+    assert changed == {"parents": [nameless("theirs"), parent("a", since=NOW)]}

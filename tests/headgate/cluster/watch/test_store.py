@@ -114,3 +114,10 @@ def test_only_namespaces_that_are_selected_are_looked_at() -> None:
     space("shop")
     assert not watched.store.snapshot().kinds[HTTP_ROUTE]
     assert len(appeared) == 2
+
+
+def test_an_object_has_the_version_that_it_is_served_as() -> None:
+    watched = Watched()
+    watched.store.apply(HTTP_ROUTE, route())
+    assert watched.store.version_of(HTTP_ROUTE, CART) == "gateway.networking.k8s.io/v1"
+    assert watched.store.version_of(HTTP_ROUTE, ObjectKey("shop", "gone")) is None
