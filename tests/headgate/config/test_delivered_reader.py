@@ -12,6 +12,7 @@ import pytest
 from headgate.config.delivered import DeliveredPart
 from headgate.config.delivered_reader import DeliveredReader
 from headgate.config.load import FileSource, LoadErrors, TextSource
+from headgate.ir.backend import HostBackend, MissingBackend
 from headgate.ir.gateway import Gateway
 
 BIND = DeliveredPart("binds", "", (), '{"port": 8080}')
@@ -141,3 +142,16 @@ def test_ports_listen_on_the_address_of_the_environment(reader: DeliveredReader)
     reader.parts.change({"r1": route("r1", 404)})
     assert [one.host for one in reader.load(environ).gateway.binds] == ["127.0.0.3"]
     assert reader.whole == 1
+
+
+def test_a_policy_of_a_gateway_takes_only_the_backend_away_that_cannot_have_it(reader: DeliveredReader) -> None:
+    dynamic = DeliveredPart("backends", "", (), json.dumps({"name": "any", "dynamic": {"allowedPorts": [443]}}))
+    target = {"gateway": {"gatewayName": "default", "gatewayNamespace": "default"}}
+    said = {"name": {"name": "t", "namespace": "x"}, "target": target, "phase": "route", "policy": {"backendTunnel": {"proxy": {"host": "p.test:3128"}}}}
+    routes = {name: route(name, policies={}, backends=[{"backend": name}]) for name in ("b1", "any")}
+    reader.parts.change({**routes, "plain": backend("b1"), "dynamic": dynamic, "tunnel": DeliveredPart("policies", "", (), json.dumps(said))})
+    found = {name: one.backends[0].backend for name, one in served(reader.load({}).gateway).items()}
+    assert list(reader.parts.refused) == ["dynamic"]
+    assert isinstance(found["any"], MissingBackend)
+    assert isinstance(found["b1"], HostBackend)
+    assert found["b1"].endpoint.tunnel is not None
