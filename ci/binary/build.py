@@ -27,6 +27,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from importlib.metadata import requires
 from pathlib import Path
+from typing import NamedTuple
 
 from backports.zstd import CompressionParameter, ZstdCompressor
 from packaging.requirements import Requirement
@@ -265,8 +266,16 @@ def licences(tree: Path, interpreter: Path) -> None:
                 shutil.copy(source, target / package)
 
 
-def archive(tree: Path, date: int) -> tuple[bytes, int]:
-    """Return the tree as a tar archive in which like files lie beside each other, and the size of its files."""
+class TarImage(NamedTuple):
+    """A tar archive, the bytes that its files take on a disk, and how many files and folders it has."""
+
+    data: bytes
+    size: int
+    entries: int
+
+
+def archive(tree: Path, date: int) -> TarImage:
+    """Return the tree as an archive in which like files lie beside each other."""
     buffer = io.BytesIO()
     files = sorted(tree.rglob("*"), key=lambda path: (path.is_file(), path.suffix if path.is_file() else "", str(path)))
     size = 0
@@ -284,7 +293,7 @@ def archive(tree: Path, date: int) -> tuple[bytes, int]:
             size += -(-entry.size // 4096) * 4096
             with path.open("rb") as file:
                 out.addfile(entry, file)
-    return buffer.getvalue(), size
+    return TarImage(buffer.getvalue(), size, len(files))
 
 
 def compressed(data: bytes, level: int = LEVEL) -> bytes:
@@ -309,10 +318,12 @@ def starter(folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def joined(head: bytes, image: bytes, size: int) -> bytes:
+def joined(head: bytes, image: TarImage, level: int = LEVEL) -> bytes:
     """Return the program: the starter, the image, and the trailer by which the one finds the other."""
-    key = hashlib.sha256(image).hexdigest()[:16].encode()
-    return head + image + struct.pack("<8sQQQ16s", MAGIC, len(head), len(image), size, key)
+    packed = compressed(image.data, level)
+    key = hashlib.sha256(packed).hexdigest()[:16].encode()
+    trailer = struct.pack("<8sQQQQ16s", MAGIC, len(head), len(packed), image.size, image.entries, key)
+    return head + packed + trailer
 
 
 def largest(tree: Path, count: int = 25) -> Iterable[str]:
@@ -353,14 +364,13 @@ def main() -> None:
         for name in ("headgate", "gwctl"):
             shutil.copy(HERE / "launch.py", tree / "bin" / name)
         print(*largest(tree), sep="\n")
-        plain, size = archive(tree, date)
-        image = compressed(plain, options.level)
-        program = joined(starter(Path(folder)), image, size)
+        image = archive(tree, date)
+        program = joined(starter(Path(folder)), image, options.level)
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_bytes(program)
         options.output.chmod(0o755)
     whole = options.output.stat().st_size
-    print(f"{options.output}: {whole / 1e6:.1f} MB, {size / 1e6:.0f} MB unpacked")
+    print(f"{options.output}: {whole / 1e6:.1f} MB, {image.size / 1e6:.0f} MB unpacked")
 
 
 if __name__ == "__main__":

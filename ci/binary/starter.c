@@ -41,6 +41,7 @@ struct trailer {
     uint64_t offset;          /* of the image in this file */
     uint64_t packed;          /* its length */
     uint64_t unpacked;        /* bytes that its files take */
+    uint64_t entries;         /* its files and folders */
     char key[KEY_LENGTH];     /* hexadecimal digits of its hash */
 };
 
@@ -299,6 +300,28 @@ static void remove_unused(int base, const char *kept)
     closedir(entries);
 }
 
+/* Count files and folders below a folder. Closes `fd`. */
+static uint64_t count_below(int fd)
+{
+    uint64_t count = 0;
+    DIR *entries = fdopendir(fd);
+    if (entries == NULL) {
+        close(fd);
+        return 0;
+    }
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        count++;
+        int below = entry->d_type == DT_REG ? -1
+            : openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below >= 0)
+            count += count_below(below);
+    }
+    closedir(entries);
+    return count;
+}
+
 /* Tell whether the number of a user is that of nobody: in a user namespace, of all users that it does not have. */
 static int is_unmapped(uid_t user)
 {
@@ -387,8 +410,18 @@ static int open_base(const char *place, int make, char *base)
     return -1;
 }
 
-/* Lock the image at `folder` for as long as any process that has this descriptor lives. Returns -1 if it is not there. */
-static int lock_image(const char *folder)
+/* Write a name that nobody else has: containers that share a folder have the same process ids. */
+static void temporary(char *name, size_t size)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name, size, "part-%d-%lx%08lx", (int)getpid(), (long)now.tv_sec, now.tv_nsec);
+}
+
+/* Lock the image at `folder` for as long as any process that has this descriptor lives. Returns -1 if it is not there.
+   Where files of it are gone, it is set aside in `base`: what cleans folders of old files (systemd-tmpfiles) takes those
+   that have not been read for long, and leaves folders that are locked. */
+static int lock_image(const struct image *image, int base, const char *folder)
 {
     struct stat opened, named;
     int low = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -403,7 +436,14 @@ static int lock_image(const char *folder)
         close(fd);        /* it was removed in between */
         return -1;
     }
-    return fd;
+    int whole = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (whole < 0 || count_below(whole) >= image->trailer.entries)
+        return fd;
+    char torn[64];
+    temporary(torn, sizeof torn);
+    renameat(base, image->name, base, torn);        /* remove_unused() looks whether others still have it */
+    close(fd);
+    return -1;
 }
 
 /* Unpack into `base`, where nobody sees it before it is complete. */
@@ -420,9 +460,7 @@ static int make_image(const struct image *image, int base, const char *base_path
         refused("%s: the path is too long", base_path);
         return 0;
     }
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);        /* containers that share a folder have the same process ids */
-    snprintf(part, sizeof part, "part-%d-%lx%08lx", (int)getpid(), (long)now.tv_sec, now.tv_nsec);
+    temporary(part, sizeof part);
     int fd = -1;
     int done = mkdirat(base, part, 0700) == 0
         && (fd = openat(base, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) >= 0
@@ -489,9 +527,9 @@ static void find_image(const struct image *image, char *folder)
             if (fd < 0)
                 continue;
             int named = path_of(folder, "%s/%s", base, image->name);
-            if (named && lock_image(folder) >= 0)
+            if (named && lock_image(image, fd, folder) >= 0)
                 return;
-            if (named && make && make_image(image, fd, base, folder) && lock_image(folder) >= 0) {
+            if (named && make && make_image(image, fd, base, folder) && lock_image(image, fd, folder) >= 0) {
                 remove_unused(fd, image->name);
                 return;
             }

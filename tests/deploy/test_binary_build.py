@@ -69,13 +69,14 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_the_archive_does_not_depend_on_when_and_by_whom(tree: Path) -> None:
-    first, size = build.archive(tree, 1_700_000_000)
+    first = build.archive(tree, 1_700_000_000)
     (tree / "lib/a.so").unlink()
     (tree / "lib/a.so").write_bytes(b"a")
     (tree / "lib/a.so").chmod(0o777)
-    assert build.archive(tree, 1_700_000_000) == (first, size)
-    assert size == 4096 + 8192 + 4096
-    with tarfile.open(fileobj=io.BytesIO(first)) as archive:
+    assert build.archive(tree, 1_700_000_000) == first
+    assert first.size == 4096 + 8192 + 4096
+    assert first.entries == len(list(tree.rglob("*"))) == 7
+    with tarfile.open(fileobj=io.BytesIO(first.data)) as archive:
         entries = archive.getmembers()
         assert [entry.name for entry in entries if entry.isfile()] == [
             "bin/python3",
@@ -90,7 +91,7 @@ def test_the_archive_does_not_depend_on_when_and_by_whom(tree: Path) -> None:
 
 
 def test_the_image_is_one_frame_with_a_checksum(tree: Path) -> None:
-    plain, _ = build.archive(tree, 0)
+    plain = build.archive(tree, 0).data
     packed = build.compressed(plain)
     assert packed == build.compressed(plain)
     assert decompress(packed) == plain

@@ -32,9 +32,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "bin").mkdir(parents=True)
     (folder / "tells.c").write_text(TELLS)
     subprocess.run(["cc", "-static", "-o", str(tree / "bin/python3"), str(folder / "tells.c")], check=True)
-    plain, size = build.archive(tree, 0)
+    (tree / "lib/deep/er").mkdir(parents=True)
+    for name in ("lib/a", "lib/deep/b", "lib/deep/er/c"):
+        (tree / name).write_text(name)
     found = folder / "headgate"
-    found.write_bytes(build.joined(build.starter(folder), build.compressed(plain, 1), size))
+    found.write_bytes(build.joined(build.starter(folder), build.archive(tree, 0), 1))
     found.chmod(0o755)
     return found
 
@@ -145,3 +147,56 @@ def test_without_proc_it_is_the_file_that_was_executed(program: Path, tmp_path: 
         ["headgate"], executable="/headgate", env={}, preexec_fn=enter, capture_output=True, text=True, check=False
     )
     assert used(done) == Path("/tmp/headgate-0")
+
+
+# -- what cleans folders of old files ----------------------------------------------------------------------------------
+def image_of(place: Path) -> Path:
+    [found] = [path for path in (place / "headgate-0").iterdir() if path.name.startswith("image-")]
+    return found
+
+
+@pytest.mark.parametrize("gone", ["lib/a", "lib/deep/er/c", "lib/deep/er", "bin/python3"])
+def test_an_image_without_one_of_its_files_is_unpacked_anew(gone: str, program: Path, tmp_path: Path) -> None:
+    used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
+    missing = image_of(tmp_path) / gone
+    shutil.rmtree(missing) if missing.is_dir() else missing.unlink()
+    before = image_of(tmp_path).stat().st_ino
+    assert used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path))) == tmp_path / "headgate-0"
+    assert missing.exists()
+    assert image_of(tmp_path).stat().st_ino != before
+    assert list((tmp_path / "headgate-0").iterdir()) == [image_of(tmp_path)], "what was left of the old one is removed"
+
+
+def test_one_with_more_files_is_used(program: Path, tmp_path: Path) -> None:
+    used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
+    (image_of(tmp_path) / "lib/more").touch()
+    used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
+    assert (image_of(tmp_path) / "lib/more").exists()
+
+
+def cleaned(place: Path) -> None:
+    """What systemd does each day, for everything that is old: here, all there is."""
+    rules = place.with_name("rules.conf")
+    rules.write_text(f"d {place} - - - 0\n")
+    subprocess.run(["systemd-tmpfiles", "--clean", str(rules)], check=True, timeout=100, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="systemd-tmpfiles is not installed")
+def test_systemd_cleans_no_image_that_is_in_use(program: Path, tmp_path: Path) -> None:
+    place = made(tmp_path / "place", 0o700)
+    used(start(program, HEADGATE_UNPACK_DIR=str(place)))
+    image = image_of(place)
+    files = sorted(image.rglob("*"))
+    # As a gateway has it.
+    with subprocess.Popen(["flock", "--shared", str(image), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin and holder.stdout
+        holder.stdin.write(b"locked\n")
+        holder.stdin.flush()
+        assert holder.stdout.readline() == b"locked\n"
+        cleaned(place)
+        assert sorted(image.rglob("*")) == files
+        holder.stdin.close()
+    cleaned(place)
+    assert not (image / "lib/a").exists()
+    assert used(start(program, HEADGATE_UNPACK_DIR=str(place))) == place / "headgate-0"
+    assert sorted(image_of(place).rglob("*")) == files
