@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import Iterator
 
@@ -27,10 +28,14 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 class Client:
-    """A connection that writes what it likes. Its first frame is SETTINGS, with `settings`."""
+    """A connection that writes what it likes. Its first frame is SETTINGS, with `settings`. `context`: over TLS."""
 
-    def __init__(self, port: int, settings: dict[int, int] | None = None) -> None:
+    def __init__(
+        self, port: int, settings: dict[int, int] | None = None, context: ssl.SSLContext | None = None
+    ) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        if context is not None:
+            self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
         self.encoder, self.decoder, self._held = Encoder(), Decoder(), b""
         pairs = b"".join(struct.pack(">HL", *pair) for pair in (settings or {}).items())
         self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0, pairs))

@@ -20,7 +20,19 @@ from tests.end_to_end.mcp_stand_in import StandIn as McpStandIn
 from tests.end_to_end.provider_stand_in import StandIn
 from tests.end_to_end.running import Gateway, free_port
 from tests.end_to_end.service_manager_rig import Unit, hello
-from tests.end_to_end.upgrade_rig import Held, Load, Releases, runs, stop, until
+from tests.end_to_end.upgrade_rig import (
+    Held,
+    Load,
+    Releases,
+    ctl,
+    releases,  # noqa: F401
+    runs,
+    served,
+    signalled,
+    stop,
+    successors,  # noqa: F401
+    until,
+)
 
 CONFIG = """
 gateways:
@@ -44,29 +56,10 @@ Start = Callable[..., Gateway]
 
 
 @pytest.fixture
-def releases(tmp_path: Path) -> Releases:
-    return Releases(tmp_path)
-
-
-@pytest.fixture
-def successors() -> Iterator[list[int]]:
-    """Process ids that are to be ended."""
-    found: list[int] = []
-    yield found
-    for pid in found:
-        stop(pid)
-
-
-@pytest.fixture
 def mcp() -> Iterator[McpStandIn]:
     found = McpStandIn()
     yield found
     found.stop()
-
-
-def served(gateway: Gateway) -> str:
-    with urllib.request.urlopen(f"{gateway.url}/release", timeout=60) as answer:
-        return str(answer.read().decode())
 
 
 class Stream:
@@ -87,25 +80,6 @@ class Stream:
             while piece := self._answer.read1(4096):
                 found += piece
         return found
-
-
-def ctl(gateway: Gateway, successors: list[int]) -> int:
-    """Upgrade with the operator's tool; the process id of the new process."""
-    done = gwctl("proxy", "upgrade", "-p", str(gateway.admin))
-    assert done.returncode == 0, done.stderr + gateway.log()[-3000:]
-    match = re.match(r"process (\d+) serves now", done.stdout)
-    assert match, done.stdout
-    successors.append(int(match[1]))
-    return successors[-1]
-
-
-def signalled(gateway: Gateway, pid: int, successors: list[int]) -> int:
-    """The same with a signal to the process that serves."""
-    before = gateway.log().count("upgraded")
-    os.kill(pid, signal.SIGUSR2)
-    gateway.wait_log_count("upgraded", before + 1)
-    successors.append(int(re.findall(r"upgraded.*?\bpid=(\d+)", gateway.log())[-1]))
-    return successors[-1]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -5,15 +5,21 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import re
 import signal
+import ssl
 import sys
 import threading
 import time
+import urllib.request
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
+import pytest
+from tests.end_to_end.gwctl_rig import gwctl
 from tests.end_to_end.provider_stand_in import StandIn, chunk
-from tests.end_to_end.running import PATIENCE
+from tests.end_to_end.running import PATIENCE, Gateway
 
 SCRIPT = '#!/bin/sh\nRELEASE={name} exec {python} -m headgate.cli.main "$@"\n'
 
@@ -58,11 +64,16 @@ class Held:
             handler.wfile.write(chunk("last") + chunk(None, "stop") + b"data: [DONE]\n\n")
 
 
-class Load:
-    """Clients that ask without a pause, half of them with a connection for each request. `failures`: what went wrong."""
+# An idle connection may be closed at any time (RFC 9112 section 9.5); a GET is then sent again.
+CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
-    def __init__(self, port: int, clients: int = 4) -> None:
-        self._port = port
+
+class Load:
+    """Clients that ask without a pause, half of them with a connection for each request. `failures`: what went wrong.
+    `context`: over TLS."""
+
+    def __init__(self, port: int, clients: int = 4, context: ssl.SSLContext | None = None) -> None:
+        self._port, self._context = port, context
         self._end = threading.Event()
         self.answers = [0] * clients
         self.failures: list[str] = []
@@ -70,8 +81,13 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._context is None:
+            return http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE)
+        return http.client.HTTPSConnection("localhost", self._port, timeout=PATIENCE, context=self._context)
+
     def _ask(self, index: int) -> None:
-        connection, used = http.client.HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE), False
+        connection, used = self._connection(), False
         while not self._end.is_set():
             try:
                 connection.request("GET", "/release", headers={"connection": "close"} if index % 2 else {})
@@ -81,8 +97,7 @@ class Load:
                     self.failures.append(f"{answer.status} {text}")
                 used = not answer.will_close
                 self.answers[index] += 1
-            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError) as error:
-                # An idle connection may be closed at any time (RFC 9112 section 9.5); a GET is then sent again.
+            except CLOSED as error:
                 if not used:
                     self.failures.append(repr(error))
                 used = False
@@ -127,3 +142,41 @@ def stop(pid: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         raise
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Releases:
+    return Releases(tmp_path)
+
+
+@pytest.fixture
+def successors() -> Iterator[list[int]]:
+    """Process ids that are to be ended."""
+    found: list[int] = []
+    yield found
+    for pid in found:
+        stop(pid)
+
+
+def served(gateway: Gateway) -> str:
+    with urllib.request.urlopen(f"{gateway.url}/release", timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def ctl(gateway: Gateway, successors: list[int]) -> int:
+    """Upgrade with the operator's tool; the process id of the new process."""
+    done = gwctl("proxy", "upgrade", "-p", str(gateway.admin))
+    assert done.returncode == 0, done.stderr + gateway.log()[-3000:]
+    match = re.match(r"process (\d+) serves now", done.stdout)
+    assert match, done.stdout
+    successors.append(int(match[1]))
+    return successors[-1]
+
+
+def signalled(gateway: Gateway, pid: int, successors: list[int]) -> int:
+    """The same with a signal to the process that serves."""
+    before = gateway.log().count("upgraded")
+    os.kill(pid, signal.SIGUSR2)
+    gateway.wait_log_count("upgraded", before + 1)
+    successors.append(int(re.findall(r"upgraded.*?\bpid=(\d+)", gateway.log())[-1]))
+    return successors[-1]
