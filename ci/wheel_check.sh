@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Installs the wheel in a clean environment, away from the sources and without a compiler in PATH, and serves a request.
-# With auditwheel (group `wheels`) beside PYTHON or in PATH, it also looks what the wheel needs of the system.
-# Usage: ci/wheel_check.sh PYTHON
+# What the wheel needs comes in the versions of ci/locks/run.txt. With auditwheel (group `wheels`; AUDITWHEEL, or beside PYTHON
+# or in PATH), it also looks what the wheel needs of the system.
+# Usage: ci/wheel_check.sh PYTHON [WHEEL]. Without WHEEL: the one in dist/.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+wheel=$(realpath "${2:-$(echo "$root"/dist/headgate-*linux_*.whl)}")
 work=$(mktemp -d)
 gateway=
 trap '[ -n "$gateway" ] && kill "$gateway" 2>/dev/null; rm -rf "$work"' EXIT
 python=$("$1" -c 'import sys; print(sys.executable)')
 beside=$(dirname "$python")
-audit=$(PATH="$beside:$PATH" command -v auditwheel || true)
+audit=${AUDITWHEEL:-$(PATH="$beside:$PATH" command -v auditwheel || true)}
 if [ -n "$audit" ]; then
   # Nothing but the C library, and no older one than the tag says.
-  tag=$("$audit" show "$root"/dist/headgate-*linux_*.whl | tr '\n' ' ')
+  tag=$("$audit" show "$wheel" | tr '\n' ' ')
   case $tag in
   *'platform tag: "manylinux_2_'*) ;;
   *) echo "wheel check failed: auditwheel says: $tag" >&2; exit 1 ;;
@@ -20,6 +22,8 @@ if [ -n "$audit" ]; then
 else
   echo "wheel check: auditwheel is not installed; what the wheel needs of the system is not looked at" >&2
 fi
+# Versions alone: pip would want a hash of the wheel as well.
+sed -n 's/^\([a-z0-9].*[^ ]\) *\\$/\1/p' "$root/ci/locks/run.txt" > "$work/versions.txt"
 # What the check itself needs, and no compiler.
 mkdir "$work/bin"
 for tool in cat curl env rm seq sh sleep; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
@@ -30,7 +34,7 @@ for tool in cc c++ gcc g++ clang ld as; do
 done
 set -- "$python"
 "$1" -m venv "$work/venv"
-"$work/venv/bin/pip" install -q "$root"/dist/headgate-*linux_*.whl
+"$work/venv/bin/pip" install -q -c "$work/versions.txt" "$wheel"
 # What tests and benchmarks need of the engine stays at home.
 "$work/venv/bin/python" - <<'EOF'
 import importlib.util, sys
