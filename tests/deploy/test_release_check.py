@@ -36,6 +36,7 @@ def tree(tmp_path: Path) -> Path:
 def test_a_tree_that_is_ready(tree: Path) -> None:
     assert check.is_clean(tree) == ""
     assert check.versions_agree(tree) == ""
+    assert check.has_tag(tree) == ""
 
 
 def test_what_is_not_committed(tree: Path) -> None:
@@ -60,7 +61,8 @@ def test_versions_that_do_not_agree(name: str, text: str, told: str, tree: Path)
 def test_a_commit_without_its_tag(tree: Path) -> None:
     git(tree, "tag", "-d", "v1.2.0")
     git(tree, "tag", "v1.1.9")
-    assert check.versions_agree(tree) == "the commit has no tag v1.2.0 (it has v1.1.9)"
+    assert check.has_tag(tree) == "the commit has no tag v1.2.0 (it has v1.1.9)"
+    assert check.STEPS[-1].check is check.has_tag, "it gets its tag when all else has passed"
 
 
 def write_sums(dist: Path) -> None:
