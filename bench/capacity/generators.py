@@ -4,6 +4,9 @@ Usage: python -m bench.capacity.generators [--rounds 5] [--seconds 2] [--connect
 
 The target is an nginx on core 0 that answers from memory; generators run on core 1, one after the other in each round. The time is that of user
 and system of the generator's process over the requests that it made.
+
+wrk has no open loop. So an open loop is compared with two runs of it: in its closed loop, where it sends as fast as answers come, and with a pause of some
+milliseconds before each request (its `delay` hook), which makes it as slow as the open loop: same rate, same connections, and as many waits.
 """
 
 from __future__ import annotations
@@ -30,6 +33,12 @@ from headgate.capacity.transport import Trust, requests_of, target_of
 from headgate.capacity.workload import RequestSpec, TargetPlace
 
 
+# Of wrk between two requests of a connection, by connections.
+PAUSES_MS = {8: 1, 64: 3}
+# What a run is compared with, where it is not wrk in its closed loop.
+BASES = {"h2load": "h2load", "HTTP/2, closed loop": "h2load", "wrk, paced": "wrk, paced", "open loop, paced": "wrk, paced"}
+
+
 class Cost(NamedTuple):
     """CPU microseconds a request, and how many a second."""
 
@@ -49,10 +58,11 @@ def cost(run: Callable[[], tuple[int, float]]) -> Cost:
     return Cost((children_cpu() - before) * 1e6 / requests, requests / seconds)
 
 
-def of_wrk(port: int, connections: int, seconds: int) -> tuple[int, float]:
+def of_wrk(port: int, connections: int, seconds: int, pause_ms: int = 0) -> tuple[int, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "done.lua"
-        path.write_text(DONE)      # no request() hook: wrk formats its request once, as without a script
+        # No request() hook: wrk formats its request once, as without a script.
+        path.write_text(DONE + (f"delay = function() return {pause_ms} end" if pause_ms else ""))
         words = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(path), f"http://127.0.0.1:{port}/"]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
     found = re.search(r'"requests":(\d+),"us":(\d+)', done.stdout)
@@ -107,10 +117,15 @@ def compare(ports: tuple[int, int], connections: int, rounds: int, seconds: int)
     shape = LoadShape(connections, seconds=float(seconds))
     shape2 = shape._replace(streams=8)
     rate = of_wrk(port, connections, 1)[0]
+    pause_ms = PAUSES_MS.get(connections, 1)
+    paced = of_wrk(port, connections, 1, pause_ms)[0]
     runs: dict[str, Callable[[], Cost]] = {
         "wrk": lambda: cost(lambda: of_wrk(port, connections, seconds)),
         "closed loop": lambda: of_ours(port, shape, 0.0),
         "open loop at 80 %": lambda: of_ours(port, shape, rate * 0.8),
+        "open loop at 40 %": lambda: of_ours(port, shape, rate * 0.4),
+        "wrk, paced": lambda: cost(lambda: of_wrk(port, connections, seconds, pause_ms)),
+        "open loop, paced": lambda: of_ours(port, shape, float(paced)),
         "open loop at 200 %": lambda: of_ours(port, shape._replace(grace=0.1), rate * 2),
         "h2load": lambda: cost(lambda: of_h2load(http2_port, connections, seconds)),
         "HTTP/2, closed loop": lambda: of_ours(http2_port, shape2, 0.0),
@@ -121,7 +136,7 @@ def compare(ports: tuple[int, int], connections: int, rounds: int, seconds: int)
             found[name].append(runs[name]())
             time.sleep(0.1)
     for name, costs in found.items():
-        base_name = "h2load" if name in ("h2load", "HTTP/2, closed loop") else "wrk"
+        base_name = BASES.get(name, "wrk")
         ratio = statistics.median(one.cpu_us / base.cpu_us for one, base in zip(costs, found[base_name], strict=True))
         print(
             f"{connections:4} connections  {name:20} {statistics.median(one.cpu_us for one in costs):6.2f} us of CPU a request "

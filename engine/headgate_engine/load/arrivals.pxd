@@ -23,5 +23,7 @@ cdef class Arrivals:
     cdef int64_t due_ns(self, int64_t number) noexcept
     # When the next request is due; NEVER: there is none left.
     cdef int64_t next_ns(self, int64_t now_ns) noexcept
+    # When the last of the requests is due that are due at most `span_ns` after the next one, which there must be.
+    cdef int64_t gathered_ns(self, int64_t now_ns, int64_t span_ns) noexcept
     # Hands out the next request, which there must be; returns when it was due.
     cdef int64_t take(self, int64_t now_ns) noexcept

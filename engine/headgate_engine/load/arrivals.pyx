@@ -29,6 +29,11 @@ cdef class Arrivals:
             return NEVER
         return max(self.start_ns, now_ns)
 
+    cdef int64_t gathered_ns(self, int64_t now_ns, int64_t span_ns) noexcept:
+        if self.rate == 0.0:
+            return self.next_ns(now_ns)
+        return self.due_ns(min(self.taken + <int64_t>(<double>span_ns / self.step_ns), self.total - 1))
+
     cdef int64_t take(self, int64_t now_ns) noexcept:
         cdef int64_t due = self.due_ns(self.taken) if self.rate > 0.0 else now_ns
         self.taken += 1

@@ -26,6 +26,10 @@ cdef class LoadCore:
     cdef readonly Arrivals arrivals      # None: the run has not begun
     cdef KeptSession session             # of TLS
     cdef bint reuse                      # connections stay open
+    # The generator sleeps between arrivals and reads afterwards: the kernel says when an answer has come.
+    cdef bint stamped
+    cdef int64_t looked_ns               # reads came after this time, and are asked when; 0: they are not asked
+    cdef int64_t wall_offset_ns          # the time of day without the monotonic clock's
     cdef int epoll
     cdef char* scratch                   # what a read brings
     cdef char* opened                    # what TLS makes of it

@@ -4,23 +4,27 @@
 boundscheck is off: places in `lines` come from the list of free places and from epoll, which have them from it.
 """
 
-from headgate_engine.clock cimport monotonic_ns
-from headgate_engine.load.arrivals cimport Arrivals
+from headgate_engine.clock cimport monotonic_ns, wall_ns
+from headgate_engine.load.arrivals cimport NEVER, Arrivals
 from headgate_engine.load.core cimport LoadCore, LoadTarget
 from headgate_engine.load.ledger cimport LoadLedger
 from headgate_engine.load.http1_line cimport Http1Line
 from headgate_engine.load.http2_line cimport Http2Line
 from headgate_engine.load.line cimport LINE_CLOSED, LINE_READY, LoadLine
+from headgate_engine.load.request cimport JUDGE_STREAM, LoadRequest
 
 from cpython.list cimport PyList_GET_ITEM
 from libc.errno cimport EINTR, errno
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+import socket
 
 cdef extern from *:
     """
     #include <errno.h>
     #include <poll.h>
     #include <sys/epoll.h>
+    #include <sys/prctl.h>
     #include <sys/syscall.h>
     #include <time.h>
     #include <unistd.h>
@@ -47,6 +51,20 @@ cdef extern from *:
             return -1;
         return epoll_wait(fd, events, most, 0);
     }
+
+    static void hg_sleep(long long until_ns)
+    {
+        struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    }
+
+    /* How late the kernel may end a wait: 50 us by default, so that it need not set its timer for each. Returns what it was. */
+    static int hg_slack(int slack_ns)
+    {
+        int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+        prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
+        return before;
+    }
     """
     ctypedef union epoll_data_t:
         uint64_t u64
@@ -56,12 +74,20 @@ cdef extern from *:
     int epoll_create1(int flags) nogil
     int EPOLL_CLOEXEC
     int hg_wait(int fd, epoll_event* events, int most, long long wait_ns) nogil
+    void hg_sleep(long long until_ns) nogil
+    int hg_slack(int slack_ns) nogil
 
 cdef enum:
     EVENTS = 256
 
 cdef int64_t SWEEP_NS = 50000000
 cdef int64_t LONGEST_NS = 10000000000
+# A request that is due in so short a time is waited for without looking at answers, which is half of the wake-ups.
+cdef int64_t NAP_NS = 500000
+# Requests that are due so close to each other leave together.
+cdef int64_t GATHER_NS = 60000
+cdef enum:
+    SLACK_NS = 1000
 
 
 cdef class Generator(LoadCore):
@@ -97,20 +123,46 @@ cdef class Generator(LoadCore):
             line.open(monotonic_ns())
 
     def start(self, Arrivals arrivals not None, *, double warm_up=0.0, double grace=5.0):
+        cdef LoadLine line
         if self.epoll < 0:
             raise ValueError("it is not open")
         self.arrivals, self.finished = arrivals, False
         self.ledger.since_ns = arrivals.start_ns + <int64_t>(warm_up * 1e9)
         self.ledger.until_ns = arrivals.end_ns
         self.grace_ns = <int64_t>(grace * 1e9)
+        self.stamped = self._gathers()
+        if self.stamped:
+            for line in self.lines:
+                line.stamp()
+
+    cdef bint _gathers(self) except -1:
+        """Return whether answers may be read some time after they came.
+
+        A read of HTTP/1.1 ends with an answer, and the kernel says when it came. One of HTTP/2, or of a stream, may have several, and the
+        time of the last.
+        """
+        cdef LoadRequest request
+        cdef LoadLine line = self.lines[0]
+        for request in self.requests:
+            if request.judgement == JUDGE_STREAM:
+                return False
+        return self.arrivals.rate * <double>NAP_NS >= 1e9 and isinstance(line, Http1Line) \
+            and self.target.family in (socket.AF_INET, socket.AF_INET6)
 
     def run(self, int64_t until_ns):
         """Send and read until that time."""
-        cdef int64_t now = monotonic_ns()
-        cdef int64_t next_ns
+        cdef int slack
         if self.epoll < 0:
             raise ValueError("it is not open")
-        until_ns = min(until_ns, now + LONGEST_NS)
+        slack = hg_slack(SLACK_NS)
+        try:
+            return self._run(min(until_ns, monotonic_ns() + LONGEST_NS))
+        finally:
+            hg_slack(slack)
+
+    cdef bint _run(self, int64_t until_ns) except -1:
+        cdef int64_t now = monotonic_ns()
+        cdef int64_t due
         while True:
             if self.arrivals is not None:
                 self._dispatch(now)
@@ -120,10 +172,13 @@ cdef class Generator(LoadCore):
                 return True
             if now >= until_ns:
                 return False
-            next_ns = min(until_ns, self.sweep_ns)
-            if self.free_count and self.arrivals is not None:
-                next_ns = min(next_ns, self.arrivals.next_ns(now))
-            self._poll(next_ns)
+            due = self.arrivals.next_ns(now) if self.free_count and self.arrivals is not None else NEVER
+            if self.stamped and due < now + NAP_NS:
+                self._sleep(self.arrivals.gathered_ns(now, GATHER_NS))
+                self._poll(0)
+                self.looked_ns = 0
+            else:
+                self._poll(min(min(until_ns, self.sweep_ns), due))
             now = monotonic_ns()
             if self.closed:
                 self._reopen(now)
@@ -159,13 +214,22 @@ cdef class Generator(LoadCore):
             line.push(now_ns)
         return 0
 
+    cdef int _sleep(self, int64_t until_ns) except -1:
+        """Sleep until then, whatever comes."""
+        with nogil:
+            hg_sleep(until_ns)
+        self.looked_ns = self.polled_ns
+        self.wall_offset_ns = wall_ns() - monotonic_ns()
+        return 0
+
     cdef int _poll(self, int64_t until_ns) except -1:
         cdef epoll_event events[EVENTS]
         cdef int found, i
         cdef int fd = self.epoll
-        cdef int64_t wait = until_ns - monotonic_ns()
-        cdef int64_t due
+        cdef int64_t wait, due
         cdef LoadLine line
+        self.polled_ns = monotonic_ns()
+        wait = until_ns - self.polled_ns
         with nogil:
             found = hg_wait(fd, events, EVENTS, wait)
         if found < 0:

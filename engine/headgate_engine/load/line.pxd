@@ -54,6 +54,8 @@ cdef class LoadLine:
     cdef int _ready(self, int64_t now_ns) except -1
     cdef int _failed(self, str kind, int64_t now_ns) except -1
     cdef int _drop(self) except -1
+    cdef int stamp(self) except -1
+    cdef int64_t _came_ns(self, int64_t wall_ns, int64_t now_ns) noexcept
     cdef int _watch(self, uint32_t interest) except -1
     cdef int _write(self, const char* p, Py_ssize_t n, int64_t now_ns) except -1
     cdef int _flush(self, int64_t now_ns) except -1

@@ -2,6 +2,7 @@
 
 from headgate_engine.load.core cimport SCRATCH
 from headgate_engine.load.request cimport LoadRequest
+from headgate_engine.load.stamp cimport hg_recv_stamped, hg_stamp
 from headgate_engine.tls.connection cimport TLS_ENDED, TLS_FAILED, TLS_HANDSHAKE, TlsConnection
 from headgate_engine.wire.buffer cimport ByteBuffer
 
@@ -25,6 +26,10 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t recv(int fd, void* data, size_t n, int flags)
     ssize_t send(int fd, const void* data, size_t n, int flags)
     int MSG_DONTWAIT, MSG_NOSIGNAL
+
+cdef enum:
+    # An answer of that length is read as it comes: left to itself, it would fill the buffers of its connection, and wait.
+    LONG_READ = 16384
 
 # Until a connection is tried again that could not be made.
 cdef int64_t PAUSE_NS = 100000000
@@ -85,6 +90,7 @@ cdef class LoadLine:
             return self._failed(f"connect: {word_of(error)}", now_ns)
         self.fd = self.socket.fileno()
         self.state, self.opened_ns = LINE_CONNECTING, now_ns
+        self.stamp()
         self.interest = event.events = EPOLLIN | EPOLLOUT
         event.data.u64 = <uint64_t>self.place
         if epoll_ctl(self.core.epoll, EPOLL_CTL_ADD, self.fd, &event) < 0:
@@ -125,6 +131,12 @@ cdef class LoadLine:
         while self.offered < wanted:
             self.offered += 1
             self.core.release(self.place)
+        return 0
+
+    cdef int stamp(self) except -1:
+        """Have reads say when they came, where the generator will want to know; what cannot say it counts from the read."""
+        if self.core.stamped and self.fd >= 0:
+            hg_stamp(self.fd)
         return 0
 
     # -- ending ------------------------------------------------------------------------------------------------------
@@ -183,8 +195,21 @@ cdef class LoadLine:
             return self.on_readable(now_ns)
         return 0
 
+    cdef int64_t _came_ns(self, int64_t wall_ns, int64_t now_ns) noexcept:
+        """Return when a read came; what the time of day says is not believed where the generator was awake, or it was set."""
+        cdef int64_t came_ns = wall_ns - self.core.wall_offset_ns
+        return came_ns if wall_ns and self.core.looked_ns <= came_ns <= now_ns else now_ns
+
     cdef int on_readable(self, int64_t now_ns) except -1:
-        cdef ssize_t n = recv(self.fd, self.core.scratch, SCRATCH, MSG_DONTWAIT)
+        cdef int64_t wall_ns
+        cdef ssize_t n
+        if self.core.looked_ns:
+            n = hg_recv_stamped(self.fd, self.core.scratch, SCRATCH, &wall_ns)
+            now_ns = self._came_ns(wall_ns, now_ns)
+            if n >= LONG_READ:
+                self.core.stamped = False
+        else:
+            n = recv(self.fd, self.core.scratch, SCRATCH, MSG_DONTWAIT)
         if n > 0:
             if now_ns >= self.core.ledger.since_ns:
                 self.core.ledger.bytes_read += <uint64_t>n

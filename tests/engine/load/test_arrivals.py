@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headgate_drivers.load import answered, due_of, next_of, take
+from headgate_drivers.load import answered, due_of, gathered, next_of, take
 from headgate_engine.load.arrivals import Arrivals
 from headgate_engine.load.ledger import LoadLedger
 
@@ -50,6 +50,18 @@ def test_in_a_closed_loop_the_next_is_due_at_once() -> None:
     assert take(arrivals, SECOND + 5) == SECOND + 5
     assert next_of(arrivals, 2 * SECOND) is None
     assert (arrivals.taken, arrivals.total, arrivals.waiting(2 * SECOND)) == (1, 0, 0)
+
+
+def test_requests_that_are_due_close_to_each_other_are_gathered() -> None:
+    arrivals = Arrivals(SECOND, 100_000, SECOND)
+    # One is due every 10 us: three in 20 us, and none is waited for that is due later.
+    assert gathered(arrivals, 0, 20_000) == SECOND + 20_000
+    assert gathered(arrivals, 0, 19_999) == SECOND + 10_000
+    take(arrivals, SECOND)
+    assert gathered(arrivals, SECOND, 20_000) == SECOND + 30_000
+    assert gathered(Arrivals(SECOND, 1000, SECOND), 0, 20_000) == SECOND
+    assert gathered(Arrivals(SECOND, 100_000, 20_000), 0, MS) == SECOND + 10_000
+    assert gathered(Arrivals(SECOND, 0, SECOND), SECOND + 5, MS) == SECOND + 5
 
 
 @pytest.mark.parametrize(("start", "rate", "duration"), [
