@@ -1,8 +1,9 @@
 """CPU that one worker spends on GETs over HTTP/2 to a backend that speaks HTTP/1.1, beside nginx's own proxying.
 
-Usage: python -m bench.http2.run [--requests 30000] [--rounds 3]
+Usage: python -m bench.http2.run [--requests 30000] [--rounds 3] [--load h2load]
 
-Needs nginx and h2load. Both proxies write an access log to /dev/null; their turns alternate. The CPU is that of the worker
+Needs nginx and h2load; with `--load headgate` the load comes from the generator of `headgate bench` for two seconds, as a cross-check.
+ Both proxies write an access log to /dev/null; their turns alternate. The CPU is that of the worker
 process, user and kernel, from /proc, in microseconds for each request.
 """
 
@@ -46,6 +47,8 @@ binds:
 """
 # Connections, and streams at a time on each.
 LOADS = ((8, 10), (1, 100), (32, 1))
+# Of a load by our own generator.
+SECONDS = 2
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -80,19 +83,34 @@ def started(words: list[str], port: int) -> Iterator[int]:
         process.wait()
 
 
-def loaded(port: int, requests: int, connections: int, streams: int) -> None:
+def loaded(port: int, requests: int, connections: int, streams: int) -> int:
+    """Load a port with h2load; return how many requests were answered."""
     words = ["h2load", "-n", str(requests), "-c", str(connections), "-m", str(streams), f"http://127.0.0.1:{port}/a"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     if f"{requests} succeeded" not in done.stdout:
         raise RuntimeError(done.stdout)
+    return requests
+
+
+def loaded_by_ours(port: int, connections: int, streams: int) -> int:
+    """The same with our own generator."""
+    from bench.macro.cases import Case
+    from bench.macro.load import run_headgate
+
+    made = run_headgate(Case("get", "", "", ("/a",), None, (), ()), port, {}, connections, SECONDS, streams)
+    if made.errors or not made.requests:
+        raise RuntimeError(f"{made.errors} of {made.requests} requests failed")
+    return made.requests
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--load", choices=("h2load", "headgate"), default="h2load", help="who sends the requests")
     options = parser.parse_args(arguments)
-    missing = [name for name in ("nginx", "h2load") if shutil.which(name) is None]
+    needed = ("nginx", "h2load") if options.load == "h2load" else ("nginx",)
+    missing = [name for name in needed if shutil.which(name) is None]
     if missing:
         sys.exit(f"needs {' and '.join(missing)}")
     backend, nginx, ours = free_port(), free_port(), free_port()
@@ -110,8 +128,11 @@ def main(arguments: list[str] | None = None) -> None:
             for _ in range(options.rounds):
                 for name, port, pid in servers_:
                     before = cpu_seconds(pid)
-                    loaded(port, options.requests, connections, streams)
-                    spent = (cpu_seconds(pid) - before) / options.requests * 1e6
+                    if options.load == "h2load":
+                        made = loaded(port, options.requests, connections, streams)
+                    else:
+                        made = loaded_by_ours(port, connections, streams)
+                    spent = (cpu_seconds(pid) - before) / made * 1e6
                     best[name] = min(spent, best.get(name, spent))
             print(f"{connections:3} x {streams:3}: " + ", ".join(f"{name} {us:.1f} us" for name, us in best.items()),
                   f"= {best['headgate'] / best['nginx']:.2f} x")

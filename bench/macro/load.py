@@ -65,16 +65,16 @@ def script(case: Case, headers: dict[str, str]) -> str:
     return "\n".join(lines) + DONE
 
 
-def run_headgate(case: Case, port: int, headers: dict[str, str], connections: int, seconds: int) -> Load:
+def run_headgate(case: Case, port: int, headers: dict[str, str], connections: int, seconds: int, streams: int = 0) -> Load:
     """Load a port with our own generator, on the processors of this process; BenchError when it fails.
 
-    It judges an answer by its status alone, as wrk does.
+    It judges an answer by its status alone, as wrk does. streams: at a time on each connection of HTTP/2; 0: HTTP/1.1.
     """
     method, body = ("GET", b"") if case.body is None else ("POST", case.body)
     place = TargetPlace(False, "127.0.0.1", port, case.paths[0])
     specs = tuple(RequestSpec(method, path, tuple(headers.items()), body) for path in case.paths)
-    traffic = Traffic(target_of(place, Trust(), False), requests_of(specs, place))
-    found = run_step(traffic, LoadShape(connections, seconds=float(seconds), timeout=10.0), 0.0, None, lambda tick: None)
+    traffic = Traffic(target_of(place, Trust(), streams > 0), requests_of(specs, place))
+    found = run_step(traffic, LoadShape(connections, streams, seconds=float(seconds), timeout=10.0), 0.0, None, lambda tick: None)
     return Load(
         requests=found.total,
         seconds=found.seconds,

@@ -1,9 +1,10 @@
 """Reloads beside traffic: start, the longest gap a client sees, when a change is in force, and an unchanged file.
 
-Usage: python -m bench.macro.reload [--routes 1000,10000] [--expressions 0,2] [--rate 500]
+Usage: python -m bench.macro.reload [--routes 1000,10000] [--expressions 0,2] [--rate 500] [--load headgate]
 
 A client in a process of its own sends at a fixed rate over one kept connection. What it notes is the time from when a
 request should have been sent to its answer, so that requests which waited behind a stall count with all of their wait.
+It is the generator of `headgate bench`, or with `--load client` one of a few lines in Python, as a cross-check.
 The same is measured without reloads: that is what the machine does by itself. A change is timed from the moment that
 the file is replaced, what the watcher takes to notice it included.
 """
@@ -24,10 +25,17 @@ from typing import Final, NamedTuple
 
 from bench.macro.operating import free_ports
 from bench.macro.procfs import cpu_us, memory, tree
+from headgate.capacity.transport import Trust, requests_of, target_of
+from headgate.capacity.workload import RequestSpec, TargetPlace
+from headgate_engine.load.arrivals import Arrivals
+from headgate_engine.load.generator import Generator
 
 START_SECONDS: Final = 300.0
 QUIET_SECONDS: Final = 5.0
 RELOADS: Final = 5
+# How long the generator runs between two looks at the pipe, and in all.
+SLICE_NS: Final = 20_000_000
+MOST_NS: Final = 24 * 3600 * 1_000_000_000
 
 
 class Size(NamedTuple):
@@ -84,6 +92,26 @@ def send_at_a_rate(port: int, rate: int, pipe: Connection) -> None:
             due += 1 / rate
 
 
+def generate_at_a_rate(port: int, rate: int, pipe: Connection) -> None:
+    """The same with the generator of `headgate bench`."""
+    place = TargetPlace(False, "127.0.0.1", port, "/svc0")
+    requests = requests_of((RequestSpec("GET", place.target, ()),), place)
+    generator = Generator(target_of(place, Trust(), False), requests, 1)
+    generator.open()
+    generator.start(Arrivals(time.monotonic_ns(), float(rate), MOST_NS))
+    ledger = generator.ledger
+    while not generator.run(time.monotonic_ns() + SLICE_NS):
+        if ledger.failed:
+            raise ConnectionError(f"requests failed: {ledger.errors}")
+        if pipe.poll():
+            pipe.recv()
+            pipe.send(ledger.window.most / 1e6)
+            ledger.window.clear()
+
+
+SENDERS: Final = {"headgate": generate_at_a_rate, "client": send_at_a_rate}
+
+
 def longest(pipe: Connection) -> float:
     """Return the longest wait since the last question, ms."""
     pipe.send(None)
@@ -118,7 +146,7 @@ def replace(path: Path, text: str) -> float:
     return now
 
 
-def measure(size: Size, rate: int, folder: Path) -> str:
+def measure(size: Size, options: argparse.Namespace, folder: Path) -> str:
     """Return a row of the table."""
     ports, path = free_ports(4), folder / "config.yaml"
     replace(path, configuration(size, ports, "m0"))
@@ -128,7 +156,7 @@ def measure(size: Size, rate: int, folder: Path) -> str:
     try:
         start = wait_for_mark(ports[0], size, "m0") - began
         ours, theirs = get_context("spawn").Pipe()
-        client = get_context("spawn").Process(target=send_at_a_rate, args=(ports[0], rate, theirs), daemon=True)
+        client = get_context("spawn").Process(target=SENDERS[options.load], args=(ports[0], options.rate, theirs), daemon=True)
         client.start()
         longest(ours)
         time.sleep(QUIET_SECONDS)
@@ -160,6 +188,7 @@ def main() -> None:
     parser.add_argument("--routes", default="1000,10000")
     parser.add_argument("--expressions", default="0,2")
     parser.add_argument("--rate", type=int, default=500)
+    parser.add_argument("--load", choices=tuple(SENDERS), default="headgate", help="who sends the requests")
     given = parser.parse_args()
     print(
         "| routes | expressions each | start s | longest gap without reloads ms | median of the longest per reload ms "
@@ -169,7 +198,7 @@ def main() -> None:
     for routes in given.routes.split(","):
         for expressions in given.expressions.split(","):
             with tempfile.TemporaryDirectory() as folder:
-                print(measure(Size(int(routes), int(expressions)), given.rate, Path(folder)), flush=True)
+                print(measure(Size(int(routes), int(expressions)), given, Path(folder)), flush=True)
 
 
 if __name__ == "__main__":

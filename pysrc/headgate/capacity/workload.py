@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ RPC_ACCEPT: Final = ("accept", "application/json, text/event-stream")
 # The number in the body of a call that each call has another one of.
 _SERIAL: Final = 1_000_000_000
 _PORTS: Final = {"http": 80, "https": 443}
+_USER: Final = re.compile(r"^([^/?#]*//|)[^/?#]*@")
 Fields = tuple[tuple[str, str], ...]
 
 
@@ -46,6 +48,11 @@ class TargetPlace(NamedTuple):
     def url(self) -> str:
         return f"{'https' if self.secure else 'http'}://{self.authority}{self.target}"
 
+    @property
+    def shown(self) -> str:
+        """The URL as reports and messages have it: with the names of the query's parameters, without their values."""
+        return without_secrets(self.url)
+
 
 class RequestSpec(NamedTuple):
     """A request. number_at: where ten digits of the body begin that differ in each; -1: nowhere.
@@ -62,17 +69,28 @@ class RequestSpec(NamedTuple):
     format: str | None = None
 
 
+def without_secrets(url: str) -> str:
+    """Return a URL without user and password, and with `***` for all values of its query, such as `?key=***`."""
+    found = _USER.sub(r"\1***@", url.partition("#")[0])
+    path, question, query = found.partition("?")
+    if not query:
+        return path
+    pairs = (name + "=***" if equals else "***" for name, equals, _ in (one.partition("=") for one in query.split("&")))
+    return path + question + "&".join(pairs)
+
+
 def place_of(url: str) -> TargetPlace:
     """Return the parts of a URL. Raises BenchError if it is none of HTTP."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BenchError(f"{url}: {error}") from None
+        raise BenchError(f"{without_secrets(url)}: {error}") from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise BenchError(f"{url}: a URL such as http://127.0.0.1:3000/path is expected")
+        raise BenchError(f"{without_secrets(url)}: a URL such as http://127.0.0.1:3000/path is expected")
     if parts.username is not None:
-        raise BenchError(f"{url}: credentials belong into a header, such as -H 'authorization: Bearer KEY'")
+        words = "credentials belong into a header, such as -H 'authorization: Bearer KEY'"
+        raise BenchError(f"{without_secrets(url)}: {words}")
     target = parts.path or "/"
     return TargetPlace(
         parts.scheme == "https",

@@ -16,6 +16,7 @@ from headgate.capacity.workload import (
     mcp_place,
     place_of,
     tool_call,
+    without_secrets,
 )
 
 
@@ -35,6 +36,34 @@ def test_a_url_has_its_parts(url: str, place: TargetPlace, authority: str) -> No
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(BenchError, match=url.split("/")[0]):
         place_of(url)
+
+
+@pytest.mark.parametrize(("url", "shown"), [
+    ("http://a/b", "http://a/b"),
+    ("https://a:444/b?key=SECRET&alt=sse", "https://a:444/b?key=***&alt=***"),
+    ("http://a/?SECRET", "http://a/?***"),
+    ("http://a/?key=a%26b?c=d&", "http://a/?key=***&***"),
+    ("http://u:SECRET@a/b?c=@d", "http://***@a/b?c=***"),
+    ("http://u:SEC@RET@a/b", "http://***@a/b"),
+    ("u:SECRET@a:80", "***@a:80"),
+    ("http://a/@b", "http://a/@b"),
+    ("http://a/b?", "http://a/b"),
+    ("http://a/b#SECRET", "http://a/b"),
+])  # fmt: skip
+def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
+    assert without_secrets(url) == shown
+
+
+@pytest.mark.parametrize("url", ["http://u:SECRET@a/", "ftp://a/?key=SECRET", "http://a:x/?key=SECRET", "http://u:SECRET@a:x/"])
+def test_a_refusal_tells_no_secret(url: str) -> None:
+    with pytest.raises(BenchError) as told:
+        place_of(url)
+    assert "SECRET" not in str(told.value)
+
+
+def test_a_place_is_shown_without_secrets_and_asked_with_them() -> None:
+    place = place_of("http://a/b?key=SECRET")
+    assert (place.shown, place.target) == ("http://a/b?key=***", "/b?key=SECRET")
 
 
 def test_paths_are_the_usual_ones_where_there_are_none() -> None:
