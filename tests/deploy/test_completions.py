@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from headgate.cli.bench import command as bench
 from headgate.cli.options import parser
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +47,36 @@ def test_bash_completes(folder: Path) -> None:
     assert completed(folder, "headgate", "one") == ["oneshot"]
     assert completed(folder, "headgate", "-f", "pyproj") == ["pyproject.toml"]
     assert completed(folder, "headgate", "--nothing") == []
+
+
+def test_every_option_of_the_bench_is_in_every_shell(folder: Path) -> None:
+    for command in bench.commands.values():
+        for option in (name for one in command.params if isinstance(one, click.Option) for name in one.opts):
+            assert f" {option} " in (folder / "headgate.bash").read_text().replace('"', " ")
+            assert f"    '{option}[" in (folder / "_headgate").read_text()
+            fish = f"-s {option[1:]} " if len(option) == 2 else f"-l {option[2:]} "
+            assert fish in (folder / "headgate.fish").read_text()
+
+
+@pytest.mark.parametrize(("words", "offered"), [
+    (("bench", "--sat"), ["--saturate"]),
+    (("bench", "comp"), ["compare"]),
+    (("bench", "http://127.0.0.1/", "comp"), []),
+    (("bench", "--kind", ""), ["http", "chat", "stream", "mcp"]),
+    (("bench", "-k", "s"), ["stream"]),
+    (("bench", "--format", "m"), ["messages"]),
+    (("bench", "--rate", ""), []),
+    (("bench", "--cacert", "pyproj"), ["pyproject.toml"]),
+    (("bench", "run", "--sat"), ["--saturate"]),
+    (("bench", "run", "comp"), []),
+    (("bench", "serve", "--s"), ["--size"]),
+    (("bench", "serve", "--sat"), []),
+    (("bench", "compare", "pyproj"), ["pyproject.toml"]),
+    (("bench", "compare", "pyproject.toml", "READ"), ["README.md"]),
+    (("-f", "bench"), ["bench"]),
+])  # fmt: skip
+def test_bash_completes_the_bench(folder: Path, words: tuple[str, ...], offered: list[str]) -> None:
+    assert completed(folder, "headgate", *words) == offered
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
