@@ -32,7 +32,6 @@ from headgate.capacity.step import LoadShape, Traffic, run_step
 from headgate.capacity.transport import Trust, requests_of, target_of
 from headgate.capacity.workload import RequestSpec, TargetPlace
 
-
 # Of wrk between two requests of a connection, by connections.
 PAUSES_MS = {8: 1, 64: 3}
 # What a run is compared with, where it is not wrk in its closed loop.

@@ -20,11 +20,11 @@ COMMANDS = re.findall(r"^(gwctl .*)$", PAGE, re.MULTILINE)
 
 @pytest.mark.parametrize("text", BLOCKS, ids=range(len(BLOCKS)))
 def test_configurations_load(text: str, tmp_path: Path) -> None:
-    if "/etc/headgate/" in text:
+    if "cert.pem" in text:
         found = trustme.CA().issue_cert("gateway.example")
         found.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
         found.private_key_pem.write_to_path(tmp_path / "key.pem")
-        text = text.replace("/etc/headgate", str(tmp_path))
+        text = text.replace("cert.pem", f"{tmp_path}/cert.pem").replace("key.pem", f"{tmp_path}/key.pem")
     variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")
     if "RED_KEY" in variables:
         variables |= {"RED_KEY": "red", "BLUE_KEY": "blue"}

@@ -160,7 +160,7 @@ def test_a_server_that_works_and_one_that_hides_its_tools(gateway: Callable[...,
     running = gateway(text)
     status, steps = doctor("mcp", f"{running.url}/mcp")
     assert (status, [one["step"] for one in steps]) == (0, ["initialize", "first call"])
-    assert re.fullmatch(r"[1-9]\d* tools", steps[1]["found"])
+    assert re.fullmatch(r"[1-9]\d* tools: .*\w.*", steps[1]["found"])
     hidden = gateway(text + "  policies: {mcpAuthorization: {rules: ['mcp.prompt.name == \"x\"']}}\n")
     assert doctor("mcp", f"{hidden.url}/mcp")[1][-1]["found"] == "0 tools: mcpAuthorization may hide them"
     _, steps = doctor("mcp", f"{running.url}/elsewhere")

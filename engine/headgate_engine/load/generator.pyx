@@ -138,8 +138,8 @@ cdef class Generator(LoadCore):
     cdef bint _gathers(self) except -1:
         """Return whether answers may be read some time after they came.
 
-        A read of HTTP/1.1 ends with an answer, and the kernel says when it came. One of HTTP/2, or of a stream, may have several, and the
-        time of the last.
+        A read of HTTP/1.1 ends with an answer, and the kernel says when it came. One of HTTP/2, or of a stream, may have several,
+        and the time of the last.
         """
         cdef LoadRequest request
         cdef LoadLine line = self.lines[0]

@@ -16,6 +16,8 @@ METADATA_CHANGE: Final = (
 )
 METADATA: Final = re.compile(r'resource_metadata="([^"]+)"')
 REASON: Final = re.compile(r'error_description="([^"]*)"')
+# Of tools that are named.
+MOST_NAMES: Final = 20
 OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 401, 403, 404
 
 
@@ -33,6 +35,13 @@ def examine_mcp(url: str, options: AuthOptions, found: Examination) -> None:
     except StepFailed as error:
         found.fail("first call" if session.began else "initialize", error)
     return None
+
+
+def names_of(tools: list[Any]) -> str:
+    """Return the names of the first tools; a name is the server's, and comes without what a terminal would obey."""
+    names = [str(tool.get("name")) for tool in tools[:MOST_NAMES] if isinstance(tool, dict)]
+    more = [f"and {len(tools) - MOST_NAMES} more"] if len(tools) > MOST_NAMES else []
+    return ", ".join([name if name.isprintable() else ascii(name) for name in names] + more)
 
 
 class _Session:
@@ -190,5 +199,4 @@ class _Session:
             raise StepFailed("tools/list has a result without tools", "look at the log of the server")
         if "mcp-session-id" in self._fields:
             call("DELETE", self.url, fields=self._fields, authority=self.options.authority)
-        hint = "" if tools else ": mcpAuthorization may hide them"
-        self.found.good("first call", f"{len(tools)} tools{hint}")
+        self.found.good("first call", f"{len(tools)} tools: {names_of(tools) or 'mcpAuthorization may hide them'}")
