@@ -3,12 +3,12 @@
 A block is named by its member (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html).
 """
 
-from headgate_engine.guard.reading cimport Kinds, add_texts, inner_values, no_clears, turn_of, words
+from headgate_engine.guard.reading cimport Kinds, add_texts, inner_values, no_clears, strings_in, turn_of, words
 from headgate_engine.guard.transcript cimport (
     Fields, NO_TURN, N_CITATIONS_CONTENT, N_CONTENT, N_CONTEXT, N_DOCUMENT, N_GUARD_CONTENT, N_INPUT, N_JSON, N_MESSAGE,
     N_MESSAGES, N_OUTPUT, N_PROMPT_VARIABLES, N_ROLE, N_SEARCH_RESULT, N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_RESULT,
-    N_TOOL_USE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, LINE, Span, BodyTexts,
-    Word)
+    N_TOOL_USE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, LINE,
+    Span, BodyTexts, Word)
 
 
 cdef bint no_test(const Word* word) noexcept nogil:
@@ -44,13 +44,14 @@ cdef int converse_request(BodyTexts t) except -1 nogil:
 
 
 cdef int variables(BodyTexts t, Span span) except -1 nogil:
-    """Add the variables of a prompt that the provider stores."""
+    """Add the variables of a prompt that the provider stores, as a message of the user."""
     cdef Fields holder
     cdef Span value
     cdef int at = 0
+    cdef int turn = t.turn(ROLE_USER, SPACE)
     while t.value(span.start, &at, &value):
         t.fields(value.start, &holder)
-        t.strings(S_MESSAGES, &holder, N_TEXT)
+        strings_in(t, S_MESSAGES, &holder, N_TEXT, turn)
         t.drop(&holder)
     return 0
 
@@ -63,12 +64,12 @@ cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except 
         t.fields(row.start, &fields)
         if not add_texts(t, &fields, N_TEXT, scope, &element, turn, joiner, no_clears()):
             t.cut()
-            block(t, &fields, scope)
+            block(t, &fields, scope, turn)
         t.drop(&fields)
     return 0
 
 
-cdef int block(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
+cdef int block(BodyTexts t, const Fields* fields, int scope, int turn) except -1 nogil:
     """Add a block that is no text of its own. Thoughts and pictures are not read."""
     cdef Fields found
     cdef Span span
@@ -79,9 +80,9 @@ cdef int block(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
         result(t, &found)
         t.drop(&found)
     for at in range(2):
-        nested(t, fields, N_DOCUMENT if at == 0 else N_SEARCH_RESULT, scope)
-    inner_texts(t, fields, N_CITATIONS_CONTENT, N_CONTENT, scope)
-    return inner_texts(t, fields, N_GUARD_CONTENT, N_TEXT, scope)
+        nested(t, fields, N_DOCUMENT if at == 0 else N_SEARCH_RESULT, scope, turn)
+    inner_texts(t, fields, N_CITATIONS_CONTENT, N_CONTENT, scope, turn)
+    return inner_texts(t, fields, N_GUARD_CONTENT, N_TEXT, scope, turn)
 
 
 cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
@@ -97,30 +98,30 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
             if not add_texts(t, &inner, N_TEXT, S_OUTPUT, &element, NO_TURN, SPACE, no_clears()):
                 t.cut()
                 t.values(S_OUTPUT, &inner, N_JSON)
-                nested(t, &inner, N_DOCUMENT, S_OUTPUT)
-                nested(t, &inner, N_SEARCH_RESULT, S_OUTPUT)
+                nested(t, &inner, N_DOCUMENT, S_OUTPUT, NO_TURN)
+                nested(t, &inner, N_SEARCH_RESULT, S_OUTPUT, NO_TURN)
             t.drop(&inner)
         t.cut()
     return 0
 
 
-cdef int nested(BodyTexts t, const Fields* fields, int name, int scope) except -1 nogil:
+cdef int nested(BodyTexts t, const Fields* fields, int name, int scope, int turn) except -1 nogil:
     """Add the texts of documents and search results."""
     cdef Fields found
     cdef Span span
     cdef int at = 0
     while t.each(fields, name, &at, &span):
         t.fields(span.start, &found)
-        t.strings(scope, &found, N_TITLE)
-        t.strings(scope, &found, N_CONTEXT)
-        listed(t, &found, N_CONTENT, scope)
-        inner_texts(t, &found, N_SOURCE, N_CONTENT, scope)
-        inner_texts(t, &found, N_SOURCE, N_TEXT, scope)
+        strings_in(t, scope, &found, N_TITLE, turn)
+        strings_in(t, scope, &found, N_CONTEXT, turn)
+        listed(t, &found, N_CONTENT, scope, turn)
+        inner_texts(t, &found, N_SOURCE, N_CONTENT, scope, turn)
+        inner_texts(t, &found, N_SOURCE, N_TEXT, scope, turn)
         t.drop(&found)
     return 0
 
 
-cdef int inner_texts(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil:
+cdef int inner_texts(BodyTexts t, const Fields* fields, int name, int inner, int scope, int turn) except -1 nogil:
     """Add the texts in the member `inner` of the objects of that name: a string, an object with one, or a list of these."""
     cdef Fields holder, found
     cdef Span span, value
@@ -128,18 +129,18 @@ cdef int inner_texts(BodyTexts t, const Fields* fields, int name, int inner, int
     cdef int at = 0
     while t.each(fields, name, &at, &span):
         t.fields(span.start, &holder)
-        t.strings(scope, &holder, inner)
-        listed(t, &holder, inner, scope)
+        strings_in(t, scope, &holder, inner, turn)
+        listed(t, &holder, inner, scope, turn)
         within = 0
         while t.each(&holder, inner, &within, &value):
             t.fields(value.start, &found)
-            t.strings(scope, &found, N_TEXT)
+            strings_in(t, scope, &found, N_TEXT, turn)
             t.drop(&found)
         t.drop(&holder)
     return 0
 
 
-cdef int listed(BodyTexts t, const Fields* fields, int name, int scope) except -1 nogil:
+cdef int listed(BodyTexts t, const Fields* fields, int name, int scope, int turn) except -1 nogil:
     """Add the texts of the objects in a list."""
     cdef Fields found
     cdef Span span, row, element
@@ -149,7 +150,7 @@ cdef int listed(BodyTexts t, const Fields* fields, int name, int scope) except -
         place = 0
         while t.item(span.start, &place, &row, &element):
             t.fields(row.start, &found)
-            t.strings(scope, &found, N_TEXT)
+            strings_in(t, scope, &found, N_TEXT, turn)
             t.drop(&found)
     return 0
 

@@ -4,14 +4,14 @@ Google accepts names in camelCase and in snake_case.
 """
 
 from headgate_engine.guard.reading cimport (
-    Kinds, add_texts, count_words, inner_values, is_message, is_system, marks, no_clears, parts, turn_of, words)
+    Kinds, add_texts, count_words, inner_values, is_message, is_system, marks, no_clears, parts, strings_in, turn_of, words)
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ACTION, N_ACTIONS, N_ARGS, N_ARGUMENTS, N_CANDIDATES, N_CODE, N_CODE_EXECUTION_RESULT,
     N_CODE_EXECUTION_RESULT_SNAKE, N_CONTENT, N_CONTENTS, N_EXECUTABLE_CODE, N_EXECUTABLE_CODE_SNAKE, N_FUNCTION_CALL,
     N_FUNCTION_CALL_SNAKE, N_FUNCTION_RESPONSE, N_FUNCTION_RESPONSE_SNAKE, N_INPUT, N_INSTRUCTIONS, N_NONE,
     N_OPERATION, N_OUTPUT, N_OUTPUTS, N_PARTS, N_PROMPT, N_QUERIES, N_RESPONSE, N_RESULTS, N_ROLE,
     N_SYSTEM_INSTRUCTION, N_SYSTEM_INSTRUCTION_SNAKE, N_TEXT, N_THOUGHT, N_TOOLS, N_TYPE, N_VARIABLES, ROLE_ASSISTANT,
-    ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, Span, BodyTexts, Word, word_ends,
+    ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, Word, word_ends,
     word_is)
 
 
@@ -66,22 +66,25 @@ cdef int input_items(BodyTexts t, Span span, int scope, int role) except -1 nogi
 
 
 cdef int variables(BodyTexts t, int start) except -1 nogil:
-    """Add the variables of a prompt that the provider stores."""
+    """Add the variables of a prompt that the provider stores, as a message of the user."""
     cdef Fields prompt, holder
     cdef Span inner, value
-    cdef int within
+    cdef int within, turn
     cdef int at = 0
     t.fields(start, &prompt)
     while t.each(&prompt, N_VARIABLES, &at, &inner):
         within = 0
+        turn = t.turn(ROLE_USER, LINE)
         while t.value(inner.start, &within, &value):
             if t.is_text(value.start):
-                t.alone(S_MESSAGES, value.start, value.stop)
+                t.cut()
+                t.add(S_MESSAGES, value.start, value.stop, turn, SPACE)
             else:
                 t.fields(value.start, &holder)
-                t.strings(S_MESSAGES, &holder, N_TEXT)
+                strings_in(t, S_MESSAGES, &holder, N_TEXT, turn)
                 t.drop(&holder)
     t.drop(&prompt)
+    t.cut()
     return 0
 
 

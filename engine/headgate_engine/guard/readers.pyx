@@ -9,7 +9,7 @@ from headgate_engine.guard.bedrock cimport converse_reply, converse_request
 from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request, variables
 from headgate_engine.guard.reading cimport (
     Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_only_system, is_result,
-    is_system, is_text_type, is_tool, is_unseen, no_clears, parts, turn_of, words)
+    is_system, is_text_type, is_tool, is_unseen, no_clears, parts, strings_in, turn_of, words)
 from headgate_engine.guard.spans import string_value
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_AUDIO, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA,
@@ -157,8 +157,8 @@ cdef int block(BodyTexts t, const Fields* fields, const Span* element, int scope
     if kinds.count and word_is(&kinds.word, b"mid_conv_system"):
         t.cut()
         while t.each(fields, N_CONTENT, &at, &inner):
-            blocks(t, inner, S_SYSTEM, NO_TURN, joiner)
-        return t.strings(S_SYSTEM, fields, N_TEXT)
+            blocks(t, inner, S_SYSTEM, turn, joiner)
+        return strings_in(t, S_SYSTEM, fields, N_TEXT, turn)
     if (texts or not kinds.count) and add_texts(t, fields, N_TEXT, scope, element, turn, joiner, no_clears()):
         return 0
     t.cut()
@@ -168,7 +168,7 @@ cdef int block(BodyTexts t, const Fields* fields, const Span* element, int scope
         return t.values(S_INPUT, fields, N_INPUT)
     if count_words(t, fields, N_TYPE, is_result):
         return result(t, fields)
-    return document(t, fields, scope)
+    return document(t, fields, scope, turn)
 
 
 cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
@@ -183,28 +183,28 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
     return 0
 
 
-cdef int document(BodyTexts t, const Fields* fields, int scope) except -1 nogil:
-    """Add all texts of documents, search results and compactions."""
+cdef int document(BodyTexts t, const Fields* fields, int scope, int turn) except -1 nogil:
+    """Add all texts of documents, search results and compactions, as parts of the message."""
     cdef Fields source
     cdef Span span, inner
     cdef int within
     cdef int at = 0
-    t.strings(scope, fields, N_TITLE)
-    t.strings(scope, fields, N_CONTEXT)
+    strings_in(t, scope, fields, N_TITLE, turn)
+    strings_in(t, scope, fields, N_CONTEXT, turn)
     while t.each(fields, N_CONTENT, &at, &span):
-        blocks(t, span, scope, NO_TURN, SPACE)
+        blocks(t, span, scope, turn, SPACE)
         t.cut()
+    strings_in(t, scope, fields, N_SOURCE, turn)
     at = 0
     while t.each(fields, N_SOURCE, &at, &span):
         if t.is_text(span.start):
-            t.alone(scope, span.start, span.stop)
             continue
         t.fields(span.start, &source)
         if not count_words(t, &source, N_TYPE, is_base64):
-            t.strings(scope, &source, N_DATA)
+            strings_in(t, scope, &source, N_DATA, turn)
         within = 0
         while t.each(&source, N_CONTENT, &within, &inner):
-            blocks(t, inner, scope, NO_TURN, SPACE)
+            blocks(t, inner, scope, turn, SPACE)
             t.cut()
         t.drop(&source)
     return 0
@@ -281,7 +281,9 @@ cdef int realtime_item(BodyTexts t, Span one) except -1 nogil:
     cdef int system = 0
     cdef int at = 0
     if t.is_text(one.start):
-        return t.alone(S_MESSAGES, one.start, one.stop)
+        t.add(S_MESSAGES, one.start, one.stop, t.turn(ROLE_USER, SPACE), SPACE)
+        t.cut()
+        return 0
     t.fields(one.start, &item)
     words(t, &item, N_ROLE, is_system, &system, &roles)
     scope = S_SYSTEM if roles.count and system == roles.count else S_MESSAGES
@@ -374,7 +376,7 @@ cdef int transcription(BodyTexts t, const Fields* fields, int name) except -1 no
     cdef int at = 0
     while t.each(fields, name, &at, &span):
         t.fields(span.start, &found)
-        t.strings(S_SYSTEM, &found, N_PROMPT)
+        strings_in(t, S_SYSTEM, &found, N_PROMPT, t.turn(ROLE_SYSTEM, SPACE))
         t.drop(&found)
     return 0
 

@@ -29,6 +29,8 @@ cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) exc
 cdef Clears no_clears() noexcept nogil
 cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
                    Clears clears) except -1 nogil
+# Adds all strings of that name as texts of their own that belong to a message; NO_TURN: to none.
+cdef int strings_in(BodyTexts t, int scope, const Fields* fields, int name, int turn) except -1 nogil
 cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil
 cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil
 cdef Clears marks(BodyTexts t, const Fields* fields) except * nogil

@@ -95,6 +95,16 @@ cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const
     return found
 
 
+cdef int strings_in(BodyTexts t, int scope, const Fields* fields, int name, int turn) except -1 nogil:
+    """Add all strings of that name as texts of their own that belong to a message."""
+    cdef int i
+    cdef int first = t.piece_count
+    t.strings(scope, fields, name)
+    for i in range(first, t.piece_count):
+        t.pieces[i].turn = turn
+    return 0
+
+
 cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil:
     """Add the values of the member `inner` of the objects of that name."""
     cdef Fields found

@@ -85,12 +85,12 @@ class Builder:
         self.add(scope, Piece(*span, raw=not self.is_text(span)), turn)
         self.cut()
 
-    def strings(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
-        """Note all strings of those names, each as a text of its own."""
+    def strings(self, scope: TextScope, fields: dict[str, list[Span]], *names: str, turn: Turn | None = None) -> None:
+        """Note all strings of those names, each as a text of its own. `turn`: the message that they belong to."""
         for name in names:
             for span in fields.get(name, ()):
                 if self.is_text(span):
-                    self.alone(scope, span)
+                    self.alone(scope, span, turn)
 
     def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
         """Note all values of those names, strings or not; null says nothing."""

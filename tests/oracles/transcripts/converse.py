@@ -22,8 +22,9 @@ def request(builder: Builder) -> None:
             _blocks(builder, span, TextScope.MESSAGES, turn, b" ")
     builder.cut()
     for start, _ in top.get("promptVariables", ()):
+        turn = builder.turn("user", b" ")
         for _, value, _ in members(builder.body, start):
-            builder.strings(TextScope.MESSAGES, builder.fields(value), "text")
+            builder.strings(TextScope.MESSAGES, builder.fields(value), "text", turn=turn)
 
 
 def _texts(builder: Builder, fields: Fields) -> list[Span]:
@@ -42,19 +43,19 @@ def _blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn, joiner: 
             builder.add(scope, Piece(*one, element=element), turn, joiner)
         if not texts:
             builder.cut()
-            _block(builder, fields, scope)
+            _block(builder, fields, scope, turn)
 
 
-def _block(builder: Builder, fields: Fields, scope: TextScope) -> None:
+def _block(builder: Builder, fields: Fields, scope: TextScope, turn: Turn) -> None:
     for start, _ in fields.get("toolUse", ()):
         builder.values(TextScope.TOOL_INPUT, builder.fields(start), "input")
     for start, _ in fields.get("toolResult", ()):
         for span in builder.fields(start).get("content", ()):
             _result(builder, span)
     for name in ("document", "searchResult"):
-        _nested(builder, fields, name, scope)
-    _inner(builder, fields, "citationsContent", "content", scope)
-    _inner(builder, fields, "guardContent", "text", scope)
+        _nested(builder, fields, name, scope, turn)
+    _inner(builder, fields, ("citationsContent", "content"), scope, turn)
+    _inner(builder, fields, ("guardContent", "text"), scope, turn)
 
 
 def _result(builder: Builder, span: Span) -> None:
@@ -71,28 +72,29 @@ def _result(builder: Builder, span: Span) -> None:
     builder.cut()
 
 
-def _nested(builder: Builder, fields: Fields, name: str, scope: TextScope) -> None:
+def _nested(builder: Builder, fields: Fields, name: str, scope: TextScope, turn: Turn | None = None) -> None:
     """Documents and search results."""
     for start, _ in fields.get(name, ()):
         found = builder.fields(start)
-        builder.strings(scope, found, "title", "context")
-        _listed(builder, found, "content", scope)
-        _inner(builder, found, "source", "content", scope)
-        _inner(builder, found, "source", "text", scope)
+        builder.strings(scope, found, "title", "context", turn=turn)
+        _listed(builder, found, "content", scope, turn)
+        _inner(builder, found, ("source", "content"), scope, turn)
+        _inner(builder, found, ("source", "text"), scope, turn)
 
 
-def _listed(builder: Builder, fields: Fields, name: str, scope: TextScope) -> None:
+def _listed(builder: Builder, fields: Fields, name: str, scope: TextScope, turn: Turn | None) -> None:
     for row in builder.rows(fields, name):
-        builder.strings(scope, builder.fields(row[0]), "text")
+        builder.strings(scope, builder.fields(row[0]), "text", turn=turn)
 
 
-def _inner(builder: Builder, fields: Fields, name: str, inner: str, scope: TextScope) -> None:
+def _inner(builder: Builder, fields: Fields, names: tuple[str, str], scope: TextScope, turn: Turn | None) -> None:
+    name, inner = names
     for start, _ in fields.get(name, ()):
         holder = builder.fields(start)
-        builder.strings(scope, holder, inner)
-        _listed(builder, holder, inner, scope)
+        builder.strings(scope, holder, inner, turn=turn)
+        _listed(builder, holder, inner, scope, turn)
         for value, _ in holder.get(inner, ()):
-            builder.strings(scope, builder.fields(value), "text")
+            builder.strings(scope, builder.fields(value), "text", turn=turn)
 
 
 def reply(builder: Builder) -> None:

@@ -36,8 +36,8 @@ def blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn | None, jo
         if kind == "mid_conv_system":
             builder.cut()
             for inner in fields.get("content", ()):
-                blocks(builder, inner, TextScope.SYSTEM_PROMPT, None, joiner)
-            builder.strings(TextScope.SYSTEM_PROMPT, fields, "text")
+                blocks(builder, inner, TextScope.SYSTEM_PROMPT, turn, joiner)
+            builder.strings(TextScope.SYSTEM_PROMPT, fields, "text", turn=turn)
             continue
         texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
         if texts and ("text" in kinds or not kinds):
@@ -52,7 +52,7 @@ def blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn | None, jo
         elif any(one.endswith(RESULT) for one in kinds):
             _result(builder, fields)
         else:
-            _document(builder, fields, scope)
+            _document(builder, fields, scope, turn)
 
 
 def _result(builder: Builder, fields: dict[str, list[Span]]) -> None:
@@ -64,21 +64,21 @@ def _result(builder: Builder, fields: dict[str, list[Span]]) -> None:
             builder.alone(TextScope.TOOL_OUTPUT, span)
 
 
-def _document(builder: Builder, fields: dict[str, list[Span]], scope: TextScope) -> None:
+def _document(builder: Builder, fields: dict[str, list[Span]], scope: TextScope, turn: Turn | None) -> None:
     """Documents, search results, compactions: everything that they say."""
-    builder.strings(scope, fields, "title", "context")
+    builder.strings(scope, fields, "title", "context", turn=turn)
     for span in fields.get("content", ()):
-        blocks(builder, span, scope, None, b" ")
+        blocks(builder, span, scope, turn, b" ")
         builder.cut()
+    builder.strings(scope, fields, "source", turn=turn)
     for span in fields.get("source", ()):
         if builder.is_text(span):
-            builder.alone(scope, span)
             continue
         source = builder.fields(span[0])
         if "base64" not in builder.words(source, "type"):
-            builder.strings(scope, source, "data")
+            builder.strings(scope, source, "data", turn=turn)
         for inner in source.get("content", ()):
-            blocks(builder, inner, scope, None, b" ")
+            blocks(builder, inner, scope, turn, b" ")
             builder.cut()
 
 

@@ -23,7 +23,7 @@ def request(builder: Builder) -> None:
 
 def _item(builder: Builder, span: Span) -> None:
     if builder.is_text(span):
-        builder.alone(TextScope.MESSAGES, span)
+        builder.alone(TextScope.MESSAGES, span, builder.turn("user", b" "))
         return
     item = builder.fields(span[0])
     roles = builder.words(item, "role")
@@ -69,4 +69,5 @@ def _settings(builder: Builder, start: int) -> None:
 
 def _transcription(builder: Builder, fields: dict[str, list[Span]], name: str) -> None:
     for start, _ in fields.get(name, ()):
-        builder.strings(TextScope.SYSTEM_PROMPT, builder.fields(start), "prompt")
+        turn = builder.turn("system", b" ")
+        builder.strings(TextScope.SYSTEM_PROMPT, builder.fields(start), "prompt", turn=turn)

@@ -53,12 +53,13 @@ def request(builder: Builder) -> None:
 def variables(builder: Builder, start: int) -> None:
     """Note what is put into a prompt that the provider keeps."""
     for inner, _ in builder.fields(start).get("variables", ()):
+        turn = builder.turn("user", JOINER)
         for spans in builder.fields(inner).values():
             for span in spans:
                 if builder.is_text(span):
-                    builder.alone(TextScope.MESSAGES, span)
+                    builder.alone(TextScope.MESSAGES, span, turn)
                 else:
-                    builder.strings(TextScope.MESSAGES, builder.fields(span[0]), "text")
+                    builder.strings(TextScope.MESSAGES, builder.fields(span[0]), "text", turn=turn)
 
 
 def _item(builder: Builder, row: Span) -> None:
