@@ -74,6 +74,9 @@ STATE: Final = Operation(
     "page", "All values of the page that change", found("State", "the values; at most half a second old")
 )
 HISTORY: Final = Operation("page", "Sums of all traffic of the last hour", found("History", "a point every 15 seconds"))
+GUARDS: Final = Operation(
+    "page", "What the guards of each route see", found("Coverage", "a row for each guard and place of text")
+)
 RELAY: Final = Operation("page", "Send one request to a port of this gateway", RELAYED, body=named("RelayRequest"))
 CEL: Final = Operation(
     "expressions", "Evaluate an expression with values given",
@@ -104,6 +107,8 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("POST", "/ui/api/relay"): RELAY,
     ("GET", "/api/history"): HISTORY,
     ("GET", "/ui/api/history"): HISTORY,
+    ("GET", "/api/guards"): GUARDS,
+    ("GET", "/ui/api/guards"): GUARDS,
     ("GET", "/api/runtime"): Operation("diagnosis", "Which build this is", found("Runtime", "version and commit")),
     ("POST", "/api/cel"): CEL,
     ("POST", "/cel"): CEL,

@@ -160,5 +160,9 @@ SCHEMAS: dict[str, Schema] = {
         time=INTEGER, requests=NUMBER, clientErrors=NUMBER, serverErrors=NUMBER, tokens=NUMBER, costUsd=maybe(NUMBER),
         counts=listed(NUMBER),
     ))),
+    "Coverage": record(rows=listed(record(
+        "why", route=TEXT, model=TEXT, side=TEXT, number=INTEGER, guard=TEXT, shape=TEXT, text=TEXT,
+        formats=listed(TEXT), seen={"enum": ["yes", "refusals", "no"]}, why=TEXT,
+    ))),
     "Tasks": mapped(listed(TEXT)),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headgate.backend.llm.guards.coverage import table
 from headgate.config.load import TextSource, load
 from headgate.ir.model import AiBackend, LlmRouter
 
@@ -26,3 +27,7 @@ def test_examples_load(text: str) -> None:
 
 def test_there_are_examples() -> None:
     assert len(BLOCKS) == 3
+
+
+def test_the_table_of_what_guards_see_is_that_of_the_product() -> None:
+    assert f"\n\n{table()}\n\n" in PAGE

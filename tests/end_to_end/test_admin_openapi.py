@@ -54,6 +54,8 @@ CALLS = (
     Call("GET", "/ui/api/state"),
     Call("GET", "/api/history"),
     Call("GET", "/ui/api/history"),
+    Call("GET", "/api/guards"),
+    Call("GET", "/ui/api/guards"),
     Call("POST", "/api/relay", body={"bind": "bind/{port}", "path": "/"}),
     Call("POST", "/ui/api/relay", body={"bind": "bind/{port}", "path": "/"}),
     Call("POST", "/api/relay", 400, body={"bind": "none"}),

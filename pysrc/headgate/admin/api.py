@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
 from headgate.admin.answers import NO_STORE, as_json
@@ -13,6 +15,8 @@ from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_re
 from headgate.admin.running import RunningGateway
 from headgate.admin.targets import targets, watched
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream
+from headgate.config.guard_coverage import guarded_routes
+from headgate.ir.gateway import Gateway
 from headgate.telemetry.build_info import build_info
 from headgate.telemetry.families import BUCKETS
 from headgate_engine.link.endpoints import EndpointState
@@ -26,6 +30,8 @@ UI_API: Final = "/ui/api/"
 # Functions of the page on the admin port: configuration dump, evaluating expressions, log levels, sending requests,
 # request log and writing the configuration, tracing.
 OFFERS: Final = ("dump", "expressions", "keys", "logging", "relay", "store", "trace")
+# Rows of the page that say what guards see: some 30 for each guard.
+MAX_COVERAGE: Final = 2000
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 
@@ -78,9 +84,13 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
     async def history(_request: AdminRequest) -> AdminResponse:
         return as_json(200, {"everySeconds": EVERY_SECONDS, "points": list(running.points or ())})
 
+    async def guards(_request: AdminRequest) -> AdminResponse:
+        return as_json(200, {"rows": list(islice(_coverage(running.gateway), MAX_COVERAGE))})
+
     return (
         AdminRoute("GET", f"{UI_API}state", state),
         AdminRoute("GET", f"{UI_API}history", history),
+        AdminRoute("GET", f"{UI_API}guards", guards),
         *([AdminRoute("POST", f"{UI_API}relay", send, own=True)] if "relay" in offers else ()),
     )
 
@@ -145,6 +155,13 @@ class StateView:
             "targets": self._targets[1],
             "requestLog": gateway.process.request_log is not None,
         }
+
+
+def _coverage(gateway: Gateway) -> Iterator[dict[str, Any]]:
+    """Yield what each guard of each route sees."""
+    for one in guarded_routes(gateway):
+        for row in one.rows:
+            yield {"route": one.route, "model": one.model, **row}
 
 
 def _worker(index: int, numbers: dict[str, object]) -> dict[str, object]:

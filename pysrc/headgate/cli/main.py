@@ -170,6 +170,10 @@ def _validate(source: FileSource | TextSource) -> int:
         print(line, file=sys.stderr)
     if errors:
         return 1
+    from headgate.config.guard_coverage import told
+
+    for line in told(loaded.gateway):
+        print(line)
     for warning in loaded.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print("Configuration is valid!")

@@ -58,6 +58,12 @@ def parse(
         if policy is not None and policy.get("routes"):
             message = "is for the whole backend: a provider of a group cannot have its own"
             backends.context.fault(Problem.CONFLICT, policy, "routes", message)
+    guarded = [model for group in found for model in group if model.edits.guard is not None]
+    if guarded:
+        from headgate.backend.llm.guards.coverage import unseen  # with the first guard
+
+        told = {unseen(model.edits.guard, "*" in dict(routes)): None for model in guarded if model.edits.guard}
+        backends.context.warnings.extend(f"ai backend {name!r}: {one}" for one in told)
     return AiBackend(key=f"ai/{name}", name=name, groups=found, routes=routes)
 
 

@@ -25,6 +25,10 @@ def edits(found: BodyEdits) -> Json:
         "unsupportedParameters": found.unsupported,
         "promptGuard": None if found.guard is None else prompt_guard.dump(found.guard),
     }
+    if found.guard is not None:
+        from headgate.backend.llm.guards.coverage import summary  # with the first guard
+
+        shown["guardCoverage"] = summary(found.guard)
     return {key: value for key, value in shown.items() if value}
 
 

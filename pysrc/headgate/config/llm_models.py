@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -92,6 +93,7 @@ class Models:
             model = self._model(record, index)
             if model is not None:
                 (internal if record.get("visibility") == "internal" else public).append(model)
+        self._warn_of_blind_guards((*public, *internal))
         public.sort(key=lambda model: (-specificity(model.pattern), model.index))
         self._warn_of_ways_round(public)
         everyone = sorted((*public, *internal), key=lambda model: (-specificity(model.pattern), model.index))
@@ -148,6 +150,19 @@ class Models:
                     why = "whose name fits as well and which has no authorization"
                     self.context.warnings.append(f"llm.models[{model.index}].authorization: {goes}, {why}")
                     break
+
+    def _warn_of_blind_guards(self, models: Iterable[LlmModel]) -> None:
+        """Tell what guards do not see, once for all models of which the same is to be said."""
+        places: dict[str, list[int]] = {}
+        for model in models:
+            if model.edits.guard is not None:
+                from headgate.backend.llm.guards.coverage import unseen  # with the first guard
+
+                open_paths = model.rest is not None or (self.above is not None and "*" in dict(self.above.routes))
+                places.setdefault(unseen(model.edits.guard, open_paths), []).append(model.index)
+        for told, indexes in places.items():
+            more = f" and {len(indexes) - 1} more" if len(indexes) > 1 else ""
+            self.context.warnings.append(f"{self.section.path}.models[{min(indexes)}]{more}: {told}")
 
     def _check_id(self, record: Record, ids: set[str]) -> None:
         handle = record.get("id")

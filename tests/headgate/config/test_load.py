@@ -54,7 +54,8 @@ def test_examples_load_and_fit_the_schema(path: Path, tmp_path: Path) -> None:
     shutil.copy(path, copy)
     found = load(FileSource(str(copy)), environ=ENVIRON)
     assert found.gateway.binds
-    assert found.warnings == ()
+    # What guards cannot see is told of every file that has some.
+    assert [one for one in found.warnings if "guards do not see" not in one] == []
     validator = jsonschema.Draft202012Validator(schema())
     validator.validate(plain(read(path.read_text(), path.name)))
     assert dump(found.gateway, Runtime(generation=1, workers=1))["binds"]

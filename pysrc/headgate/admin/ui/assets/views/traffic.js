@@ -1,5 +1,6 @@
 // Requests, errors and latencies by route and backend.
 
+import { need } from "../asking.js";
 import { histogram, lineChart, spark } from "../charts.js";
 import { card, h, head, setText } from "../dom.js";
 import { bound, bytes, count, percent, quantile, rate, seconds } from "../format.js";
@@ -28,6 +29,29 @@ function columns(kind, store) {
   ];
 }
 
+// What guards see: one row for each guard and body, of the rows for each text.
+function bodies(rows) {
+  const found = new Map();
+  for (const row of rows) {
+    const key = [row.route, row.model, row.side, row.number, row.guard, row.shape].join(" ");
+    const one = found.get(key) ?? { ...row, key, sees: [], misses: [] };
+    found.set(key, one);
+    if (row.seen === "yes") one.sees.push(row.text);
+    else one.misses.push(`${row.seen === "refusals" ? "part of " : ""}${row.text} (${row.why})`);
+  }
+  return [...found.values()];
+}
+
+function coverage() {
+  return table("What guards see, by body", [
+    { title: "Guard", value: (row) => `${row.guard}, ${row.side} ${row.number}` },
+    { title: "Of", value: (row) => `${row.model} at ${row.route}` },
+    { title: "Body", value: (row) => row.shape },
+    { title: "Sees", value: (row) => row.sees.join(", ") || "nothing" },
+    { title: "Does not see", value: (row) => row.misses.join(", ") || "-" },
+  ], { key: (row) => row.key, empty: "This route has no guards." });
+}
+
 export default function traffic(root) {
   let kind = "routes";
   let name = null;
@@ -40,6 +64,12 @@ export default function traffic(root) {
     one === "routes" ? "Traffic by route" : "Traffic by backend", columns(one, () => state),
     { key: (row) => row.name, empty: "No request has come yet.", choose: (row) => choose(one, row.name) },
   )]));
+
+  const guards = coverage();
+  const guarded = card("What guards see", h("span", { class: "muted" }, "of the chosen route, or of all"), guards.element);
+  guards.element.classList.add("wrapped");
+  let seen = [];
+  guarded.hidden = true;
 
   const shown = { routes: h("span", { class: "muted" }), backends: h("span", { class: "muted" }) };
 
@@ -58,6 +88,7 @@ export default function traffic(root) {
       : (point[kind].get(name) ?? NONE)[key === "requests" ? "requests" : "serverErrors"]);
     setText(title, name === null ? "All requests" : `${kind === "routes" ? "Route" : "Backend"} ${name}`);
     all.hidden = name === null;
+    guards.update(kind === "routes" && name !== null ? seen.filter((row) => row.route === name) : seen);
     chart.update([series(of("requests")), series(of("errors"))]);
     latency.update(state.bounds, counts);
   }
@@ -70,7 +101,13 @@ export default function traffic(root) {
         h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),
     card("Routes", shown.routes, tables.routes.element),
     card("Backends", shown.backends, tables.backends.element),
+    guarded,
   );
+  need("/ui/api/guards").then(({ rows }) => {
+    seen = bodies(rows);
+    guarded.hidden = seen.length === 0;
+    draw();
+  }, () => {});
   return watch((store) => {
     state = store.state;
     if (!state) return;
