@@ -165,7 +165,10 @@ def test_without_a_request_log_it_is_told_what_is_missing(gateway: Callable[...,
     running = gateway(DIRECT)
     done = gwctl("requests", "--local", "-p", str(running.admin), "--no-follow")
     assert done.returncode == 1
-    assert done.stderr == "Error: request log database is not configured: name one with config.database.url\n"
+    assert done.stderr.startswith("Error: request log database is not configured: requests are listed from it. Set config.database.url ")
+    assert done.stderr.endswith(", or watch requests without it: gwctl proxy trace\n")
+    # All commands spell the port alike.
+    assert "--proxy-admin-port" in gwctl("keys", "list", "--help").stdout
     assert "there is no request log" in run(running, "top", "--once", "--view", "errors")
 
 

@@ -128,7 +128,7 @@ def keys() -> None:
 @click.option("--expires", callback=moment, metavar="TIME", help="Such as 2027-01-31T00:00:00Z, or 30d from now.")
 @limit_option("--limit", "Limit of the key")
 @allowed_options
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def create(name: str, admin_port: int, **given: Any) -> None:
     """Make a key and print it, once."""
     document: dict[str, Any] = {"name": name, **_allowed(given)}
@@ -140,7 +140,7 @@ def create(name: str, admin_port: int, **given: Any) -> None:
 
 @keys.command("list")
 @click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def listed(admin_port: int, output: str) -> None:
     """List the keys, without the keys themselves."""
     found = call(admin_port, "GET", "/api/keys")
@@ -165,7 +165,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 
 @keys.command("rotate")
 @click.argument("name")
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def rotate(name: str, admin_port: int) -> None:
     """Replace a key by a new one, which is printed once. The old one is refused from then on."""
     _told(call(admin_port, "POST", _place(name, "rotate")))
@@ -173,7 +173,7 @@ def rotate(name: str, admin_port: int) -> None:
 
 @keys.command("revoke")
 @click.argument("name")
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def revoke(name: str, admin_port: int) -> None:
     """Revoke a key: all workers refuse it when the command returns."""
     call(admin_port, "POST", _place(name, "revoke"))
@@ -182,7 +182,7 @@ def revoke(name: str, admin_port: int) -> None:
 
 @keys.command("delete")
 @click.argument("name")
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def delete(name: str, admin_port: int) -> None:
     """Delete a key. What it has spent stays in the ledger."""
     call(admin_port, "DELETE", _place(name))
@@ -194,7 +194,7 @@ def delete(name: str, admin_port: int) -> None:
 @limit_option("--limit", "Limit of all keys of the team together")
 @limit_option("--key-limit", "Limit of each key that has none of its own")
 @allowed_options
-@admin_port_option()
+@admin_port_option("--proxy-admin-port")
 def team(name: str, admin_port: int, **given: Any) -> None:
     """Write a team: what is not said here is not limited."""
     document = {"limits": given["limit"], "keyLimits": given["key_limit"], **_allowed(given)}

@@ -26,6 +26,10 @@ SILENCE_SECONDS: Final = 60.0
 MOST: Final = 500
 STATUS: Final = re.compile(r"[1-5]xx|[0-9]{1,3}")
 AGE: Final = re.compile(r"([0-9]{1,6})([smhd])")
+NO_LOG: Final = (
+    ": requests are listed from it. Set config.database.url (sqlite:///var/lib/headgate/requests.db, say) and start "
+    "the gateway again, or watch requests without it: gwctl proxy trace"
+)
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 WIDTHS: Final = (19, 6, 9, 44, 22, 24, 13)
 HEADS: Final = ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "MODEL", "TOKENS", "COST")
@@ -79,8 +83,7 @@ def asked(port: int, path: str, question: Json, seconds: float) -> Iterator[http
             with contextlib.suppress(ValueError):
                 told = json.loads(raw)
                 if isinstance(told, str):
-                    more = ": name one with config.database.url" if "not configured" in told else ""
-                    raise click.ClickException(told + more)
+                    raise click.ClickException(told + (NO_LOG if "not configured" in told else ""))
             raise unexpected(answer.status, raw)
         yield answer
     except (OSError, http.client.HTTPException) as error:

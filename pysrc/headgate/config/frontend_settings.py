@@ -88,8 +88,8 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         http2_resets=http.get("http2MaxResets"),
         http2_control_frames=http.get("http2MaxControlFrames"),
         http2_keepalive_ms=http.get("http2KeepaliveInterval") or None,
-        http2_keepalive_timeout_ms=http.get("http2KeepaliveTimeout") or 20_000,
-        stall_timeout_ms=http.get("stallTimeout") or STALL_TIMEOUT_MS,
+        http2_keepalive_timeout_ms=_some_time(context, http, "http2KeepaliveTimeout", 20_000),
+        stall_timeout_ms=_some_time(context, http, "stallTimeout", STALL_TIMEOUT_MS),
         keeps_underscores=http.get("headersWithUnderscores") == "keep",
         keeps_header_case=http.get("http1HeaderCase") == "preserve",
         path_normalization=http.get("pathNormalization", "resolve"),
@@ -104,6 +104,14 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         tracing=_tracing(context, record.get("tracing"), process),
         metrics=_metrics(context, process),
     )
+
+
+def _some_time(context: Context, record: Record, key: str, default_ms: int) -> int:
+    """Return a duration in milliseconds. 0s is refused: it would end every connection, or be taken for no limit."""
+    found: int | None = record.get(key)
+    if found == 0:
+        context.fault(Problem.VALUE, record, key, f"must be more than 0s; without it {default_ms // 1000}s hold")
+    return found or default_ms
 
 
 def _asked(context: Context, record: Record | None) -> ExtAuthz | None:

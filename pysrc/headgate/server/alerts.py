@@ -7,12 +7,15 @@ at one database claim a warning there before they tell it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
+import heapq
 import hmac
 import json
 import logging
 import time
 import uuid
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -60,6 +63,15 @@ class Crossing(NamedTuple):
     most: int
 
 
+class PendingAlert(NamedTuple):
+    """An alert that waits. `due`: time of the loop from which it is sent, `number`: its id, `attempt`: the next one."""
+
+    due: float
+    number: str
+    body: bytes
+    attempt: int = 1
+
+
 def document_of(crossing: Crossing, now: float, number: str) -> dict[str, Any]:
     """Return what the receiver gets. Amounts of dollars are decimal texts, which are exact."""
     warned = crossing.warned
@@ -85,11 +97,17 @@ def signature(secret: bytes, at_s: int, body: bytes) -> str:
 
 
 class AlertSender:
-    """Sends alerts to a receiver, one after the other, and tries again while it fails."""
+    """Sends alerts to a receiver, one at a time, and tries again while it fails.
+
+    New alerts do not wait for those that are to be sent again: each of these has a time of its own.
+    """
 
     def __init__(self, hook: AlertHook, segment: Segment) -> None:
         self.hook = hook
-        self._waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        self._fresh: deque[PendingAlert] = deque()
+        # Those to be sent again, as a heap by their time.
+        self._later: list[PendingAlert] = []
+        self._came = asyncio.Event()
         self._counts = {
             outcome: Counter(segment, series_key(ALERTS, {"outcome": outcome}))
             for outcome in ("delivered", "failed", "dropped")
@@ -98,37 +116,54 @@ class AlertSender:
 
     def put(self, document: dict[str, Any]) -> None:
         """Send an alert, later; it is dropped if too many wait."""
-        try:
-            self._waiting.put_nowait(document)
-        except asyncio.QueueFull:
+        if len(self._fresh) + len(self._later) >= MOST_WAITING:
             self._counts["dropped"].add()
             logger.warning("an alert is dropped, too many wait", extra={"receiver": self.hook.place})
+            return
+        body = json.dumps(document, separators=(",", ":")).encode()
+        self._fresh.append(PendingAlert(0.0, document["id"], body))
+        self._came.set()
 
     async def _run(self) -> None:
         while True:
-            document = await self._waiting.get()
+            pending = await self._next()
             try:
-                delivered = await self._deliver(document)
+                outcome = await self._deliver(pending)
             except Exception:  # task boundary: the next alert gets its chance
                 logger.exception("an alert cannot be sent")
-                delivered = False
-            self._counts["delivered" if delivered else "failed"].add()
+                outcome = "failed"
+            if outcome:
+                self._counts[outcome].add()
 
-    async def _deliver(self, document: dict[str, Any]) -> bool:
-        body = json.dumps(document, separators=(",", ":")).encode()
-        pause = FIRST_PAUSE_S
-        for attempt in range(1, ATTEMPTS + 1):
-            again, reason = await self._attempt(document["id"], body, attempt)
-            if not reason:
-                return True
-            told = {"receiver": self.hook.place, "alert": document["id"], "attempt": attempt, "error": reason}
-            if not again or attempt == ATTEMPTS:
-                logger.error("an alert is not delivered", extra=told)
-                return False
-            logger.warning("an alert is sent again later", extra=told)
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, LAST_PAUSE_S)
-        return False
+    async def _next(self) -> PendingAlert:
+        """Return the alert whose turn it is: new ones in their order, then those whose time has come."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._fresh:
+                return self._fresh.popleft()
+            left = self._later[0].due - loop.time() if self._later else None
+            if left is not None and left <= 0:
+                return heapq.heappop(self._later)
+            self._came.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._came.wait()
+
+    async def _deliver(self, pending: PendingAlert) -> str:
+        """Send an alert once. Return its outcome, empty for one that is to be sent again."""
+        attempt = pending.attempt
+        again, reason = await self._attempt(pending.number, pending.body, attempt)
+        if not reason:
+            return "delivered"
+        told = {"receiver": self.hook.place, "alert": pending.number, "attempt": attempt, "error": reason}
+        if not again or attempt == ATTEMPTS:
+            logger.error("an alert is not delivered", extra=told)
+            return "failed"
+        logger.warning("an alert is sent again later", extra=told)
+        pause = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LAST_PAUSE_S)
+        due = asyncio.get_running_loop().time() + pause
+        heapq.heappush(self._later, pending._replace(due=due, attempt=attempt + 1))
+        return ""
 
     async def _attempt(self, number: str, body: bytes, attempt: int) -> tuple[bool, str]:
         """Send it once. Return whether it may be sent again, and why it was not taken: empty, it was."""
