@@ -23,7 +23,6 @@ from headgate.cluster.leader import LeaderElection
 from headgate.cluster.snapshot import GATEWAY, GroupKind, Json, ObjectKey, Snapshot, generation
 from headgate.cluster.status.wanted import WantedStatuses
 from headgate.cluster.status.writer import StatusWriter
-from headgate.cluster.translate.conditions import ObjectStatus
 from headgate.cluster.translate.deployed import Placed
 from headgate.cluster.translate.everything import World
 from headgate.cluster.translate.gateway import Acknowledged
@@ -148,9 +147,9 @@ class Controller:
         said, there = self._known(snapshot)
         began = self.metrics.began("translator")
         result = "error"
+        loop = asyncio.get_running_loop()
         try:
-            loop = asyncio.get_running_loop()
-            world, changed, ready = await loop.run_in_executor(self._thread, self._translated, snapshot, said, there)
+            world, ready = await loop.run_in_executor(self._thread, self._translated, snapshot, said, there)
             result = "success"
         except Exception:  # noqa: BLE001 (what was in force stays so, and the next change is another chance)
             translator.exception("translation failed")
@@ -158,12 +157,14 @@ class Controller:
         finally:
             self.metrics.ended(Reconciliation("translator"), result, began)
         self._world = world
-        told = {"gateways": len(world.gateways), "computed": self._memory.computed, "statuses": len(changed)}
-        translator.debug("translated", extra=told)
+        translator.debug(
+            "translated", extra={"gateways": len(world.gateways), "computed": self._memory.computed}
+        )
         if parts.states is not None:
             known: Mapping[ObjectKey, Any] = snapshot.kinds.get(GATEWAY, {})
             parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways}, ready)
-        self._writer.want(changed)
+        # Gateways have it before anybody looks through the statuses, which are as many as there are objects.
+        self._writer.want(await loop.run_in_executor(self._thread, self._statuses.changed, world.statuses))
         if led and self._leads:
             # Not earlier: what this replica thought of statuses before it led was made of older ones.
             self._writer.lead()
@@ -198,11 +199,10 @@ class Controller:
         snapshot: Snapshot,
         acknowledged: Mapping[ObjectKey, Acknowledged],
         deployed: Mapping[ObjectKey, Placed] | None,
-    ) -> tuple[World, list[ObjectStatus], Any]:
+    ) -> tuple[World, Any]:
         world = self._memory.translate(snapshot, acknowledged, deployed)
         states = self._parts.states
-        ready = None if states is None else states.prepared(world.gateways)
-        return world, self._statuses.changed(world.statuses), ready
+        return world, None if states is None else states.prepared(world.gateways)
 
     def _gateway(self, key: ObjectKey) -> Json | None:
         return self._store.snapshot().find(GATEWAY, *key)

@@ -20,8 +20,10 @@ Resources = Mapping[str, SentFragment]
 
 
 class PreparedState(NamedTuple):
-    """A state that may become the newest one. `changed`: whether its resources differ from those before."""
+    """A state that may become the newest one. `whole`: what it was made of; `changed`: whether its resources differ
+    from those before."""
 
+    whole: tuple[Fragment, ...]
     fragments: dict[str, Fragment]
     resources: Resources
     changed: bool
@@ -36,12 +38,16 @@ class GatewayState:
         self.generation = -1
         self.resources: Resources = {}
         self.streams: set[StreamState] = set()
+        self._whole: tuple[Fragment, ...] = ()
         self._fragments: dict[str, Fragment] = {}
         # By the number that a data plane has.
         self._kept: dict[int, bytes] = {}
 
     def prepared(self, fragments: tuple[Fragment, ...]) -> PreparedState:
         """Return another state, encoded where it differs from the newest one. Changes nothing."""
+        if fragments is self._whole:
+            # As of most Gateways when one of them has changed.
+            return PreparedState(fragments, self._fragments, self.resources, False)
         before, known = self.resources, self._fragments
         found: dict[str, SentFragment] = {}
         changed = False
@@ -54,11 +60,11 @@ class GatewayState:
             changed = changed or new != old
             found[one.key] = new
         changed = changed or len(found) != len(before)
-        return PreparedState({one.key: one for one in fragments}, found, changed)
+        return PreparedState(fragments, {one.key: one for one in fragments}, found, changed)
 
     def update(self, state: PreparedState, generation: int) -> bool:
         """Take another state; tell whether resources differ."""
-        self._fragments = state.fragments
+        self._whole, self._fragments = state.whole, state.fragments
         self.generation = generation
         if not state.changed and self.number:
             return False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
@@ -32,7 +34,8 @@ from waiting import until
 from headgate.cluster.controller.parts import MakeParts, Parts
 from headgate.cluster.deliver.states import GatewayStates, StreamState
 from headgate.cluster.snapshot import ObjectKey
-from headgate.cluster.translate.conditions import Unmet
+from headgate.cluster.status.wanted import WantedStatuses
+from headgate.cluster.translate.conditions import ObjectStatus, Unmet
 from headgate.cluster.translate.deployed import Placement
 from headgate.cluster.translate.gateway import Acknowledged
 from headgate.net.tasks import spawn
@@ -379,6 +382,36 @@ def test_what_ends_while_the_lead_is_lost_ends() -> None:
         await asyncio.gather(lost, return_exceptions=True)
         # Whoever waits for the election, which this is part of, would wait for it forever.
         assert lost.cancelled()
+
+    in_cluster(body)
+
+
+def test_gateways_have_a_change_before_statuses_are_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    update, changed = Sends.update, WantedStatuses.changed
+
+    def updated(sends: Sends, *arguments: Any) -> None:
+        order.append("sent")
+        update(sends, *arguments)
+
+    def looked(statuses: WantedStatuses, found: list[ObjectStatus]) -> list[ObjectStatus]:
+        # Ten thousand statuses take longer than the loop may be held.
+        assert threading.current_thread().name.startswith("translation")
+        order.append("looked through")
+        return changed(statuses, found)
+
+    monkeypatch.setattr(Sends, "update", updated)
+    monkeypatch.setattr(WantedStatuses, "changed", looked)
+
+    async def body(cluster: Cluster) -> None:
+        cluster.start()
+        await until(lambda: cluster.parents() == [TRUE])
+        cluster.server.put(ROUTES, http_route("shop/new", hostnames=("n.test",)))
+        await until(lambda: cluster.parents("shop/new") == [TRUE])
+        await cluster.stop()
+        assert len(order) >= 4
+        assert order[:-1:2] == ["sent"] * (len(order) // 2)
+        assert order[1::2] == ["looked through"] * (len(order) // 2)
 
     in_cluster(body)
 

@@ -112,6 +112,24 @@ def test_a_state_that_was_prepared_is_the_same() -> None:
     assert Plane(states, key=OTHER).receive() is not None
 
 
+def test_a_gateway_without_a_change_is_not_looked_through() -> None:
+    states, _ = states_with()
+    same, other = (fragment("a"), fragment("b")), (fragment("c"),)
+    states.update({KEY: same, OTHER: other}, {KEY: 1, OTHER: 1})
+    state = states.serving(KEY)
+    assert state is not None
+    before = state.resources
+    ready = states.prepared({KEY: same, OTHER: (fragment("d"),)})
+    assert ready[KEY].resources is before
+    assert (ready[KEY].changed, ready[OTHER].changed) == (False, True)
+    states.update({KEY: same, OTHER: (fragment("d"),)}, {KEY: 2, OTHER: 1}, ready)
+    assert (state.number, state.generation, state.resources) == (2, 2, before)
+    # What is equal, and not the same, is no change either.
+    assert not states.prepared({KEY: (fragment("a"), fragment("b")), OTHER: other})[KEY].changed
+    states.update({KEY: (fragment("b"),), OTHER: other}, {KEY: 2, OTHER: 1})
+    assert list(state.resources) == ["b"]
+
+
 def test_one_that_has_everything_gets_an_empty_difference() -> None:
     states, _ = states_with(fragment("a"), fragment("b"))
     plane = Plane(states)
