@@ -26,6 +26,8 @@ from headgate.cluster.watch.kinds import KINDS
 GROUP = "gateway.networking.k8s.io"
 PLURALS = {one.kind.kind: (f"/{'apis/' if one.kind.group else 'api/'}{one.api_version()}", one.plural) for one in KINDS} | {
     "ReferenceGrant": (f"/apis/{GROUP}/v1beta1", "referencegrants"),
+    # The only version that the CRDs of the experimental channel have.
+    "TCPRoute": (f"/apis/{GROUP}/v1alpha2", "tcproutes"),
     "ServiceAccount": ("/api/v1", "serviceaccounts"),
     "Event": ("/api/v1", "events"),
     "Deployment": ("/apis/apps/v1", "deployments"),
@@ -199,7 +201,8 @@ def small_lab(folder: Path) -> Iterator[Lab]:
         by_version: dict[str, list[str]] = {}
         for one in KINDS:
             if one.kind.group == group and one.optional:
-                by_version.setdefault(one.versions[0], []).append(one.plural)
+                version = PLURALS[one.kind.kind][0].rpartition("/")[2]
+                by_version.setdefault(version, []).append(one.plural)
         for version, plurals in by_version.items():
             found.do(server.define, group, version, *plurals)
     with httpx.Client(base_url=server.url, timeout=PATIENCE) as client:
@@ -224,11 +227,11 @@ def real_lab(cluster: RunningCluster, folder: Path) -> Iterator[Lab]:
     lab = Lab(cluster.client, folder / "kubeconfig", folder, strict=True)
     documents = [one for one in yaml.safe_load_all((ROOT / "deploy/manifests/headgate.yaml").read_text()) if one["kind"] in PLURALS]
     lab.apply(*[one for one in documents if one["kind"] not in ("Service", "Deployment")])
-    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "local-gateways"}, "rules": [TOKENS]}
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "local-gateways"}}
     subject = {"kind": "ServiceAccount", "name": "headgate", "namespace": SYSTEM}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "local-gateways"}
-    about_binding = {name: one for name, one in role.items() if name != "rules"}
-    lab.apply(role, {**about_binding, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]})
+    lab.apply({**role, "rules": [TOKENS]})
+    lab.apply({**role, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [subject]})
     status, answer = cluster.send(
         "POST", f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/headgate/token",
         {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}},
