@@ -218,7 +218,7 @@ def test_the_configuration_is_searched_and_opened(page: Page, running: Gateway) 
     page.click("File")
     page.wait("[...document.querySelectorAll('.tree > li .key')].some((one) => one.textContent === 'llm')")
     page.js("((one) => (one.value = 'redacted', one.dispatchEvent(new Event('input'))))(document.querySelector('input[type=search]'))")
-    page.wait_text("4 places")
+    page.wait_text("3 places")
     assert "never-shown" not in page.js("document.body.innerText")
 
 

@@ -62,11 +62,10 @@ def test_the_file_is_edited_compared_and_written(page: Page, running: Gateway) -
     page.click("Write the file")
     page.wait_text("runs.")
     written = running.path.read_text()
-    assert written == before.replace("x-shop: headgate", "x-shop: edited").replace("never-shown-1", '"never-shown-1"').replace(
-        "apiKey: never-shown-2", 'apiKey: "never-shown-2"'
-    ).replace('url: "sqlite://data.db"', 'url: "sqlite://data.db"')
+    assert written == before.replace("x-shop: headgate", "x-shop: edited"), "nothing but the edited line has changed"
     assert "x-shop: edited" in page.js(f"{TEXT}.value")
-    assert page.js(f"{TEXT}.value").count("<redacted>") >= 3
+    assert page.js(f"{TEXT}.value").count("<redacted>") == 3
+    assert "sqlite://data.db" in page.js(f"{TEXT}.value"), "a path is no secret"
     count = running.log().count("configuration reloaded")
     running.put(before)
     wait_for(lambda: running.log().count("configuration reloaded") > count)
@@ -301,4 +300,4 @@ def test_requests_tokens_and_cost_over_time_by_group(page: Page, running: Gatewa
     page.click("Show everything")
     page.wait_text("Everything: ")
     page.fill("Group by", "attributes.route")
-    page.wait_text("default/catalogue")
+    page.wait_text("catalogue")

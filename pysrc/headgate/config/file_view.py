@@ -55,7 +55,7 @@ def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
     if value is None or isinstance(value, bool):
         return value
     fitting = [one for one in flat if isinstance(one, Scalar | WordChoice | Anything)]
-    hidden = not fitting or any(isinstance(one, Scalar) and one.secret for one in fitting)
+    hidden = not fitting or any(isinstance(one, Scalar) and _is_secret(one, value) for one in fitting)
     # A key where the name of its file may stand, or belongs.
     hidden = hidden or (isinstance(value, str) and _PRIVATE_KEY in value)
     lines = isinstance(value, str) and ("\n" in value or value.startswith("-----"))
@@ -65,6 +65,11 @@ def _view(shapes: tuple[Shape, ...], node: DocumentNode) -> Any:
         return REDACTED
     shown = plain(node)
     return shown_url(shown) if isinstance(shown, str) else shown
+
+
+def _is_secret(shape: Scalar, value: object) -> bool:
+    known = shape.open_start and isinstance(value, str) and value.startswith(shape.open_start) and "?" not in value
+    return shape.secret and not known
 
 
 def _entry(shapes: tuple[Shape, ...], key: str, node: DocumentNode) -> Any:

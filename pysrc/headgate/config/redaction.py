@@ -43,29 +43,63 @@ def shown_text(text: str, name: str) -> str:
 def restored_text(text: str, held: str, name: str) -> str:
     """Return the text with every mark replaced by what it stands for in `held`, the file's text.
 
-    ConfigErrors: the text cannot be read, or a mark has no certain meaning.
+    Lines that were not touched become those of the file again, quotes and all. ConfigErrors: the text cannot be read,
+    or a mark has no certain meaning.
     """
     document = plain(read(text, name))
-    found: dict[Path, Any] = {}
-    lost: list[Path] = []
+    marks = _Marks()
     if _marked(document):
-        _align(document, file_view(held, name), plain(read(held, name)), (), found, lost)
+        _align(document, file_view(held, name), plain(read(held, name)), ((), ()), marks)
     spans = Spans(text)
-    if lost:
-        raise ConfigErrors(_fault(text, spans, path, name) for path in lost)
-    changes = {spans.scalar(path): json.dumps(value, ensure_ascii=False) for path, value in found.items()}
-    return edited(text, changes | _comments_back(text, spans, held))
+    if marks.lost:
+        raise ConfigErrors(_fault(text, spans, path, name) for path in marks.lost)
+    rest = _comments_back(text, spans, held)
+    changes = {spans.scalar(path): json.dumps(value, ensure_ascii=False) for path, value in marks.found.items()}
+    written = _as_written(text, spans, marks, shown_text(held, name) if marks.found else "", held)
+    restored = edited(text, changes | written | rest)
+    if written and plain(read(restored, name)) != _replaced(document, marks.found, ()):
+        # What stood there means something else here.
+        return edited(text, changes | rest)
+    return restored
+
+
+class _Marks:
+    """What the marks of a document stand for: the value of each, and its path in the file. `lost`: without a certain
+    one.
+    """
+
+    def __init__(self) -> None:
+        self.found: dict[Path, Any] = {}
+        self.places: dict[Path, Path] = {}
+        self.lost: list[Path] = []
+
+
+def _as_written(text: str, spans: Spans, marks: _Marks, shown: str, held: str) -> dict[Span, str]:
+    """Return what the file has, letter by letter, for marks on lines that begin as they were shown."""
+    found: dict[Span, str] = {}
+    if not marks.found:
+        return found
+    shown_spans, held_spans = Spans(shown), Spans(held)
+    for path, place in marks.places.items():
+        span, before = spans.scalar(path), shown_spans.scalar(place)
+        if _line_start(text, span[0]) == _line_start(shown, before[0]):
+            start, end = held_spans.scalar(place)
+            found[span] = held[start:end]
+    return found
+
+
+def _line_start(text: str, at: int) -> str:
+    return text[text.rfind("\n", 0, at) + 1 : at]
 
 
 def restored_value(value: Any, view: Any, held: Any) -> tuple[list[str], Any]:
     """Return where marks have no certain meaning, and the value with all others replaced by what they stand for in
     `held`, whose view is `view`.
     """
-    found: dict[Path, Any] = {}
-    lost: list[Path] = []
+    marks = _Marks()
     if _marked(value):
-        _align(value, view, held, (), found, lost)
-    return [f"{spelled(path)}: {UNKNOWN}" for path in lost], _replaced(value, found, ())
+        _align(value, view, held, ((), ()), marks)
+    return [f"{spelled(path)}: {UNKNOWN}" for path in marks.lost], _replaced(value, marks.found, ())
 
 
 def _replaced(value: Any, found: dict[Path, Any], path: Path) -> Any:
@@ -111,22 +145,25 @@ def _is_mark(value: Any) -> bool:
     return isinstance(value, str) and (value == REDACTED or is_marked_url(value))
 
 
-def _align(new: Any, view: Any, held: Any, path: Path, found: dict[Path, Any], lost: list[Path]) -> None:
+def _align(new: Any, view: Any, held: Any, where: tuple[Path, Path], marks: _Marks) -> None:
+    """Find what the marks of a part stand for. `where`: its path in the new document, and in the file."""
+    path, place = where
     if _is_mark(new):
         if view == new:
-            found[path] = held
+            marks.found[path], marks.places[path] = held, place
         else:
-            lost.append(path)
+            marks.lost.append(path)
     elif isinstance(new, dict):
         known = view if isinstance(view, dict) else {}
         for key, value in new.items():
-            _align(value, known.get(key), held[key] if key in known else None, (*path, key), found, lost)
+            own = held[key] if key in known else None
+            _align(value, known.get(key), own, ((*path, key), (*place, key)), marks)
     elif isinstance(new, list):
         for at, item in enumerate(new):
             if _marked(item):
                 there = _counterpart(new, at, view if isinstance(view, list) else [], held)
                 seen, known_value = (None, None) if there is None else (view[there], held[there])
-                _align(item, seen, known_value, (*path, at), found, lost)
+                _align(item, seen, known_value, ((*path, at), (*place, at if there is None else there)), marks)
 
 
 def _counterpart(new: list[Any], at: int, view: list[Any], held: Any) -> int | None:

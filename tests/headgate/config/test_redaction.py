@@ -169,3 +169,45 @@ def test_a_private_key_is_hidden_and_comes_back(holder: str, key: str, style: st
 def test_the_file_of_a_private_key_is_shown(holder: str) -> None:
     text = HOLDERS[holder].format("site.key")
     assert shown_text(text, "c.yaml") == text
+
+
+WRITTEN = """\
+config:
+  database: {url: "sqlite://data.db"}   # a path
+llm:
+  models:
+  - name: a
+    provider: openai
+    params: {apiKey: sk-plain, baseUrl: "https://a.test/v1"}   # one
+  - name: b
+    provider: openai
+    params:
+      apiKey: 'sk-single'
+  - name: c
+    provider: openai
+    params:
+      apiKey: >-
+        sk-folded
+"""
+
+
+def test_lines_that_nobody_touched_are_written_as_they_were() -> None:
+    shown = shown_text(WRITTEN, "c.yaml")
+    assert "sk-" not in shown
+    assert restored_text(shown, WRITTEN, "c.yaml") == WRITTEN
+    edited_text = shown.replace("https://a.test/v1", "https://b.test/v1")
+    assert restored_text(edited_text, WRITTEN, "c.yaml") == WRITTEN.replace("https://a.test/v1", "https://b.test/v1")
+
+
+def test_a_value_that_moved_is_written_so_that_it_means_the_same() -> None:
+    shown = shown_text(WRITTEN, "c.yaml")
+    moved = shown.replace("    params:\n      apiKey: <redacted>\n", "    params: {apiKey: <redacted>}\n")
+    assert moved != shown
+    assert values(restored_text(moved, WRITTEN, "c.yaml")) == values(WRITTEN)
+
+
+def test_the_path_of_a_sqlite_database_is_no_secret() -> None:
+    assert '{url: "sqlite://data.db"}' in shown_text(WRITTEN, "c.yaml")
+    hidden = shown_text(WRITTEN.replace("sqlite://data.db", "postgres://ada:pw@db.test/x"), "c.yaml")
+    assert "{url: <redacted>}" in hidden
+    assert "<redacted>" in shown_text(WRITTEN.replace("sqlite://data.db", "sqlite://data.db?key=pw"), "c.yaml")

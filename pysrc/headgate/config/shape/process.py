@@ -38,6 +38,7 @@ from headgate.config.shape.vocabulary import (
     required,
 )
 from headgate.document import fields
+from headgate.document.secret import Secret
 
 RATES: Final = Object(
     "Rates",
@@ -87,10 +88,12 @@ CATALOG_SOURCE: Final = Object(
     {"file": optional(STRING), "inline": optional(Union("InlineCatalog", (STRING, CATALOG)))},
     one_of=("file", "inline"),
 )
+# That of a server has a password; that of SQLite is the path of a file.
+DATABASE_URL: Final = Scalar("DatabaseUrl", (str,), Secret, {"writeOnly": True}, secret=True, open_start="sqlite:")
 DATABASE: Final = Object(
     "Database",
     {
-        "url": required(HIDDEN),
+        "url": required(DATABASE_URL),
         "maxConnections": maybe(POSITIVE32),
         # What is kept: the oldest records go first.
         "retention": maybe(

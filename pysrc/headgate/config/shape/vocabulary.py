@@ -24,7 +24,7 @@ class Scalar:
     """A text, number or bool. `parse` turns the plain value into what is used and raises ValueError.
 
     `types` are the Python types of the node's value; `facets` go into the JSON schema; a `secret` is never
-    quoted. `secret_lines`: it is one where it has several lines.
+    quoted. `secret_lines`: it is one where it has several lines. `open_start`: it is none where it begins so.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Scalar:
     facets: Mapping[str, Any] = field(default_factory=dict)
     secret: bool = False
     secret_lines: bool = False
+    open_start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
