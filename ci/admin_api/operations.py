@@ -73,7 +73,10 @@ RELAYED: Final = {
 STATE: Final = Operation(
     "page", "All values of the page that change", found("State", "the values; at most half a second old")
 )
-HISTORY: Final = Operation("page", "Sums of all traffic of the last hour", found("History", "a point every 15 seconds"))
+HISTORY: Final = Operation(
+    "page", "Sums of all traffic of the last hour", found("History", "a point every 15 seconds"),
+    parameters=(Parameter("since", "only points after this time, in ms since 1970"),),
+)  # fmt: skip
 GUARDS: Final = Operation(
     "page", "What the guards of each route see", found("Coverage", "a row for each guard and place of text")
 )
@@ -116,6 +119,9 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
         "configuration",
         "The configuration file as JSON, without secrets",
         found("Configuration", "the file") | reasons(s500="it cannot be read"),
+    ),
+    ("GET", "/api/config/schema"): Operation(
+        "configuration", "The JSON schema of the configuration file", found("Schema", "draft 2020-12")
     ),
     ("POST", "/api/config"): Operation(
         "configuration",

@@ -97,15 +97,21 @@ SCHEMAS: dict[str, Schema] = {
         rows=record(routes=INTEGER, backends=INTEGER), endpoints=listed(OBJECT),
         models=listed(
             record(provider=TEXT, model=TEXT, requests=NUMBER, inputTokens=NUMBER, outputTokens=NUMBER,
-                   costUsd=maybe(NUMBER))
+                   costUsd=maybe(NUMBER), calls=NUMBER, errors=NUMBER, firstToken=listed(NUMBER),
+                   durations=listed(NUMBER))
         ),
+        modelBounds=record(firstToken=listed(NUMBER), durations=listed(NUMBER)),
         sessions=listed(record(backend=TEXT, count=NUMBER)),
         mcp=listed(record(method=TEXT, server=TEXT, resource_type=TEXT, resource=TEXT, count=NUMBER)),
         guardrails=listed(record(phase=TEXT, action=TEXT, guard=TEXT, count=NUMBER)),
         targets=record(
             ports=listed(record(listener=TEXT, **PLACE)),
             models=listed(record(route=TEXT, models=listed(TEXT), **PLACE)),
-            mcp=listed(record(route=TEXT, targets=listed(TEXT), **PLACE)),
+            mcp=listed(record(
+                route=TEXT, backend=TEXT, targets=listed(TEXT),
+                servers=listed(record(name=TEXT, kind=TEXT, address=TEXT)), **PLACE,
+            )),
+            served=listed(record(name=TEXT, provider=TEXT, address=TEXT, upstream=maybe(TEXT))),
         ),
         requestLog=TRUTH, offers=listed(TEXT),
     ),
@@ -158,11 +164,13 @@ SCHEMAS: dict[str, Schema] = {
     "Same": record(same=TRUTH),
     "History": record(everySeconds=NUMBER, points=listed(record(
         time=INTEGER, requests=NUMBER, clientErrors=NUMBER, serverErrors=NUMBER, tokens=NUMBER, costUsd=maybe(NUMBER),
-        counts=listed(NUMBER),
+        counts=listed(NUMBER), routes=mapped(listed(NUMBER)), backends=mapped(listed(NUMBER)),
+        models=mapped(listed(maybe(NUMBER))),
     ))),
     "Coverage": record(rows=listed(record(
         "why", route=TEXT, model=TEXT, side=TEXT, number=INTEGER, guard=TEXT, shape=TEXT, text=TEXT,
         formats=listed(TEXT), seen={"enum": ["yes", "refusals", "no"]}, why=TEXT,
     ))),
+    "Schema": {"type": "object", "description": "The JSON schema of the configuration file."},
     "Tasks": mapped(listed(TEXT)),
 }  # fmt: skip

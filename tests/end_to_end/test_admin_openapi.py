@@ -65,6 +65,7 @@ CALLS = (
     Call("POST", "/cel", 400, body={"expression": "1 +"}),
     Call("GET", "/api/config"),
     Call("GET", "/api/config/effective"),
+    Call("GET", "/api/config/schema"),
     Call("GET", "/api/config/text"),
     Call("POST", "/api/config/check", body={"text": "gateways: {default: {port: 1}}\n"}),
     Call("POST", "/api/config/check", body={"text": "gatewayz: {}\n"}),

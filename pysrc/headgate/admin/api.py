@@ -13,7 +13,7 @@ from headgate.admin.history import EVERY_SECONDS
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_relay_request, relay
 from headgate.admin.running import RunningGateway
-from headgate.admin.targets import targets, watched
+from headgate.admin.targets import addresses, targets, watched
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute, AdminStream
 from headgate.config.guard_coverage import guarded_routes
 from headgate.ir.gateway import Gateway
@@ -32,6 +32,8 @@ UI_API: Final = "/ui/api/"
 OFFERS: Final = ("dump", "expressions", "keys", "logging", "relay", "store", "trace")
 # Rows of the page that say what guards see: some 30 for each guard.
 MAX_COVERAGE: Final = 2000
+# Of a time in milliseconds since 1970.
+MAX_DIGITS: Final = 15
 GUARD_FAMILY: Final = "gw_guardrail_checks_total"
 
 
@@ -81,8 +83,11 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
 
         return AdminStream(counted(), TYPE, (*NO_STORE, ("x-content-type-options", "nosniff")), b"\n")
 
-    async def history(_request: AdminRequest) -> AdminResponse:
-        return as_json(200, {"everySeconds": EVERY_SECONDS, "points": list(running.points or ())})
+    async def history(request: AdminRequest) -> AdminResponse:
+        since = request.query.get("since", "0")
+        after = int(since) if since.isascii() and since.isdigit() and len(since) <= MAX_DIGITS else 0
+        points = [one for one in list(running.points or ()) if one["time"] > after]
+        return as_json(200, {"everySeconds": EVERY_SECONDS, "points": points})
 
     async def guards(_request: AdminRequest) -> AdminResponse:
         return as_json(200, {"rows": list(islice(_coverage(running.gateway), MAX_COVERAGE))})
@@ -111,6 +116,7 @@ class StateView:
         self._kept: dict[str, Any] = {}
         self._until = 0.0
         self._targets: tuple[str, dict[str, Any]] = ("", {})
+        self._addresses: dict[tuple[str, str], str] = {}
 
     async def state(self) -> dict[str, Any]:
         """Return the document; it is at most FRESH_SECONDS old."""
@@ -126,6 +132,7 @@ class StateView:
         meters = Meters(snapshot(process.segment))
         if self._targets[0] != gateway.digest:
             self._targets = (gateway.digest, targets(gateway))
+            self._addresses = addresses(gateway)
         routes, backends = meters.traffic("route"), meters.traffic("backend")
         return {
             "time": int(time.time() * 1000),
@@ -140,13 +147,15 @@ class StateView:
             "refused": meters.total("gw_downstream_refused_total"),
             "workers": [_worker(index, one) for index, one in enumerate(numbers)],
             "bounds": list(BUCKETS["H"]),
+            "modelBounds": {"firstToken": list(BUCKETS["F"]), "durations": list(BUCKETS["D"])},
             "all": meters.all_traffic(),
             "routes": routes[:MAX_ROWS],
             "backends": backends[:MAX_ROWS],
             # The numbers of all rows, including those beyond the limit of the tables.
             "rows": {"routes": len(routes), "backends": len(backends)},
             "endpoints": endpoint_rows(
-                watched(gateway), lambda owner, key: EndpointState(process.segment, owner, key).snapshot(), numbers
+                watched(gateway), lambda owner, key: EndpointState(process.segment, owner, key).snapshot(), numbers,
+                self._addresses,
             ),
             "models": meters.models(),
             "sessions": meters.counts("gw_mcp_sessions", ("backend",)),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from functools import cache
 from typing import Any, Final
 
-from headgate.admin.answers import as_json
+from headgate.admin.answers import NO_STORE, as_json
 from headgate.admin.running import RunningGateway
 from headgate.admin.web import AdminRequest, AdminResponse, AdminRoute
 from headgate.config.config_file import Changed, ConfigFile, DropsEverything
@@ -144,14 +145,26 @@ def configuration_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
             return as_json(500, UNREADABLE)
         return as_json(200, {"errors": [], "warnings": list(loaded.warnings)})
 
+    async def schema(_request: AdminRequest) -> AdminResponse:
+        return AdminResponse(200, await asyncio.to_thread(_schema_text), "application/json", NO_STORE)
+
     return (
         AdminRoute("GET", "/api/config", view),
+        AdminRoute("GET", "/api/config/schema", schema),
         AdminRoute("POST", "/api/config", writer.document, own=True),
         AdminRoute("GET", "/api/config/effective", effective),
         AdminRoute("GET", "/api/config/text", text_view),
         AdminRoute("POST", "/api/config/text", writer.text, own=True),
         AdminRoute("POST", "/api/config/check", check, own=True),
     )
+
+
+@cache
+def _schema_text() -> bytes:
+    # Imported late: nobody needs it before the first look at the editor.
+    from headgate.config.schema import schema
+
+    return json.dumps(schema(), separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 def _parsed(body: bytes) -> Any:

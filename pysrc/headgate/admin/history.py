@@ -15,13 +15,20 @@ from headgate_engine.shared.histogram import Sample, snapshot
 EVERY_SECONDS: Final = 15.0
 # An hour, with the point that it begins at.
 KEPT: Final = 241
+# Of routes, backends and models the busiest are kept one by one, so that a point has no more than 36 rows.
+MAX_NAMES: Final = 12
 
 
 def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
-    """Return the sums of all traffic since the start, as a page keeps them. `time_ms` is since 1970."""
+    """Return the sums of all traffic since the start, as a page keeps them. `time_ms` is since 1970.
+
+    Of routes and backends there are requests, client errors and server errors; of models (provider and name) calls,
+    errors, tokens and cost.
+    """
     meters = Meters(samples)
     whole, models = meters.all_traffic(), meters.models()
     costs = [one["costUsd"] for one in models if one["costUsd"] is not None]
+    figures = ("requests", "clientErrors", "serverErrors")
     return {
         "time": time_ms,
         "requests": whole["requests"],
@@ -30,7 +37,17 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
         "tokens": sum(one["inputTokens"] + one["outputTokens"] for one in models),
         "costUsd": sum(costs) if costs else None,
         "counts": whole["latency"]["counts"],
-    }
+        **{
+            kind: {row["name"]: [row[name] for name in figures] for row in meters.traffic(label)[:MAX_NAMES]}
+            for kind, label in (("routes", "route"), ("backends", "backend"))
+        },
+        "models": {
+            f"{row['provider']} {row['model']}": [
+                row["calls"], row["errors"], row["inputTokens"] + row["outputTokens"], row["costUsd"]
+            ]
+            for row in models[:MAX_NAMES]
+        },
+    }  # fmt: skip
 
 
 class TrafficHistory:

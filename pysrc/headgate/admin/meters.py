@@ -65,7 +65,11 @@ class Meters:
         return row
 
     def models(self) -> list[Json]:
-        """Return requests, tokens and cost by provider and model; `costUsd` is null for models without a price."""
+        """Return requests, tokens, cost, calls, errors and latencies by provider and model, the busiest first.
+
+        `costUsd` is null for models without a price. `calls` are attempts at the provider. `firstToken` has the
+        counts of streams by the time to their first token (buckets F), `durations` those of calls (buckets D).
+        """
         rows: dict[tuple[str, str], Json] = {}
         for labels, value in self.series("gw_gen_ai_client_token_usage"):
             row = rows.setdefault(_model(labels), _model_row(labels))
@@ -76,6 +80,17 @@ class Meters:
         for labels, value in self.series("gw_gen_ai_client_cost_usd_total"):
             row = rows.setdefault(_model(labels), _model_row(labels))
             row["costUsd"] = (row["costUsd"] or 0) + number(value)
+        for labels, value in self.series("gw_gen_ai_server_request_duration"):
+            row = rows.setdefault(_model(labels), _model_row(labels))
+            if isinstance(value, HistogramValue):
+                calls = sum(value.counts)
+                row["calls"] += calls
+                row["errors"] += calls if labels.get("error_type") else 0
+                row["durations"] = _added(row["durations"], value.counts)
+        for labels, value in self.series("gw_gen_ai_server_time_to_first_token"):
+            row = rows.setdefault(_model(labels), _model_row(labels))
+            if isinstance(value, HistogramValue):
+                row["firstToken"] = _added(row["firstToken"], value.counts)
         return busiest(rows.values(), "requests")
 
     def counts(self, family: str, names: tuple[str, ...]) -> list[Json]:
@@ -115,8 +130,12 @@ def _add_requests(row: Json, labels: Mapping[str, str], value: Any) -> None:
 
 def _add_latency(row: Json, value: HistogramValue) -> None:
     latency = row["latency"]
-    latency["counts"] = [a + b for a, b in zip(latency["counts"], value.counts, strict=True)]
+    latency["counts"] = _added(latency["counts"], value.counts)
     latency["sum"] += value.sum
+
+
+def _added(counts: list[int], more: Iterable[int]) -> list[int]:
+    return [a + b for a, b in zip(counts, more, strict=True)]
 
 
 def _traffic_row(labels: Mapping[str, str], name: str) -> Json:
@@ -138,20 +157,29 @@ def _model(labels: Mapping[str, str]) -> tuple[str, str]:
 
 def _model_row(labels: Mapping[str, str]) -> Json:
     provider, model = _model(labels)
-    zeros = {"requests": 0, "inputTokens": 0, "outputTokens": 0, "costUsd": None}
-    return {"provider": provider, "model": model, **zeros}
+    zeros = {"requests": 0, "inputTokens": 0, "outputTokens": 0, "costUsd": None, "calls": 0, "errors": 0}
+    counts = {"firstToken": [0] * (len(BUCKETS["F"]) + 1), "durations": [0] * (len(BUCKETS["D"]) + 1)}
+    return {"provider": provider, "model": model, **zeros, **counts}
+
+
+_NONE: Final[Mapping[tuple[str, str], str]] = {}
 
 
 def endpoint_rows(
     known: Iterable[tuple[str, str, str]],
     state: Callable[[str, str], Mapping[str, Any]],
     workers: Iterable[Mapping[str, Any]],
+    addresses: Mapping[tuple[str, str], str] = _NONE,
 ) -> list[Json]:
-    """Return the endpoints with shared health (backend, owner, key), then the addresses that workers have pools for."""
+    """Return the endpoints with shared health (backend, owner, key), then the addresses that workers have pools for.
+
+    `addresses` has those of endpoints whose key is none, by owner and key.
+    """
     rows = []
     for backend, owner, key in known:
         found = state(owner, key)
-        rows.append({"backend": backend, "endpoint": key, **{name: found[name] for name in _STATE}})
+        own = {"backend": backend, "endpoint": key, "at": addresses.get((owner, key), key)}
+        rows.append({**own, **{name: found[name] for name in _STATE}})
     pools: dict[str, Json] = {}
     for worker in workers:
         for address, pool in (worker.get("pools") or {}).items():

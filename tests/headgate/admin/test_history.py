@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from headgate.admin.history import KEPT, TrafficHistory, point
+from headgate.admin.history import KEPT, MAX_NAMES, TrafficHistory, point
 from headgate.telemetry.families import BUCKETS
 from headgate.telemetry.metrics import series_key
 from headgate_engine.shared.counters import Counter
@@ -21,9 +21,29 @@ def test_a_point_has_the_sums_of_all_traffic() -> None:
         Histogram(segment, series_key("gw_request_duration_seconds", {"route": "a"}), BUCKETS["H"]).observe(0.01)
         found = point(snapshot(segment), 7)
         assert sum(found.pop("counts")) == 1
+        assert found.pop("routes") == {"a": [8, 2, 1]}
+        assert found.pop("backends") == {"": [8, 2, 1]}
+        assert found.pop("models") == {}
         assert found == {"time": 7, "requests": 8, "clientErrors": 2, "serverErrors": 1, "tokens": 0, "costUsd": None}
     finally:
         segment.close()
+
+
+def test_of_routes_and_models_the_busiest_are_kept() -> None:
+    segment = Segment.create()
+    try:
+        for number in range(MAX_NAMES + 5):
+            Counter(segment, series_key("gw_requests_total", {"route": f"r{number}", "status": "200"})).add(number + 1)
+        model = {"gen_ai_system": "openai", "gen_ai_request_model": "m"}
+        for error in ("", "503"):
+            key = series_key("gw_gen_ai_server_request_duration", {"error_type": error, **model})
+            Histogram(segment, key, BUCKETS["D"]).observe(0.01)
+        found = point(snapshot(segment), 7)
+    finally:
+        segment.close()
+    assert len(found["routes"]) == MAX_NAMES
+    assert "r0" not in found["routes"]
+    assert found["models"] == {"openai m": [2, 1, 0, None]}
 
 
 def test_the_ring_keeps_an_hour() -> None:

@@ -66,6 +66,24 @@ def test_tokens_and_cost_add_up_by_model() -> None:
     ]  # fmt: skip
 
 
+def test_calls_errors_and_first_tokens_add_up_by_model() -> None:
+    def observed(family: str, letter: str, place: int, **labels: str) -> Sample:
+        counts = [0] * (len(BUCKETS[letter]) + 1)
+        counts[place] = 3
+        named = label_text({"gen_ai_system": "openai", "gen_ai_request_model": "m", **labels})
+        return Sample(family, named, "histogram", HistogramValue(BUCKETS[letter], tuple(counts), 1.0))
+
+    [row] = Meters([
+        observed("gw_gen_ai_server_request_duration", "D", 2, error_type=""),
+        observed("gw_gen_ai_server_request_duration", "D", 2, error_type="", route="other-route"),
+        observed("gw_gen_ai_server_request_duration", "D", 5, error_type="503"),
+        observed("gw_gen_ai_server_time_to_first_token", "F", 1),
+    ]).models()  # fmt: skip
+    assert (row["calls"], row["errors"], row["requests"]) == (9, 3, 0)
+    assert [at for at, one in enumerate(row["durations"]) if one] == [2, 5]
+    assert row["firstToken"][1] == sum(row["firstToken"]) == 3
+
+
 def test_only_the_busiest_rows_are_shown() -> None:
     meters = Meters(requests(number, route=f"r{number}", status="200") for number in range(MAX_ROWS + 50))
     rows = meters.traffic("route")
@@ -90,4 +108,7 @@ def test_pools_of_workers_add_up_and_silent_workers_are_left_out() -> None:
     assert rows[0]["backend"] == "shop"
     assert rows[0]["total"] == 3
     assert "who" not in rows[0]
+    assert rows[0]["at"] == "w1"
+    named = endpoint_rows([("shop", "service/shop", "w1")], lambda *_: state, [], {("service/shop", "w1"): "10.0.0.1:80"})
+    assert named[0]["at"] == "10.0.0.1:80"
     assert rows[1] == {"address": "b:1", "open": 3, "idle": 1, "failed": 4}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headgate.admin.targets import targets, watched
+from headgate.admin.targets import addresses, targets, watched
 from headgate.config.load import TextSource, load
 from headgate.ir.gateway import Gateway
 
@@ -31,7 +31,44 @@ def test_ports_models_and_mcp_endpoints_of_the_sections() -> None:
     assert kinds["models"] == [
         {"route": "internal/llm:request", **place, "path": "/v1/chat/completions", "models": ["gpt", "*"]}
     ]
-    assert kinds["mcp"] == [{"route": "internal/default", **place, "path": "/mcp", "targets": ["a", "b"]}]
+    servers = [{"name": name, "kind": "process", "address": name} for name in ("a", "b")]
+    assert kinds["mcp"] == [
+        {"route": "internal/default", **place, "path": "/mcp", "backend": "mcp", "targets": ["a", "b"], "servers": servers}
+    ]
+    address = kinds["served"][0]["address"]
+    assert address.startswith("api.openai.com")
+    assert kinds["served"] == [
+        {"name": name, "provider": "openai", "address": address, "upstream": None} for name in ("gpt", "*")
+    ]
+
+
+def test_servers_are_shown_without_what_may_be_a_credential() -> None:
+    kinds = found("""
+        gateways: {default: {port: 3000}}
+        mcp:
+          gateways: default
+          targets:
+          - {name: web, mcp: {host: "https://tools.test/mcp"}}
+          - {name: old, sse: {host: "http://old.test:81/sse"}}
+          - {name: own, stdio: {cmd: npx, args: ["--token", "sk-never"]}}
+        """)
+    assert [(one["kind"], one["address"]) for one in kinds["mcp"][0]["servers"]] == [
+        ("HTTP", "tools.test:443/mcp"), ("SSE", "old.test:81/sse"), ("process", "npx"),
+    ]  # fmt: skip
+    assert "sk-never" not in str(kinds)
+
+
+def test_endpoints_of_services_have_addresses() -> None:
+    one = gateway("""
+        gateways: {default: {port: 3000}}
+        services: [{name: shop, namespace: prod, hostname: shop.test, ports: {80: 8080}}]
+        workloads:
+        - {uid: w1, name: w1, namespace: prod, workloadIps: [10.0.0.1], services: {prod/shop.test: {80: 8080}}}
+        - {uid: w2, name: w2, namespace: prod, workloadIps: ["fd00::2"], services: {prod/shop.test: {80: 8081}}}
+        """)
+    [first, second] = [(key, shown) for (_, key), shown in addresses(one).items()]
+    assert (first, second) == (("w1", "10.0.0.1:8080"), ("w2", "[fd00::2]:8081"))
+    assert set(addresses(one)) == {(owner, key) for _, owner, key in watched(one)}
 
 
 @pytest.mark.parametrize(

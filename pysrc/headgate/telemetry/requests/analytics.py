@@ -34,10 +34,11 @@ MAX_OPTIONS: Final = 2_000
 ATTRIBUTE: Final = "attributes."
 
 def _sums_in(words: SqlDialect) -> str:
-    """Return the columns of the sums of a group: requests, tokens, cost, errors."""
+    """Return the columns of the sums of a group: requests, tokens, cost, errors, microseconds."""
     tokens = words.total.format("coalesce(input_tokens, 0) + coalesce(output_tokens, 0)")
     cost = words.total.format("cost_picos")
-    return f"count(*), {tokens}, {cost}, count(*) FILTER (WHERE status >= 400 OR status = 0)"
+    taken = words.total.format("completed_us - started_us")
+    return f"count(*), {tokens}, {cost}, count(*) FILTER (WHERE status >= 400 OR status = 0), {taken}"
 
 
 def summary(store: RequestLogStore, question: Json) -> Json:
@@ -89,12 +90,13 @@ def summary(store: RequestLogStore, question: Json) -> Json:
 
 
 def _bucket(start: int, seconds: int) -> Json:
-    return {"start": shown_time(start), "end": shown_time(start + seconds * SECOND_US), **_sums((0, 0, 0, 0))}
+    return {"start": shown_time(start), "end": shown_time(start + seconds * SECOND_US), **_sums((0, 0, 0, 0, 0))}
 
 
 def _sums(row: Any) -> Json:
-    requests, tokens, picos, errors = row
-    return {"requests": requests, "errors": int(errors), "totalTokens": int(tokens), "cost": picos / PICOS}
+    requests, tokens, picos, errors, taken = row
+    sums = {"requests": requests, "errors": int(errors), "totalTokens": int(tokens), "cost": picos / PICOS}
+    return {**sums, "meanMs": round(taken / requests / 1000, 3) if requests else None}
 
 
 def _readable(row: tuple[Any, ...], names: list[str], words: SqlDialect) -> tuple[Any, ...]:

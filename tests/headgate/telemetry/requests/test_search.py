@@ -181,9 +181,9 @@ def test_sums_over_time(store: RequestLogStore) -> None:
 def test_sums_by_group(store: RequestLogStore) -> None:
     found = summary(store, {"timeRange": RANGE, "bucketCount": 1, "groupBy": ["provider", "attributes.u"]})
     assert found["groups"] == [
-        {"key": {"provider": None, "attributes.u": "é"}, "requests": 8, "errors": 1, "totalTokens": 0, "cost": 0.0},
-        {"key": {"provider": "gemini", "attributes.u": "é"}, "requests": 1, "errors": 0, "totalTokens": 7, "cost": 0.5},
-        {"key": {"provider": "openai", "attributes.u": "é"}, "requests": 1, "errors": 0, "totalTokens": 7, "cost": 0.5},
+        {"key": {"provider": None, "attributes.u": "é"}, "requests": 8, "errors": 1, "totalTokens": 0, "cost": 0.0, "meanMs": 1.5},
+        {"key": {"provider": "gemini", "attributes.u": "é"}, "requests": 1, "errors": 0, "totalTokens": 7, "cost": 0.5, "meanMs": 1.5},
+        {"key": {"provider": "openai", "attributes.u": "é"}, "requests": 1, "errors": 0, "totalTokens": 7, "cost": 0.5, "meanMs": 1.5},
     ]
     [bucket] = found["buckets"]
     assert sorted(one["requests"] for one in bucket["groups"]) == [1, 1, 8]

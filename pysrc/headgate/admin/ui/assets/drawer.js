@@ -19,6 +19,9 @@ export function drawer(title, closed) {
       if (!element.open) element.showModal();
       element.scrollTop = 0;
     },
+    close() {
+      element.close();
+    },
     get open() {
       return element.open;
     },

@@ -52,6 +52,19 @@ export function money(value) {
   return `$${value < 0.1 && value > 0 ? value.toFixed(6) : value.toFixed(2)}`;
 }
 
+/** Return a local time of the day, or with `days` the day; `whole`: with seconds. */
+export function clock(time, whole = false, days = false) {
+  const options = days ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", ...(whole ? { second: "2-digit" } : {}) };
+  return new Intl.DateTimeFormat("en-GB", options).format(new Date(time));
+}
+
+/** Return a time as the local one, whole and sortable: 2027-01-31 12:00:05. */
+export function local(time) {
+  const date = new Date(time);
+  const two = (value) => String(value).padStart(2, "0");
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
 export function age(milliseconds) {
   const total = Math.max(0, Math.floor(milliseconds / 1000));
   const [days, hours, minutes] = [Math.floor(total / 86400), Math.floor(total / 3600) % 24, Math.floor(total / 60) % 60];

@@ -8,7 +8,9 @@ const MAX_PAGES = 50;
 export class McpError extends Error {}
 
 export class McpClient {
-  constructor(target, credential) {
+  /** `told` is called with every message that the server sends of its own accord. */
+  constructor(target, credential, told = () => {}) {
+    this.told = told;
     this.target = target;
     this.credential = credential;
     this.session = null;
@@ -35,6 +37,7 @@ export class McpClient {
         const message = JSON.parse(data);
         if (message.id === id && ("result" in message || "error" in message)) return this.outcome(message);
         if (message.method === "notifications/progress") progress?.(message.params);
+        if (message.method) this.told(message);
       }
       throw new McpError("the stream ended without an answer");
     }
@@ -59,16 +62,30 @@ export class McpClient {
     return this.server;
   }
 
-  async tools(signal) {
+  /** Return all items of a list, such as `tools/list`, page by page. `key` is their name in the result. */
+  async list(method, key, signal) {
     const found = [];
     let cursor;
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const result = await this.request("tools/list", cursor ? { cursor } : {}, { signal });
-      found.push(...(result.tools ?? []));
+      const result = await this.request(method, cursor ? { cursor } : {}, { signal });
+      found.push(...(result[key] ?? []));
       cursor = result.nextCursor;
       if (!cursor) break;
     }
     return found;
+  }
+
+  /** Read what the server sends outside of answers, until the signal ends it. Servers may have no such stream. */
+  async listen(signal) {
+    const order = this.order("GET", null);
+    order.headers.accept = "text/event-stream";
+    const answer = await send(order, signal);
+    if (answer.status !== 200) {
+      await answer.text();
+      return false;
+    }
+    for await (const data of events(answer.pieces())) this.told(JSON.parse(data));
+    return true;
   }
 
   call(name, args, options) {

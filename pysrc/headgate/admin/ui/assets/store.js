@@ -1,9 +1,16 @@
 // The state of the gateway, fetched every second, and rates computed from it.
 
+import { quantile } from "./format.js";
+
 const KEPT = 300;
 const EVERY_MS = 1000;
 const PATIENCE_MS = 8000;
 const HOUR_EVERY_MS = 15000;
+const HOUR_MS = 3_630_000;
+// Of a chart: more than this many points are thinned out.
+const MOST_STEPS = 120;
+// A point may be this much older than the chart, so that its line begins at the edge.
+const MARGIN_MS = 15000;
 
 const listeners = new Set();
 const history = [];
@@ -29,22 +36,28 @@ function sum(rows, key) {
   return rows.reduce((total, row) => total + row[key], 0);
 }
 
+/** Return the state as a point of the history: the form that /ui/api/history has. */
 function point(state) {
+  const traffic = (rows) => Object.fromEntries(rows.map((row) => [row.name, [row.requests, row.clientErrors, row.serverErrors]]));
+  const priced = state.models.filter((row) => row.costUsd !== null);
   return {
     time: state.time,
     requests: state.all.requests,
-    errors: state.all.serverErrors,
+    clientErrors: state.all.clientErrors,
+    serverErrors: state.all.serverErrors,
     tokens: sum(state.models, "inputTokens") + sum(state.models, "outputTokens"),
+    costUsd: priced.length ? sum(priced, "costUsd") : null,
     counts: state.all.latency.counts,
-    routes: new Map(state.routes.map((row) => [row.name, row])),
-    backends: new Map(state.backends.map((row) => [row.name, row])),
+    routes: traffic(state.routes),
+    backends: traffic(state.backends),
+    models: Object.fromEntries(state.models.map((row) => [`${row.provider} ${row.model}`, [row.calls, row.errors, row.inputTokens + row.outputTokens, row.costUsd]])),
   };
 }
 
 function take(state) {
   const last = store.state;
   if (last && last.time === state.time) return;
-  if (last && last.started !== state.started) history.length = 0;   // a new process: its counters start at zero
+  if (last && last.started !== state.started) history.length = store.hour.length = 0;   // a new process: its counters start at zero
   store.before = last;
   store.state = state;
   history.push(point(state));
@@ -59,14 +72,37 @@ export function perSecond(read, span = 5) {
   return Math.max(0, (read(newest) - read(older)) / ((newest.time - older.time) / 1000));
 }
 
-/** Return the rates per second between the points of the history, oldest first. */
-export function series(read) {
-  const found = [];
-  for (let at = 1; at < history.length; at += 1) {
-    const span = (history[at].time - history[at - 1].time) / 1000;
-    found.push(Math.max(0, (read(history[at]) - read(history[at - 1])) / span));
-  }
+/** Return the points of the last `span` seconds, oldest first: those of this page, and before it those of the gateway. */
+export function lately(span) {
+  const [first, newest] = [history[0], history[history.length - 1]];
+  if (!newest) return [];
+  const from = newest.time - span * 1000;
+  const step = (span * 1000) / MOST_STEPS;
+  const known = [...store.hour.filter((one) => one.time < first.time), ...history].filter((one) => one.time >= from - MARGIN_MS);
+  // One of each step, at places that stay while newer ones come.
+  const found = known.filter((one, at) => at === 0 || Math.floor(one.time / step) !== Math.floor(known[at - 1].time / step));
+  if (found[found.length - 1] !== newest) found.push(newest);
   return found;
+}
+
+function between(points, change) {
+  return points.slice(1).map((one, at) => ({ time: one.time, value: change(one, points[at], (one.time - points[at].time) / 1000) }));
+}
+
+/** Return the rates per second between points, as {time, value}. */
+export function rates(points, read) {
+  return between(points, (one, before, span) => Math.max(0, (read(one) - read(before)) / Math.max(0.001, span)));
+}
+
+/** Return a quantile of the latencies between points, as {time, value}; null where nothing came. */
+export function latencies(points, bounds, share) {
+  return between(points, (one, before) => quantile(bounds, one.counts.map((value, at) => Math.max(0, value - before.counts[at])), share));
+}
+
+/** Return the time span of a chart of the last `span` seconds: from and to in ms. */
+export function span(seconds) {
+  const to = store.state?.time ?? Date.now();
+  return [to - seconds * 1000, to];
 }
 
 async function ask() {
@@ -85,20 +121,18 @@ async function ask() {
   for (const listener of listeners) listener(store);
 }
 
-/** Fetch the hour that the gateway keeps: what was before this page was opened. */
+/** Fetch what is new of the hour that the gateway keeps: what was before this page was opened. */
 async function askHour() {
+  const known = store.hour[store.hour.length - 1]?.time ?? 0;
   try {
-    const answer = await fetch("/ui/api/history", { cache: "no-store" });
-    if (answer.ok) store.hour = (await answer.json()).points;
+    const answer = await fetch(`/ui/api/history?since=${known}`, { cache: "no-store" });
+    if (!answer.ok) return;
+    const { points } = await answer.json();
+    const oldest = Date.now() - HOUR_MS;
+    store.hour = [...store.hour.filter((one) => one.time > oldest), ...points.filter((one) => one.time > known)];
   } catch {
     // The next look at the state tells that the gateway does not answer.
   }
-}
-
-/** Return the rates per second between the points of the last hour, oldest first. A new process begins at zero. */
-export function hourly(read) {
-  const points = store.hour;
-  return points.slice(1).map((one, at) => Math.max(0, (read(one) - read(points[at])) / Math.max(0.001, (one.time - points[at].time) / 1000)));
 }
 
 async function loop() {

@@ -3,8 +3,8 @@
 import { h, setText } from "./dom.js";
 
 /**
- * columns: {title, value(row), text(row)?, draw(row, cell)?, number?, sort?}. `value` sorts and, without `text` or
- * `draw`, shows. options: key(row), empty, choose(row): makes a button of the first column.
+ * columns: {title, value(row), text(row)?, draw(row, cell)?, hint(row)?, number?, sort?}. `value` sorts and, without
+ * `text` or `draw`, shows; `hint` is the whole name where a shorter one is shown. options: key(row), empty, choose(row): makes a button of the first column.
  */
 export function table(caption, columns, options) {
   const body = h("tbody");
@@ -72,7 +72,8 @@ export function table(caption, columns, options) {
       columns.forEach((column, index) => {
         if (column.draw) column.draw(row, entry.cells[index]);
         else setText(entry.cells[index], String((column.text ?? column.value)(row)));
-        if (index === 0) entry.cells[0].title = entry.cells[0].textContent;
+        if (column.hint) entry.cells[index].title = column.hint(row);
+        else if (index === 0) entry.cells[0].title = entry.cells[0].textContent;
       });
       entry.element.classList.toggle("chosen", key === chosen);
       if (options.choose) entry.cells[0].setAttribute("aria-pressed", String(key === chosen));

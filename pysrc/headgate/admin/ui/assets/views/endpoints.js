@@ -2,6 +2,7 @@
 
 import { card, h, head } from "../dom.js";
 import { count, seconds } from "../format.js";
+import { backendName } from "../names.js";
 import { watch } from "../store.js";
 import { table } from "../table.js";
 
@@ -19,7 +20,8 @@ function health(row, cell) {
 export default function endpoints(root) {
   const watched = table("Endpoints whose health is watched", [
     { title: "Endpoint", value: (row) => row.endpoint },
-    { title: "Backend", value: (row) => row.backend, sort: true },
+    { title: "Address", value: (row) => row.at ?? row.endpoint },
+    { title: "Backend", value: (row) => backendName(row.backend), hint: (row) => row.backend, sort: true },
     { title: "Health", value: (row) => row.health, draw: health },
     { title: "Latency", number: true, value: (row) => row.latency, text: (row) => (row.latency ? seconds(row.latency) : "–") },
     { title: "Requests", number: true, value: (row) => row.total, text: (row) => count(row.total) },

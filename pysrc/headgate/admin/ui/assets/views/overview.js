@@ -1,10 +1,11 @@
 // The gateway at a glance.
 
-import { said, say } from "../address.js";
 import { lineChart } from "../charts.js";
 import { card, facts, h, head, tile } from "../dom.js";
-import { age, count, money, percent, quantile, rate, seconds } from "../format.js";
-import { hourly, perSecond, series, watch } from "../store.js";
+import { age, count, local, money, percent, quantile, rate, seconds } from "../format.js";
+import { routeName } from "../names.js";
+import { ranges } from "../ranges.js";
+import { lately, latencies, perSecond, rates, span, watch } from "../store.js";
 import { table } from "../table.js";
 
 export default function overview(root) {
@@ -16,15 +17,16 @@ export default function overview(root) {
     tokens: tile("Tokens/min"),
     cost: tile("Cost of models"),
   };
-  const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "Server errors", kind: "errors" }], rate);
-  const range = h("select", { "aria-label": "Range of the chart" }, h("option", { value: "" }, "last five minutes"), h("option", { value: "hour" }, "last hour"));
-  range.value = said(["range"]).range === "hour" ? "hour" : "";
-  range.addEventListener("change", () => {
-    say({ range: range.value });
-    paint();
-  });
+  const range = ranges(paint);
+  const charts = {
+    traffic: lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "4xx", kind: "warn" }, { name: "5xx", kind: "errors" }], rate),
+    latency: lineChart("Latency", [{ name: "p50", kind: "blue" }, { name: "p95", kind: "violet" }], seconds),
+    tokens: lineChart("Tokens per minute", [{ name: "Tokens", kind: "violet" }], (value) => count(Math.round(value))),
+    money: lineChart("Cost per minute", [{ name: "Cost", kind: "good" }], money),
+  };
+  let bounds = [];
   const routes = table("Busiest routes", [
-    { title: "Route", value: (row) => row.name },
+    { title: "Route", value: (row) => routeName(row.name), hint: (row) => row.name },
     { title: "Requests", number: true, sort: true, value: (row) => row.requests, text: (row) => count(row.requests) },
     { title: "Errors", number: true, value: (row) => row.serverErrors, text: (row) => count(row.serverErrors) },
   ], { key: (row) => row.name, empty: "No request has come yet." });
@@ -38,24 +40,31 @@ export default function overview(root) {
   root.append(
     head("Overview", "What the gateway does now"),
     h("div", { class: "tiles" }, Object.values(tiles).map((one) => one.element)),
-    card("Traffic", range, chart.element),
+    h("div", { class: "card-head" }, h("h2", {}, "Over time"), range.element),
+    h("div", { class: "grid wide" }, card("Requests per second", null, charts.traffic.element), card("Latency", null, charts.latency.element),
+      card("Tokens per minute", null, charts.tokens.element), card("Cost per minute", null, charts.money.element)),
     h("div", { class: "grid" }, card("Busiest routes", h("a", { href: "/ui/traffic" }, "All traffic"), routes.element), card("Workers", null, workers.element, about)),
   );
 
   function paint() {
-    // Of the hour only the gateway knows all: this page may have been opened a moment ago.
-    if (range.value) chart.update([hourly((one) => one.requests), hourly((one) => one.serverErrors)], 240, 15);
-    else chart.update([series((one) => one.requests), series((one) => one.errors)]);
+    const points = lately(range.seconds());
+    const [from, to] = span(range.seconds());
+    charts.traffic.update(["requests", "clientErrors", "serverErrors"].map((name) => rates(points, (one) => one[name])), from, to);
+    charts.latency.update([0.5, 0.95].map((share) => latencies(points, bounds, share)), from, to);
+    const minutely = (read) => [rates(points, read).map((one) => ({ ...one, value: one.value * 60 }))];
+    charts.tokens.update(minutely((one) => one.tokens), from, to);
+    charts.money.update(minutely((one) => one.costUsd ?? 0), from, to);
   }
 
   return watch(({ state, history }) => {
     if (!state) return;
+    bounds = state.bounds;
     const newest = history[history.length - 1];
     const older = history[Math.max(0, history.length - 61)];
     const delta = newest.counts.map((one, at) => (history.length > 1 ? one - older.counts[at] : one));
-    const [asked, failed] = [newest.requests - older.requests, newest.errors - older.errors];
+    const [asked, failed] = [newest.requests - older.requests, newest.serverErrors - older.serverErrors];
     tiles.requests.set(rate(perSecond((one) => one.requests)), `${count(newest.requests)} in total`);
-    tiles.errors.set(percent(failed, asked), `${count(newest.errors)} in total`, failed > 0);
+    tiles.errors.set(percent(failed, asked), `${count(newest.serverErrors)} in total`, failed > 0);
     tiles.latency.set(seconds(quantile(state.bounds, delta, 0.95)), "last minute");
     tiles.sessions.set(count(state.sessions.reduce((all, one) => all + one.count, 0)), "open now");
     const tokens = perSecond((one) => one.tokens, 60);
@@ -66,7 +75,7 @@ export default function overview(root) {
     routes.update(state.routes.slice(0, 8));
     workers.update(state.workers);
     about.replaceChildren(facts([
-      ["Version", state.version], ["Running for", age(state.time - state.started)], ["Configuration", `generation ${state.generation}`],
+      ["Version", state.version], ["Running for", `${age(state.time - state.started)}, since ${local(state.started)}`], ["Configuration", `generation ${state.generation}`],
       ["Workers replaced", String(state.restarts)], ["Connections taken", count(state.connections)], ["Refused requests", count(state.refused)],
     ]));
   });

@@ -4,7 +4,8 @@ import { said, say as tell } from "../address.js";
 import { events, need } from "../asking.js";
 import { completionOf, promptOf } from "../conversation.js";
 import { card, facts, field, h, head, setText } from "../dom.js";
-import { count, money, seconds } from "../format.js";
+import { count, local, money, seconds } from "../format.js";
+import { routeName } from "../names.js";
 import { drawer } from "../drawer.js";
 import { store } from "../store.js";
 import { table } from "../table.js";
@@ -12,6 +13,9 @@ import { table } from "../table.js";
 const KEPT = 500;
 const PAGE = 50;
 export const RANGES = [["15 minutes", 900], ["hour", 3600], ["24 hours", 86400], ["7 days", 604800]];
+/** Attributes that requests are grouped and looked for by. Keys and teams have the names that `accessLog` gives them. */
+export const ATTRIBUTES = [["Route", "attributes.route"], ["Tool", "attributes.gen_ai.tool.name"], ["MCP target", "attributes.mcp.target"],
+  ["User of a token", "attributes.jwt.sub"], ["Team", "attributes.team"], ["Key", "attributes.key"]];
 export const ABSENT = "config:\n  database:\n    url: sqlite:data.db";
 
 /** Return the card that is shown if no database is configured. */
@@ -25,16 +29,20 @@ function words(text) {
   return text.split(",").map((one) => one.trim()).filter(Boolean);
 }
 
-/** Return a time of RFC 3339 as the local one, whole and sortable: 2027-01-31 12:00:05. */
-function local(time) {
-  const date = new Date(time);
-  const two = (value) => String(value).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-}
-
 /** Return statuses as the API takes them: numbers, and classes such as 5xx. */
 function statuses(text) {
   return words(text).map((one) => (/^[1-5]xx$/i.test(one) ? one.toLowerCase() : Number(one)));
+}
+
+/** Return [name, value] of each part of `name=value, other=value`; a part without a name belongs to the value before it. */
+function pairsOf(text) {
+  const found = [];
+  for (const part of text.split(",")) {
+    const [, name, value] = /^\s*([\w.-]+)\s*=(.*)$/.exec(part) ?? [];
+    if (name) found.push([name, value.trim()]);
+    else if (found.length) found[found.length - 1][1] += `,${part}`;
+  }
+  return found;
 }
 
 function turns(title, messages, text) {
@@ -60,7 +68,7 @@ export default function requests(root) {
   const provider = h("input", { type: "text", list: "known-providers", autocomplete: "off" });
   const model = h("input", { type: "text", list: "known-models", autocomplete: "off" });
   const trace = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
-  const attribute = h("input", { type: "text", class: "mono", placeholder: "route=default/web", autocomplete: "off", spellcheck: "false" });
+  const attribute = h("input", { type: "text", class: "mono", list: "known-attributes", placeholder: "team=search, jwt.sub=ada", autocomplete: "off", spellcheck: "false" });
   const range = h("select", {}, RANGES.map(([name, value]) => h("option", { value }, `Last ${name}`)), h("option", { value: "" }, "All"));
   range.value = "86400";
   const follow = h("button", { type: "button", "aria-pressed": "false", on: { click: () => (abort ? stop() : tail()) } }, "Follow");
@@ -71,11 +79,12 @@ export default function requests(root) {
     remember();
   });
   const lists = ["known-providers", "known-models"].map((id) => h("datalist", { id }));
+  lists.push(h("datalist", { id: "known-attributes" }, ATTRIBUTES.map(([, name]) => h("option", { value: `${name.replace("attributes.", "")}=` }))));
   const list = table("Requests", [
     { title: "Time", sort: true, number: false, value: (row) => row.completedAt, text: (row) => local(row.completedAt) },
     { title: "Status", value: (row) => row.httpStatus, draw: badge },
     { title: "Request", value: target },
-    { title: "Route", value: (row) => row.attributes.route ?? "–" },
+    { title: "Route", value: (row) => (row.attributes.route ? routeName(row.attributes.route) : "–"), hint: (row) => row.attributes.route ?? "" },
     { title: "Model", value: (row) => row.genAi?.requestModel ?? row.genAi?.responseModel ?? "–" },
     { title: "Tokens", number: true, value: (row) => row.usage?.totalTokens ?? 0, text: (row) => (row.usage ? count(row.usage.totalTokens) : "–") },
     { title: "Cost", number: true, value: (row) => row.cost ?? 0, text: (row) => money(row.cost) },
@@ -95,10 +104,8 @@ export default function requests(root) {
     if (words(provider.value).length) found.provider = words(provider.value);
     if (words(model.value).length) found.requestModel = words(model.value);
     if (trace.value.trim()) found.traceId = trace.value.trim();
-    if (attribute.value.includes("=")) {
-      const at = attribute.value.indexOf("=");
-      found.attributes = { [attribute.value.slice(0, at).trim()]: attribute.value.slice(at + 1).trim() };
-    }
+    const wanted = pairsOf(attribute.value);
+    if (wanted.length) found.attributes = Object.fromEntries(wanted);
     return found;
   }
 
@@ -186,11 +193,20 @@ export default function requests(root) {
         ...(log.payload ? [...turns("Prompt", promptOf(log.payload.requestPrompt), log.payload.requestPrompt),
           ...turns("Completion", completionOf(log.payload.responseCompletion), log.payload.responseCompletion)] : []),
         h("h3", {}, "Attributes"),
-        h("pre", { tabindex: "0", "aria-label": "Attributes" }, JSON.stringify(log.attributes, null, 2)),
+        h("dl", { class: "facts attributes" }, Object.entries(log.attributes).map(([name, value]) => [h("dt", { class: "mono" }, name),
+          h("dd", {}, h("span", { class: "mono" }, typeof value === "string" ? value : JSON.stringify(value)), " ",
+            h("button", { type: "button", class: "link small", "aria-label": `Only requests with this ${name}`, on: { click: () => only(name, value) } }, "only these"))])),
       );
     } catch (error) {
       if (chosen === row.id) details.show(h("p", { class: "bad-text" }, error.message));
     }
+  }
+
+  /** Search for requests with an attribute of the one that is shown. */
+  function only(name, value) {
+    attribute.value = [...pairsOf(attribute.value).filter(([one]) => one !== name), [name, String(value)]].map((one) => one.join("=")).join(", ");
+    details.close();
+    search();
   }
 
   async function learn() {

@@ -4,18 +4,23 @@ import { need } from "../asking.js";
 import { histogram, lineChart, spark } from "../charts.js";
 import { card, h, head, setText } from "../dom.js";
 import { bound, bytes, count, percent, quantile, rate, seconds } from "../format.js";
-import { perSecond, series, watch } from "../store.js";
+import { backendName, routeName } from "../names.js";
+import { ranges } from "../ranges.js";
+import { lately, perSecond, rates, span, watch } from "../store.js";
 import { table } from "../table.js";
 
-const NONE = { requests: 0, serverErrors: 0, clientErrors: 0 };
+// Requests, client errors and server errors of what had none.
+const NONE = [0, 0, 0];
+const TREND_SECONDS = 300;
+const shownName = { routes: routeName, backends: backendName };
 
 function columns(kind, store) {
-  const of = (row) => (point) => (point[kind].get(row.name) ?? NONE).requests;
+  const of = (row) => (point) => (point[kind][row.name] ?? NONE)[0];
   const per = (row, share) => quantile(store().bounds, row.latency.counts, share) ?? 0;
   return [
-    { title: kind === "routes" ? "Route" : "Backend", value: (row) => (row.name === "unknown" ? "none: answered by the gateway" : row.name) },
+    { title: kind === "routes" ? "Route" : "Backend", value: (row) => shownName[kind](row.name), hint: (row) => row.name },
     { title: "Per second", number: true, value: (row) => perSecond(of(row)) ?? 0, text: (row) => rate(perSecond(of(row))) },
-    { title: "Trend", value: (row) => row.requests, draw: (row, cell) => spark(cell, series(of(row)).slice(-60)) },
+    { title: "Trend", value: (row) => row.requests, draw: (row, cell) => spark(cell, rates(lately(TREND_SECONDS), of(row))) },
     { title: "Requests", number: true, sort: true, value: (row) => row.requests, text: (row) => count(row.requests) },
     { title: "4xx", number: true, value: (row) => row.clientErrors, text: (row) => count(row.clientErrors) },
     { title: "5xx", number: true, value: (row) => row.serverErrors, draw: (row, cell) => {
@@ -56,9 +61,10 @@ export default function traffic(root) {
   let kind = "routes";
   let name = null;
   let state = null;
+  const range = ranges(() => draw());
   const title = h("h2", {}, "Latency of all requests");
   const all = h("button", { type: "button", class: "quiet", hidden: true, on: { click: () => choose("routes", null) } }, "Show all requests");
-  const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "Server errors", kind: "errors" }], rate);
+  const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "4xx", kind: "warn" }, { name: "5xx", kind: "errors" }], rate);
   const latency = histogram("Latency", bound);
   const tables = Object.fromEntries(["routes", "backends"].map((one) => [one, table(
     one === "routes" ? "Traffic by route" : "Traffic by backend", columns(one, () => state),
@@ -84,18 +90,19 @@ export default function traffic(root) {
     const rows = name === null ? [state.all] : state[kind].filter((row) => row.name === name);
     const counts = state.bounds.map(() => 0).concat(0);
     for (const row of rows) row.latency.counts.forEach((one, at) => { counts[at] += one; });
-    const of = (key) => (point) => (name === null ? point[key === "requests" ? "requests" : "errors"]
-      : (point[kind].get(name) ?? NONE)[key === "requests" ? "requests" : "serverErrors"]);
-    setText(title, name === null ? "All requests" : `${kind === "routes" ? "Route" : "Backend"} ${name}`);
+    const names = ["requests", "clientErrors", "serverErrors"];
+    const of = (at) => (point) => (name === null ? point[names[at]] : (point[kind][name] ?? NONE)[at]);
+    setText(title, name === null ? "All requests" : `${kind === "routes" ? "Route" : "Backend"} ${shownName[kind](name)}`);
     all.hidden = name === null;
+    const points = lately(range.seconds()).filter((point) => name === null || point[kind][name] || point.requests === 0);
+    chart.update([0, 1, 2].map((at) => rates(points, of(at))), ...span(range.seconds()));
     guards.update(kind === "routes" && name !== null ? seen.filter((row) => row.route === name) : seen);
-    chart.update([series(of("requests")), series(of("errors"))]);
     latency.update(state.bounds, counts);
   }
 
   root.append(
     head("Traffic", "Choose a route or backend to see its own figures"),
-    h("section", { class: "card" }, h("div", { class: "card-head" }, title, all),
+    h("section", { class: "card" }, h("div", { class: "card-head" }, title, h("div", { class: "row middle" }, all, range.element)),
       h("div", { class: "grid" },
         h("div", {}, h("h3", { class: "muted" }, "Requests per second"), chart.element),
         h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),

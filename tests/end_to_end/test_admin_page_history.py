@@ -1,0 +1,140 @@
+"""The page at /ui over time: the hour that the gateway keeps, ranges, crosshair, and groups of any attribute."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from tests.end_to_end.browser import Page
+from tests.end_to_end.page_rig import browser, page, recorded, running, traffic
+from tests.end_to_end.running import Gateway
+
+pytestmark = pytest.mark.browser
+__all__ = ["browser", "page", "running"]
+NOW = "[...document.querySelectorAll('.chart svg')].map((one) => one.getAttribute('aria-label'))"
+
+
+def go(page: Page, running: Gateway, name: str) -> None:
+    page.go(f"http://127.0.0.1:{running.admin}/ui/{name}".rstrip("/"))
+    page.wait("document.querySelector('#connection').dataset.state === 'live'")
+
+
+def history(running: Gateway, query: str = "") -> dict[str, Any]:
+    return dict(json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/ui/api/history{query}")[1]))
+
+
+def test_the_hour_before_the_page_was_opened_is_shown(page: Page, running: Gateway) -> None:
+    running.wait(lambda: len(history(running)["points"]) > 1)
+    told = history(running)
+    first, second = told["points"][:2]
+    assert told["everySeconds"] == 15
+    assert second["time"] - first["time"] >= 14_000
+    assert second["requests"] >= first["requests"]
+    assert second["routes"]["default/catalogue"][0] >= 6
+    assert second["models"]["openai sample"][0] >= 6
+    assert [one["time"] for one in history(running, f"?since={first['time']}")["points"]][:1] == [second["time"]]
+    page.go(f"http://127.0.0.1:{running.admin}/ui?range=hour")
+    page.wait("document.querySelector('#connection').dataset.state === 'live'")
+    page.wait("document.querySelector('[aria-pressed=true]').textContent === '1 hour'")
+    # What came before this page was opened, of every kind.
+    page.wait("document.querySelectorAll('.chart path.series').length === 7")
+    page.click("15 min")
+    page.wait("window.location.search === '?range=15m'")
+    page.click("5 min")
+    page.wait("window.location.search === ''")
+
+
+def test_latency_errors_tokens_and_money_are_drawn(page: Page, running: Gateway) -> None:
+    go(page, running, "")
+    traffic(running, 3)
+    page.wait(f"/Requests [1-9.]+.*4xx [0-9.]+.*5xx/.test({NOW}[0])")
+    traffic(running, 3)
+    page.wait(f"/p50 .*s, p95 .*s now/.test({NOW}[1])")
+    assert page.js("[...document.querySelectorAll('.card h2')].map((one) => one.textContent)")[:4] == [
+        "Requests per second", "Latency", "Tokens per minute", "Cost per minute",
+    ]  # fmt: skip
+
+
+def test_the_crosshair_tells_time_and_values(page: Page, running: Gateway) -> None:
+    go(page, running, "")
+    traffic(running, 2)
+    page.wait("document.querySelectorAll('.chart path.series').length === 7")
+    ticks = page.js("[...document.querySelector('.chart').querySelectorAll('text')].map((one) => one.textContent)")
+    assert any(re.fullmatch(r"\d\d:\d\d(:\d\d)?", one) for one in ticks), ticks
+    move = "((one) => { const at = one.getBoundingClientRect(); one.dispatchEvent(new PointerEvent('pointermove', {clientX: at.right - 8, clientY: at.top + 40})); })"
+    page.js(f"{move}(document.querySelector('.chart svg'))")
+    shown = page.js("document.querySelector('.readout').innerText")
+    assert re.match(r"\d\d:\d\d:\d\d\s+Requests [\d.]+\s+4xx [\d.]+\s+5xx [\d.]+", shown), shown
+    assert page.js("document.querySelectorAll('.chart .cross').length") == 1
+    page.js("document.querySelector('.chart svg').dispatchEvent(new PointerEvent('pointerleave'))")
+    assert page.js("document.querySelector('.readout').hidden") is True
+    # The same with the keyboard.
+    page.js("document.querySelector('.chart svg').focus()")
+    page.js("document.querySelector('.chart svg').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowLeft'}))")
+    assert page.js("document.querySelector('.readout').hidden") is False
+
+
+def test_names_are_those_of_the_configuration(page: Page, running: Gateway) -> None:
+    go(page, running, "traffic")
+    page.wait_text("llm (section)")
+    shown = page.js("document.querySelector('#view').innerText")
+    assert "internal/" not in shown
+    assert "llm:model:" not in shown
+    assert "default/" not in shown
+    assert "prod/shop.prod.test" in shown
+    assert page.js("[...document.querySelectorAll('th button')].find((one) => one.textContent === 'sample').title").startswith("llm:model:sample")
+
+
+def test_endpoints_have_their_addresses(page: Page, running: Gateway) -> None:
+    go(page, running, "endpoints")
+    page.wait_text("shop-a")
+    rows = page.js("[...document.querySelectorAll('tbody tr')].map((row) => [...row.children].map((one) => one.textContent))")
+    found = {row[0]: row[1] for row in rows}
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", found["shop-a"])
+    assert found["shop-b"] == "127.0.0.2:1"
+
+
+def test_requests_are_stacked_by_any_attribute_and_lead_to_the_log(page: Page, running: Gateway) -> None:
+    recorded(running)
+    go(page, running, "analytics?by=attributes.route")
+    page.wait_text("catalogue")
+    parts = page.js("[...document.querySelector('.figure').querySelectorAll('.legend li')].map((one) => one.textContent)")
+    assert "catalogue" in parts
+    assert "llm (section)" in parts
+    assert page.js("new Set([...document.querySelector('.chart').querySelectorAll('rect.column')].map((one) => one.getAttribute('class'))).size") >= 3
+    row = "[...document.querySelectorAll('tbody tr')].find((one) => one.textContent.startsWith('catalogue'))"
+    assert re.search(r"[\d.]+ (µs|ms|s)$", page.js(f"{row}.textContent")), "the mean time"
+    page.fill("Group by", "other")
+    page.fill("Attribute", "http.status")
+    page.wait("[...document.querySelectorAll('tbody th')].some((one) => one.textContent === '403')")
+    assert page.js("window.location.search") == "?by=attributes.http.status"
+    page.click("403", "th button")
+    page.click("Show these requests", "a")
+    page.wait("document.querySelector('h1').textContent === 'Requests'")
+    page.wait("document.querySelector('tbody tr') && [...document.querySelectorAll('tbody tr')].every((row) => row.children[1].textContent === '403')")
+    # An attribute of a request narrows the list further.
+    page.js("document.querySelector('tbody th button').click()")
+    page.wait("document.querySelector('dialog.drawer').innerText.includes('http.path')")
+    page.js("document.querySelector('[aria-label=\"Only requests with this http.path\"]').click()")
+    page.wait("window.location.search.includes('http.path') && !document.querySelector('dialog.drawer').open")
+    page.wait("document.querySelector('tbody tr')?.textContent.includes('/locked')")
+
+
+def test_ticks_are_round_and_quantiles_are_those_between_points(page: Page, running: Gateway) -> None:
+    go(page, running, "")
+    told = page.js("""(async () => {
+      const { ticks } = await import('/ui/assets/plot.js');
+      const { routeName, backendName } = await import('/ui/assets/names.js');
+      const at = Date.UTC(2027, 0, 31, 12, 0, 7);
+      const found = ticks(at, at + 300000, 6);
+      return { step: found.step, round: found.times.every((one) => one % found.step === 0), count: found.times.length,
+        routes: ['default/shop', 'prod/shop', 'default/route1', 'internal/default', 'unknown'].map(routeName),
+        backends: ['llm:model:gpt-4o:0', 'llm:model:a:b:2', 'route/default/shop/0', 'service/prod/shop', 'unknown'].map(backendName) };
+    })()""")
+    assert told == {
+        "step": 60000, "round": True, "count": 5,
+        "routes": ["shop", "prod/shop", "route 2 (without a name)", "mcp (section)", "none"],
+        "backends": ["gpt-4o", "a:b (number 3)", "shop", "prod/shop", "none: answered by the gateway"],
+    }  # fmt: skip
