@@ -1,41 +1,106 @@
-// Talk to a model through the gateway.
+// Talk to a model through the gateway, or to two of them side by side: with pictures and tools.
 
+import { conversation } from "../chat.js";
 import { card, field, freshId, h, head, setText } from "../dom.js";
-import { count, seconds } from "../format.js";
-import { events, orderFor, send } from "../relay.js";
+import { picture } from "../pictures.js";
+import { routeName } from "../names.js";
 import { store, watch } from "../store.js";
 
+const MOST_PICTURES = 4;
+const TOOLS = '[{"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "number"}, "b": {"type": "number"}}}}}]';
+
 export default function playground(root) {
-  let turns = [];
-  let abort = null;
+  let pictures = [];
   const list = freshId("models");
   const place = h("select", { on: { change: suggest } });
-  const model = h("input", { type: "text", list, spellcheck: "false", autocomplete: "off", placeholder: "name of a model", required: true });
+  const name = (required) => h("input", { type: "text", list, spellcheck: "false", autocomplete: "off", placeholder: required ? "name of a model" : "none", required, on: { input: compare } });
+  const [model, other] = [name(true), name(false)];
   const names = h("datalist", { id: list });
   const system = h("textarea", { rows: 2, placeholder: "You are a helpful assistant." });
   const heat = h("input", { type: "number", min: 0, max: 2, step: 0.1, placeholder: "default" });
   const most = h("input", { type: "number", min: 1, step: 1, placeholder: "default" });
   const credential = h("input", { type: "password", autocomplete: "off", placeholder: "none" });
   const stream = h("input", { type: "checkbox", checked: true });
+  const tools = h("textarea", { class: "code", rows: 3, spellcheck: "false", placeholder: TOOLS, on: { input: checkTools } });
+  const badTools = h("p", { class: "small bad-text wrap", role: "status" });
   const message = h("textarea", { rows: 3, required: true, placeholder: "Say something", on: { keydown: (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   } } });
-  const chat = h("div", { class: "chat", role: "log", "aria-label": "Conversation", tabindex: "0" }, h("p", { class: "empty" }, "The conversation appears here. It goes through the gateway as any client's: policies, limits and guards hold."));
-  const figures = h("p", { class: "small muted", role: "status" });
+  const files = h("input", { type: "file", accept: "image/*", multiple: true, hidden: true, "aria-label": "Pictures", on: { change: add } });
+  const chosen = h("div", { class: "row tight" });
+  const told = h("p", { class: "small bad-text wrap", role: "status" });
+  const command = h("pre", { tabindex: "0", "aria-label": "Command of curl", hidden: true });
   const go = h("button", { class: "primary" }, "Send");
-  const stop = h("button", { type: "button", hidden: true, on: { click: () => abort?.abort() } }, "Stop");
+  const stop = h("button", { type: "button", hidden: true, on: { click: () => chats.forEach((one) => one.stop()) } }, "Stop");
+  const attach = h("button", { type: "button", class: "quiet", on: { click: () => files.click() } }, "Add pictures");
+  const curl = h("button", { type: "button", class: "quiet", on: { click: copy } }, "Copy as curl");
   const clear = h("button", { type: "button", class: "quiet", on: { click: () => {
-    turns = [];
-    chat.replaceChildren();
-    setText(figures, "");
+    chats.forEach((one) => one.clear());
+    command.hidden = true;
   } } }, "New conversation");
 
-  function bubble(who, text) {
-    const content = h("div", {}, text);
-    chat.querySelector(".empty")?.remove();
-    chat.append(h("article", { class: `turn ${who}` }, h("h3", {}, { user: "You", assistant: model.value, error: "Error" }[who]), content));
-    chat.scrollTop = chat.scrollHeight;
-    return content;
+  /** Return the tools of the field; null if it has none. Throws an Error if they are no list. */
+  function toolsOf() {
+    if (!tools.value.trim()) return null;
+    const found = JSON.parse(tools.value);
+    if (!Array.isArray(found)) throw new Error("expected a list of tools");
+    return found;
+  }
+
+  function checkTools() {
+    try {
+      toolsOf();
+      setText(badTools, "");
+    } catch (error) {
+      setText(badTools, `Tools: ${error.message}`);
+    }
+  }
+
+  function settings(input) {
+    return () => ({
+      target: store.state?.targets.models[place.selectedIndex], model: input.value, credential: credential.value, system: system.value,
+      body(messages) {
+        const body = { model: input.value, messages, stream: stream.checked };
+        if (stream.checked) body.stream_options = { include_usage: true };
+        if (heat.value !== "") body.temperature = Number(heat.value);
+        if (most.value !== "") body.max_tokens = Number(most.value);
+        const wanted = toolsOf();
+        if (wanted) body.tools = wanted;
+        return body;
+      },
+    });
+  }
+
+  const chats = [model, other].map((input) => conversation(settings(input), () => {
+    const busy = chats.some((one) => one.busy);
+    stop.hidden = !busy;
+    go.disabled = busy;
+  }));
+  const sides = h("div", { class: "sides" }, chats.map((one) => one.element));
+
+  function compare() {
+    chats[1].element.hidden = !other.value.trim();
+    sides.classList.toggle("two", Boolean(other.value.trim()));
+  }
+
+  async function add() {
+    setText(told, "");
+    for (const file of [...files.files].slice(0, MOST_PICTURES - pictures.length)) {
+      try {
+        pictures.push(await picture(file));
+      } catch (error) {
+        setText(told, error.message);
+      }
+    }
+    files.value = "";
+    showPictures();
+  }
+
+  function showPictures() {
+    chosen.replaceChildren(...pictures.map((one) => h("span", { class: "attached" }, one.canvas(), h("button", { type: "button", class: "quiet", "aria-label": `Remove ${one.name}`, on: { click: () => {
+      pictures = pictures.filter((other_) => other_ !== one);
+      showPictures();
+    } } }, "Remove"))));
   }
 
   function suggest() {
@@ -45,101 +110,59 @@ export default function playground(root) {
     if (!model.value && first) model.value = first;
   }
 
-  function request() {
-    const messages = [...(system.value ? [{ role: "system", content: system.value }] : []), ...turns];
-    const body = { model: model.value, messages, stream: stream.checked };
-    if (stream.checked) body.stream_options = { include_usage: true };
-    if (heat.value !== "") body.temperature = Number(heat.value);
-    if (most.value !== "") body.max_tokens = Number(most.value);
-    return JSON.stringify(body);
-  }
-
-  function refused(status, text) {
+  async function copy() {
+    if (!store.state?.targets.models[place.selectedIndex]) return;
     try {
-      const error = JSON.parse(text).error;
-      return `${status}: ${error?.message ?? JSON.stringify(error) ?? text}`;
+      command.textContent = chats[0].curl(message.value);
+    } catch (error) {
+      setText(told, error.message);
+      return;
+    }
+    command.hidden = false;
+    try {
+      await navigator.clipboard.writeText(command.textContent);
+      setText(curl, "Copied");
+      setTimeout(() => setText(curl, "Copy as curl"), 2000);
     } catch {
-      return `${status}: ${text.slice(0, 500)}`;
+      // Without access to the clipboard the command stands there to be selected.
+      getSelection().selectAllChildren(command);
     }
   }
 
-  async function read(answer, content, begun) {
-    let text = "";
-    let usage = null;
-    let first = null;
-    if (!(answer.header("content-type") ?? "").startsWith("text/event-stream")) {
-      const whole = JSON.parse(await answer.text());
-      text = whole.choices?.[0]?.message?.content ?? "";
-      content.textContent = text;
-      return { text, usage: whole.usage, first };
-    }
-    for await (const data of events(answer.pieces())) {
-      if (data === "[DONE]") break;
-      const part = JSON.parse(data);
-      if (part.error) throw new Error(part.error.message ?? JSON.stringify(part.error));
-      usage = part.usage ?? usage;
-      const piece = part.choices?.[0]?.delta?.content;
-      if (!piece) continue;
-      first ??= performance.now() - begun;
-      text += piece;
-      content.append(piece);
-      chat.scrollTop = chat.scrollHeight;
-    }
-    return { text, usage, first };
-  }
-
-  async function ask(event) {
+  function ask(event) {
     event.preventDefault();
     const target = store.state?.targets.models[place.selectedIndex];
-    if (!target || abort) return;
-    turns.push({ role: "user", content: message.value });
-    bubble("user", message.value);
-    message.value = "";
-    abort = new AbortController();
-    stop.hidden = false;
-    go.disabled = true;
-    setText(figures, "Waiting for the model.");
-    const begun = performance.now();
-    let content = null;
+    if (!target || chats.some((one) => one.busy)) return;
     try {
-      const order = orderFor(target, credential.value, { method: "POST", headers: { "content-type": "application/json" }, body: request() });
-      const answer = await send(order, abort.signal);
-      if (answer.status !== 200) throw new Error(refused(answer.status, await answer.text()));
-      content = bubble("assistant", "");
-      const { text, usage, first } = await read(answer, content, begun);
-      turns.push({ role: "assistant", content: text });
-      const parts = [`${seconds((performance.now() - begun) / 1000)} in all`];
-      if (first !== null) parts.unshift(`first word after ${seconds(first / 1000)}`);
-      if (usage) parts.push(`${count(usage.prompt_tokens ?? 0)} tokens in, ${count(usage.completion_tokens ?? 0)} out`);
-      setText(figures, parts.join(", "));
-    } catch (error) {
-      if (abort.signal.aborted) setText(figures, "Stopped.");
-      else {
-        bubble("error", error.message);
-        setText(figures, "");
-      }
-      if (!content?.textContent) turns.pop();
-      else turns.push({ role: "assistant", content: content.textContent });
-    } finally {
-      abort = null;
-      stop.hidden = true;
-      go.disabled = false;
+      toolsOf();
+    } catch {
+      tools.focus();
+      return;
     }
+    const [text, sent] = [message.value, pictures];
+    message.value = "";
+    pictures = [];
+    showPictures();
+    chats[0].ask(text, sent);
+    if (other.value.trim()) chats[1].ask(text, sent);
   }
 
-  const form = h("form", { on: { submit: ask } }, field("Message", message, "Ctrl+Enter sends"), h("div", { class: "row middle" }, go, stop, clear));
+  const form = h("form", { on: { submit: ask } }, field("Message", message, "Ctrl+Enter sends"), chosen, told, files,
+    h("div", { class: "row middle" }, go, stop, attach, curl, clear), command);
   const nothing = h("p", { class: "empty", hidden: true }, "No route leads to a model: the configuration has no llm section and no ai backend.");
   const parts = h("div", { class: "split" },
-    card("Conversation", null, chat, figures, form),
+    card("Conversation", null, sides, form),
     card("Settings", null, h("form", { on: { submit: (event) => event.preventDefault() } },
-      field("Endpoint", place), field("Model", model), names, field("System prompt", system),
+      field("Endpoint", place), h("div", { class: "row" }, field("Model", model), field("Compare with", other)), names, field("System prompt", system),
       h("div", { class: "row" }, field("Temperature", heat), field("Token limit", most)),
+      field("Tools", tools, "definitions as in chat completions; you give the results of calls"), badTools,
       field("Credential", credential, "sent as authorization, and kept nowhere"),
       h("label", { class: "check" }, stream, "Stream the answer"))));
+  compare();
   root.append(head("Playground", "Talk to a model through the gateway"), nothing, parts);
   const end = watch(({ state }) => {
     if (!state) return;
-    const titles = state.targets.models.map((one) => `:${one.port}${one.path} (${one.route})`);
+    const titles = state.targets.models.map((one) => `:${one.port}${one.path} (${routeName(one.route)})`);
     nothing.hidden = titles.length > 0;
     parts.hidden = !titles.length;
     if (titles.join() === [...place.options].map((one) => one.text).join()) return;
@@ -147,7 +170,7 @@ export default function playground(root) {
     suggest();
   });
   return () => {
-    abort?.abort();
+    chats.forEach((one) => one.stop());
     end();
   };
 }

@@ -2,6 +2,7 @@
 
 import { card, facts, field, h, head, setText } from "../dom.js";
 import { micros } from "../format.js";
+import { routeName } from "../names.js";
 import { linesOf, orderFor, send } from "../relay.js";
 import { store, watch } from "../store.js";
 
@@ -26,7 +27,7 @@ function textOf(value) {
 function summary(message) {
   switch (message.type) {
     case "requestSnapshot": case "responseSnapshot": case "bodySnapshot": return message.stage;
-    case "routeSelection": return message.selectedRoute ?? "no route matches";
+    case "routeSelection": return message.selectedRoute ? routeName(message.selectedRoute) : "no route matches";
     case "policySelection": return `${message.phase}: ${policies(message.effectivePolicy)}`;
     case "policy": return `${message.kind}: ${textOf(message.result?.details ?? message.result?.reason)}`;
     case "policyEvent": return `${message.kind}: ${textOf(message.details)}`;
@@ -38,6 +39,18 @@ function summary(message) {
     case "cel": return `${message.expr} = ${JSON.stringify(message.result)}`;
     default: return "";
   }
+}
+
+/** Return the headers of lines such as `x-team: search`. Throws an Error that names a line that is none. */
+function headersOf(text) {
+  const found = {};
+  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+)\s*:\s*(.*)$/.exec(line) ?? [];
+    if (!name) throw new Error(`"${line}" is no header: write name: value`);
+    const known = name.toLowerCase();
+    found[known] = known in found ? `${found[known]}, ${value}` : value;
+  }
+  return found;
 }
 
 function decoded(message) {
@@ -154,16 +167,24 @@ export default function trace(root) {
   const method = h("select", {}, ["GET", "POST", "PUT", "DELETE"].map((one) => h("option", { value: one }, one)));
   const path = h("input", { type: "text", class: "mono", value: "/", spellcheck: "false" });
   const content = h("textarea", { class: "code", rows: 3, spellcheck: "false", placeholder: '{"a": 1}' });
-  const sent = h("p", { class: "small", role: "status" });
+  const fields = h("textarea", { class: "code", rows: 3, spellcheck: "false", placeholder: "authorization: Bearer ...\nx-team: search" });
+  const sent = h("p", { class: "small wrap", role: "status" });
 
   async function sendTraced(event) {
     event.preventDefault();
     const target = store.state?.targets.ports[place.selectedIndex];
     if (!target) return;
     setText(sent, "");
+    let headers;
+    try {
+      headers = { ...(content.value ? { "content-type": "application/json" } : {}), ...headersOf(fields.value) };
+    } catch (error) {
+      setText(sent, error.message);
+      fields.focus();
+      return;
+    }
     run(async () => {
       try {
-        const headers = content.value ? { "content-type": "application/json" } : {};
         const answer = await send(orderFor(target, "", { method: method.value, path: path.value, headers, body: content.value }));
         const text = await answer.text();
         setText(sent, `Answered with status ${answer.status}, ${text.length} characters.`);
@@ -180,7 +201,7 @@ export default function trace(root) {
         field("Only when this CEL expression holds", expression, "empty: any request"), h("div", { class: "row" }, begin, stop)), status),
       card("Or send one", null, h("form", { on: { submit: sendTraced } },
         h("div", { class: "row" }, field("Port", place), field("Method", method), field("Path", path)),
-        h("details", {}, h("summary", {}, "Body"), field("JSON", content)), h("div", {}, h("button", {}, "Send and trace"))), sent)),
+        h("details", {}, h("summary", {}, "Headers and body"), h("div", { class: "stack" }, field("Headers", fields, "one a line; kept nowhere"), field("Body", content, "sent as JSON unless a header says otherwise"))), h("div", {}, h("button", {}, "Send and trace"))), sent)),
     h("div", { class: "split" }, card("Waterfall", save, grid, empty), card("Details", null, about, detail)),
   );
   const end = watch(({ state }) => {

@@ -1,0 +1,30 @@
+// Pictures that somebody chooses, made small enough to be sent. They are drawn on a canvas: the page's policy lets it load
+// pictures of its own server only.
+
+import { h } from "./dom.js";
+
+const MOST_PIXELS = 1024;
+const QUALITY = 0.85;
+const SHOWN_PIXELS = 220;
+
+function canvasOf(bitmap, most, attributes) {
+  const scale = Math.min(1, most / Math.max(bitmap.width, bitmap.height));
+  const canvas = h("canvas", attributes);
+  canvas.width = Math.max(1, Math.round(bitmap.width * scale));
+  canvas.height = Math.max(1, Math.round(bitmap.height * scale));
+  canvas.getContext("2d").drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  return canvas;
+}
+
+/** Return {name, url, canvas()} of a file: a data URL, and what shows it. Throws an Error if it is no picture. */
+export async function picture(file) {
+  let bitmap;
+  try {
+    bitmap = await createImageBitmap(file);
+  } catch {
+    throw new Error(`${file.name} is no picture that this browser can read`);
+  }
+  const small = canvasOf(bitmap, MOST_PIXELS, {});
+  const kind = file.type === "image/png" && file.size < 200_000 ? "image/png" : "image/jpeg";
+  return { name: file.name, url: small.toDataURL(kind, QUALITY), canvas: () => canvasOf(bitmap, SHOWN_PIXELS, { class: "picture", role: "img", "aria-label": file.name }) };
+}
