@@ -88,7 +88,14 @@ def test_mistakes_are_told_and_change_nothing(page: Page, running: Gateway) -> N
     page.fill("Name", "ada")
     page.fill("Limits", "euros=4/month")
     page.click("Make key")
-    page.wait_text("euros=4/month: a limit is such as dollars=25/day@80")
+    page.wait_text("euros=4/month: the unit is requests, tokens or dollars")
+    marked = "[...document.querySelectorAll('[aria-invalid=true]')].map((one) => one.closest('label').textContent.slice(0, 6))"
+    assert page.js(marked) == ["Limits"]
+    # While it is mended, the field says what is wrong still.
+    page.fill("Limits", "dollars=4/week")
+    page.wait_text("dollars=4/week: the window is minute, day or month", "#bad-limits")
+    page.fill("Limits", "dollars=4/day")
+    page.wait(f"{marked}.length === 0 && document.querySelector('#bad-limits').textContent === ''")
     page.fill("Limits", "")
     page.fill("Name", "<img src=x onerror=document.title='owned'>")
     page.click("Make key")

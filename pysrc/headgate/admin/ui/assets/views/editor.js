@@ -2,12 +2,15 @@
 
 import { ask } from "../asking.js";
 import { diffLines, hunks } from "../diff.js";
+import { codeEditor } from "../code-editor.js";
 import { card, h, head, setText } from "../dom.js";
 import { store, watch } from "../store.js";
 
 const REST_MS = 400;
 // The text survives a change to another view.
 let draft = null;
+// The JSON schema of the file: what completion offers. It is the same for as long as the page is.
+let schema = null;
 
 export default function editor(root) {
   let file = null;
@@ -20,7 +23,8 @@ export default function editor(root) {
   let note = "";
 
   const badge = h("span", { class: "badge" }, "…");
-  const text = h("textarea", { class: "code editor", "aria-label": "Text of the configuration", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off", rows: 24, on: { input: typed } });
+  const area = codeEditor("Text of the configuration", typed, () => schema);
+  const { text } = area;
   const errors = h("ul", { class: "results" });
   const status = h("p", { role: "status", class: "small muted" });
   const changes = h("pre", { class: "diff", tabindex: "0", "aria-label": "Changes" });
@@ -45,7 +49,7 @@ export default function editor(root) {
       if (code !== 200) throw new Error(found);
       const kept = draft;
       file = found;
-      text.value = kept ?? found.text;
+      area.set(kept ?? found.text);
       text.readOnly = found.mode === "readOnly";
       badge.className = text.readOnly ? "badge warn" : "badge good";
       setText(badge, text.readOnly ? "Read-only" : "Can be written");
@@ -54,7 +58,7 @@ export default function editor(root) {
       say(note || found.file);
     } catch (error) {
       file = null;
-      text.value = "";
+      area.set("");
       text.readOnly = true;
       badge.className = "badge";
       setText(badge, "No file");
@@ -66,7 +70,7 @@ export default function editor(root) {
 
   function discard() {
     draft = null;
-    text.value = file.text;
+    area.set(file.text);
     problems = [];
     say("Back to what the file has.");
     draw();
@@ -102,14 +106,6 @@ export default function editor(root) {
     draw();
   }
 
-  function show(line) {
-    const lines = text.value.split("\n");
-    const start = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
-    text.focus();
-    text.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
-    text.scrollTop = (text.scrollHeight / lines.length) * Math.max(0, line - 6);
-  }
-
   function draw(unchecked = false) {
     const shown = changed() ? hunks(diffLines(file.text, text.value)) : [];
     const added = shown.filter((one) => one?.[0] === "+").length;
@@ -117,9 +113,10 @@ export default function editor(root) {
     setText(count, shown.length ? `${added} added, ${removed} removed` : "");
     changes.replaceChildren(...(shown.length ? shown.map((one) => (one === null ? h("span", { class: "gap" }, "⋯\n")
       : h("span", { class: one[0] === "+" ? "added" : one[0] === "-" ? "removed" : null }, `${one[0]} ${one[1]}\n`))) : [h("span", { class: "muted" }, "The text is the file's.")]));
-    errors.replaceChildren(...problems.map((one) => h("li", {}, h("button", { type: "button", class: "mono", on: { click: () => show(one.line) } },
+    errors.replaceChildren(...problems.map((one) => h("li", {}, h("button", { type: "button", class: "mono", on: { click: () => area.show(one.line) } },
       one.line ? `Line ${one.line}: ` : "", one.path ? h("strong", {}, `${one.path}: `) : "", one.problem === "unsupported" ? `not supported yet ${one.message}` : one.message))));
     errors.hidden = problems.length === 0;
+    area.mark(problems.map((one) => one.line));
     const locked = file === null || text.readOnly;
     write.disabled = locked || unchecked || !changed() || problems.length > 0;
     undo.disabled = locked || !changed();
@@ -157,17 +154,28 @@ export default function editor(root) {
     draw();
   }
 
+  async function learn() {
+    if (schema) return;
+    try {
+      const { status: code, found } = await ask("/api/config/schema");
+      if (code === 200) schema = found;
+    } catch {
+      // Without the schema there is no completion; the check tells what is wrong all the same.
+    }
+  }
+
   function guard(event) {
     if (changed()) event.preventDefault();
   }
 
   root.append(
-    head("Edit configuration", "Secrets are shown as <redacted> and stay what they are"),
-    card("Text", h("div", { class: "row middle" }, badge, again), text, status, errors),
+    head("Edit configuration", "Secrets are shown as <redacted> and stay what they are; Ctrl+Space completes"),
+    card("Text", h("div", { class: "row middle" }, badge, again), area.element, status, errors),
     card("Changes", count, changes, h("div", { class: "row" }, write, undo)),
   );
   window.addEventListener("beforeunload", guard);
   load();
+  learn();
   const end = watch(({ state }) => {
     if (waiting !== null && state && state.generation !== waiting) {
       waiting = null;

@@ -24,11 +24,20 @@ function shown(limit) {
   return `${unit === "dollars" ? `$${limit[unit]}` : `${count(Number(limit[unit]))} ${unit}`} a ${limit.per}`;
 }
 
+/** Return what is wrong with a limit that cannot be read. */
+function fault(text) {
+  const [, unit, most, window, warn] = /^([^=]*)=?([^/]*)\/?([^@]*)@?(.*)$/.exec(text);
+  if (!UNITS.includes(unit)) return `the unit is ${UNITS.join(", ").replace(/, (\w+)$/, " or $1")}`;
+  if (!/^\d+(\.\d+)?$/.test(most)) return "the amount is a number";
+  if (!WINDOWS.includes(window)) return `the window is ${WINDOWS.join(", ").replace(/, (\w+)$/, " or $1")}`;
+  return warn && !/^\d+$/.test(warn) ? "behind @ stands a percentage" : "a limit is such as dollars=25/day@80";
+}
+
 /** Return limits from a text such as `dollars=25/day@80, requests=60/minute`. Throws an Error. */
 function limitsOf(text) {
   return words(text).map((one) => {
     const found = LIMIT.exec(one);
-    if (!found) throw new Error(`${one}: a limit is such as dollars=25/day@80`);
+    if (!found) throw new Error(`${one}: ${fault(one)}`);
     const [, unit, most, per, warn] = found;
     return { [unit]: unit === "dollars" ? most : Number(most), per, ...(warn ? { warnAtPercent: Number(warn) } : {}) };
   });
@@ -76,6 +85,8 @@ export default function keys(root) {
   const models = input("all");
   const expires = h("input", { type: "date" });
   const limits = input("dollars=25/day@80, requests=60/minute");
+  const badLimits = h("small", { id: "bad-limits", class: "bad-text wrap", role: "status" });
+  limits.addEventListener("input", checkLimits);
   const status = h("p", { role: "status", class: "small muted" });
   const make = h("button", { type: "submit", class: "primary" }, "Make key");
   const secret = h("div", { class: "stack", hidden: true });
@@ -84,6 +95,34 @@ export default function keys(root) {
   function say(text, bad = false) {
     status.className = bad ? "small bad-text wrap lines" : "small muted";
     setText(status, text);
+  }
+
+  /** Tell below the field what is wrong with it while it is written. */
+  function checkLimits() {
+    try {
+      limitsOf(limits.value);
+      wrong(limits, "");
+    } catch (error) {
+      wrong(limits, error.message);
+    }
+  }
+
+  /** Mark a field as wrong, or with an empty text as right. */
+  function wrong(input_, text) {
+    if (text) input_.setAttribute("aria-invalid", "true");
+    else input_.removeAttribute("aria-invalid");
+    if (input_ !== limits) return;
+    setText(badLimits, text);
+    if (text) limits.setAttribute("aria-describedby", badLimits.id);
+    else limits.removeAttribute("aria-describedby");
+  }
+
+  /** Mark the field that the gateway complains of: its message begins with the path of the field. */
+  function blame(text) {
+    const fields = { name, owner, team, allowedModels: models, expires, limits };
+    const named = Object.keys(fields).find((one) => new RegExp(`^(?:[\\w.[\\]]*\\.)?${one}\\b`).test(String(text)));
+    for (const [each, input_] of Object.entries(fields)) wrong(input_, each === named ? String(text) : "");
+    if (named) fields[named].focus();
   }
 
   /** Show a key: nobody can read it again. */
@@ -164,6 +203,8 @@ export default function keys(root) {
         ...(words(limits.value).length && { limits: limitsOf(limits.value) }) };
     } catch (error) {
       say(error.message, true);
+      wrong(limits, error.message);
+      limits.focus();
       return;
     }
     await apply(() => send("POST", PATH, body), (found) => {
@@ -180,8 +221,11 @@ export default function keys(root) {
     try {
       const { status: code, found } = await request();
       if (gone) return;
-      if (code >= 300) say(`Nothing was changed: ${found}`, true);
-      else {
+      if (code >= 300) {
+        say(`Nothing was changed: ${found}`, true);
+        blame(found);
+      } else {
+        blame("");
         await load();
         await done(found);
       }
@@ -202,7 +246,7 @@ export default function keys(root) {
           h("div", { class: "row" }, field("Name", name), field("Owner", owner)),
           h("div", { class: "row" }, field("Team", team), field("Ends", expires)),
           field("Models", models, "patterns, such as gpt-4o*, separated by commas"),
-          field("Limits", limits, "unit=amount/minute, /day or /month, @ percent that warns; the team's where none is said"),
+          field("Limits", limits, "unit=amount/minute, /day or /month, @ percent that warns; the team's where none is said"), badLimits,
           h("div", { class: "row" }, make)),
         status, secret)),
   );

@@ -1,0 +1,99 @@
+// What may stand at a place of a YAML text, by a JSON schema.
+
+const ITEM = Symbol("item of a list");
+const MOST_DEEP = 12;
+
+/** Return the columns of the dashes of a line, that of its content, and the key that the content begins with, if any. */
+function shape(line) {
+  const dashes = [];
+  let at = line.length - line.trimStart().length;
+  while (/^-(\s|$)/.test(line.slice(at))) {
+    dashes.push(at);
+    const rest = line.slice(at + 1);
+    at += 1 + (rest.length - rest.trimStart().length || 1);
+  }
+  const [, key] = /^(?:"([^"]*)"|'([^']*)'|([^\s:#{}[\],&*!|>'"][^:#]*?))\s*:(?:\s|$)/.exec(line.slice(at))?.filter((one) => one !== undefined) ?? [];
+  return { dashes, column: at, key };
+}
+
+/** Return the path of the map or list that the content of a line stands in, from the root. */
+function pathOf(lines, row, own) {
+  const path = [];
+  let limit = own.column;
+  let listed = false;
+  const leaveItems = (dashes) => {
+    for (const dash of [...dashes].reverse()) {
+      if (dash >= limit) continue;
+      path.unshift(ITEM);
+      limit = dash;
+      listed = true;
+    }
+  };
+  leaveItems(own.dashes);
+  for (let at = row - 1; at >= 0 && (limit > 0 || listed); at -= 1) {
+    if (!lines[at].trim() || /^\s*#/.test(lines[at])) continue;
+    const line = shape(lines[at]);
+    if (line.column < limit || (listed && !line.dashes.length && line.column === limit)) {
+      if (line.key === undefined) return null;
+      path.unshift(line.key);
+      limit = line.column;
+      listed = false;
+    }
+    leaveItems(line.dashes);
+  }
+  return path;
+}
+
+/**
+ * Return what is written at a place: {path, key, typed}. `key` is null where a name of the map is typed, else the name
+ * whose value is. Null where it cannot be told, as within braces.
+ */
+export function placeAt(lines, row, column) {
+  const before = lines[row].slice(0, column);
+  if (/(^|\s)#/.test(before) || /[{[]/.test(before.replace(/"[^"]*"|'[^']*'|\$\{[^}]*\}/g, ""))) return null;
+  const own = shape(before);
+  const path = pathOf(lines, row, own);
+  if (path === null) return null;
+  const content = before.slice(own.column);
+  const value = /^([^\s:'"]+):\s+(.*)$/.exec(content);
+  if (value) return { path, key: value[1], typed: value[2] };
+  return /^[\w$-]*$/.test(content) ? { path, key: null, typed: content } : null;
+}
+
+/** Return the alternatives of a schema, references followed. */
+function alternatives(root, schema, depth = 0) {
+  if (!schema || typeof schema !== "object" || depth > MOST_DEEP) return [];
+  const found = [schema];
+  if (schema.$ref) found.push(...alternatives(root, root.$defs?.[schema.$ref.replace("#/$defs/", "")], depth + 1));
+  for (const word of ["anyOf", "oneOf", "allOf"]) for (const one of schema[word] ?? []) found.push(...alternatives(root, one, depth + 1));
+  return found;
+}
+
+function below(root, schemas, step) {
+  const found = [];
+  for (const one of schemas.flatMap((schema) => alternatives(root, schema))) {
+    const next = step === ITEM ? one.items : one.properties?.[step] ?? (typeof one.additionalProperties === "object" ? one.additionalProperties : null);
+    if (next) found.push(next);
+  }
+  return found;
+}
+
+/** Return what may be typed at a place, as {text, about}: names of fields, or words of a value. */
+export function options(root, place) {
+  let schemas = [root];
+  for (const step of place.path) schemas = below(root, schemas, step);
+  const found = new Map();
+  if (place.key === null) {
+    for (const one of schemas.flatMap((schema) => alternatives(root, schema))) {
+      for (const [name, value] of Object.entries(one.properties ?? {})) {
+        if (!found.has(name) && !value.deprecated) found.set(name, value.description ?? "");
+      }
+    }
+  } else {
+    for (const one of below(root, schemas, place.key).flatMap((schema) => alternatives(root, schema))) {
+      const words = one.enum ?? ("const" in one ? [one.const] : one.type === "boolean" ? [true, false] : []);
+      for (const word of words) if (word !== null) found.set(String(word), typeof word === "string" ? one.description ?? "" : "");
+    }
+  }
+  return [...found].map(([text, about]) => ({ text, about }));
+}
