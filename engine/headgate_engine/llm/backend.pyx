@@ -232,11 +232,14 @@ cdef class LlmBackend(Backend):
         return 0
 
     cdef int upgraded(self, RoutedRequest request) except -1:
-        cdef LlmCall call = <LlmCall>request.ctx.llm
+        cdef RequestContext ctx = request.ctx
+        cdef LlmCall call = <LlmCall>ctx.llm
         if call is not None:
-            call.realtime_tap = request.tunnel.tap = frame_tap(request.ctx, call)
+            call.realtime_tap = request.tunnel.tap = frame_tap(ctx, call)
             if call.guards is not None:
                 request.tunnel.inspector = call.guards.tunnel(request.tunnel)
+            if ctx.key_use is not None and call.format == "realtime" and (<KeyUse>ctx.key_use).converse is not None:
+                request.tunnel.inspector = (<KeyUse>ctx.key_use).converse(request.tunnel, ctx, request.tunnel.inspector)
         return 0
 
     cdef Reply own_answer(self, RequestContext ctx, Reply reply):

@@ -8,6 +8,7 @@ cdef struct AnswerBounds:
 
 # Reads what the members of a body say that bound an answer, wherever they stand.
 cdef int scan_bounds(const char* p, Py_ssize_t n, AnswerBounds* found) noexcept nogil
-# (tokens of the prompt, of definitions, of one answer where providers read that, the most that stands anywhere, answers) of a
-# body; its document is None for no JSON.
+# (tokens of the prompt, of definitions, of one answer where providers read that, the most that stands anywhere, answers,
+# media) of a body; its document is None for no JSON. media: (pictures, tokens of sound, of files, what is named and not
+# carried, whether answers may be sound).
 cdef tuple worst_case(str format, bytes body, object told)

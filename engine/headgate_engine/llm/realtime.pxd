@@ -1,6 +1,6 @@
 # What a realtime connection says it used: the provider's WebSocket messages, read on their way to the client.
 
-from headgate_engine.context.request cimport RequestContext
+from headgate_engine.context.request cimport RequestContext, TokenUsage
 from headgate_engine.llm.attempt cimport LlmCall
 from headgate_engine.peek.json cimport UsagePeek
 from headgate_engine.plan.tap cimport TunnelTap
@@ -23,5 +23,7 @@ cdef class FrameTap(TunnelTap):
     cdef int _end(self) except -1
     cdef int _read(self) except -1
 
+# The usage of the event that was read.
+cdef TokenUsage usage_of(UsagePeek peek)
 # The reader of a connection, None where there is nothing to read.
 cdef FrameTap frame_tap(RequestContext ctx, LlmCall call)

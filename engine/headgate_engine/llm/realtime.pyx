@@ -34,6 +34,15 @@ cdef FrameTap frame_tap(RequestContext ctx, LlmCall call):
     return tap
 
 
+cdef TokenUsage usage_of(UsagePeek peek):
+    cdef TokenUsage usage = TokenUsage(peek.input_tokens, peek.output_tokens, peek.cached_tokens, peek.reasoning_tokens)
+    usage.provider_total_tokens = peek.total_tokens
+    usage.input_text_tokens, usage.input_image_tokens = peek.input_text_tokens, peek.input_image_tokens
+    usage.input_audio_tokens, usage.output_audio_tokens = peek.input_audio_tokens, peek.output_audio_tokens
+    usage.output_text_tokens, usage.output_image_tokens = peek.output_text_tokens, peek.output_image_tokens
+    return usage
+
+
 cdef class FrameTap(TunnelTap):
     cdef int feed(self, const char* p, Py_ssize_t n) except -1:
         cdef Py_ssize_t at = 0
@@ -114,11 +123,7 @@ cdef class FrameTap(TunnelTap):
             call.response_model = peek.model_bytes()
         if not peek.has_usage:
             return 0
-        usage = TokenUsage(peek.input_tokens, peek.output_tokens, peek.cached_tokens, peek.reasoning_tokens)
-        usage.provider_total_tokens = peek.total_tokens
-        usage.input_text_tokens, usage.input_image_tokens = peek.input_text_tokens, peek.input_image_tokens
-        usage.input_audio_tokens, usage.output_audio_tokens = peek.input_audio_tokens, peek.output_audio_tokens
-        usage.output_text_tokens, usage.output_image_tokens = peek.output_text_tokens, peek.output_image_tokens
+        usage = usage_of(peek)
         if self.ctx.usage is None:
             self.ctx.usage = usage
         else:

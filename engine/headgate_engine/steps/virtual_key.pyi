@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from headgate_engine.context.request import Reply, RequestContext
@@ -7,14 +7,13 @@ from headgate_engine.limit.account import UNITS as UNITS
 from headgate_engine.limit.account import WINDOWS as WINDOWS
 from headgate_engine.limit.account import LeaseState, UsageLimits
 from headgate_engine.llm.pattern import ModelPattern
-from headgate_engine.plan.step import Step
 from headgate_engine.shared.segment import Segment
 from headgate_engine.steps.identity import ApiKeyStep
 from headgate_engine.steps.location import CredentialLocation
 
-ANSWERLESS: frozenset[str]
 FREE: frozenset[str]
-MAX_CHOICES: int
+
+_Measured = tuple[int, int, int, int, int, tuple[int, int, int, int, bool]]
 
 class VirtualKey:
     """A key with what it may use.
@@ -53,14 +52,15 @@ class KeyTable:
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     def turn(
-        self, keys: dict[bytes, VirtualKey], assumed: int, state: LeaseState | None = None,
-        desk: _LeaseAsker | None = None, *, stops: bool = False,
+        self, keys: dict[bytes, VirtualKey], assumed: tuple[int, int, int], state: LeaseState | None = None,
+        desk: _LeaseAsker | None = None, *, stops: bool = False, converse: Callable[..., object] | None = None,
     ) -> None:  # fmt: skip
         """Put other keys in force, by the SHA-256 digests of what clients present.
 
-        assumed: tokens of an answer whose length the request does not bound. desk: asks for leases of the store of
-        `state`; None: no store is shared. stops: a stream ends where limits have no more for it. Raises TypeError for
-        other values.
+        assumed: tokens of an answer whose length the request does not bound, of a picture, and of what a request names
+        and does not carry. desk: asks for leases of the store of `state`; None: no store is shared. stops: a stream
+        ends where limits have no more for it. converse(tunnel, ctx, inspector): what holds limits in a realtime
+        conversation. Raises TypeError for other values.
         """
     def __len__(self) -> int: ...
     @property
@@ -75,11 +75,13 @@ class KeyUse:
     @property
     def key(self) -> VirtualKey: ...
     @property
-    def measured(self) -> tuple[int, int, int, int, int] | None: ...
+    def measured(self) -> _Measured | None: ...
     def knows(self, body: bytes) -> bool:
         """Tell whether it is known what this very body may come to."""
-    def note(self, body: bytes, measured: tuple[int, int, int, int, int]) -> None:
+    def note(self, body: bytes, measured: _Measured) -> None:
         """Note what a body may come to, as llm.bounds tells it."""
+    def kept_out(self, ctx: RequestContext) -> Reply | None:
+        """Return the reply to a request whose route has been chosen now and is not for the key, None where it is."""
     def settle(self, ctx: RequestContext) -> None:
         """The request is over: what it used takes the place of what was reserved."""
 
@@ -99,16 +101,5 @@ class VirtualKeyStep(ApiKeyStep):
         replies: tuple[Reply, Reply, Reply, Reply, Reply, Reply],
     ) -> None: ...
 
-class KeyBudgetStep(Step):
-    """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
-
-    unpriced: the reply where money is limited and the model has no price. storeless: without the store of leases.
-    """
-
-    def __init__(self, table: KeyTable, unpriced: Reply, storeless: Reply) -> None: ...
-
 async def admitted(step: VirtualKeyStep, ctx: RequestContext, key: VirtualKey, credential: bytes) -> int:
     """Ask for leases until a request is counted or refused. Return the verdict."""
-
-async def held(step: KeyBudgetStep, ctx: RequestContext, use: KeyUse, tokens: int, picos: int) -> int:
-    """Ask for leases until a request is reserved or refused. Return the verdict."""

@@ -10,16 +10,12 @@ from hashlib import sha256
 import json
 import time
 
-import orjson
-
 from headgate_engine.clock cimport wall_ns
-from headgate_engine.context.request cimport Reply, RequestContext, TokenUsage
-from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, U_TOKENS, Breach, LeaseState, SpendCell, UsageLimits
+from headgate_engine.context.request cimport Reply, RequestContext
+from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, Breach, LeaseState, SpendCell, UsageLimits
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
-from headgate_engine.llm.bounds cimport worst_case
-from headgate_engine.llm.prices cimport P_CACHE_WRITE, P_INPUT, P_OUTPUT, P_REASONING, Cost, PriceList, Rates
 from headgate_engine.plan.plans cimport RoutePlan
-from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND, Step
+from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND
 from headgate_engine.shared.segment cimport Segment
 from headgate_engine.steps.identity cimport ApiKeyStep
 from headgate_engine.steps.location cimport CredentialLocation
@@ -30,21 +26,12 @@ from headgate_engine.limit.account import UNITS, WINDOWS
 from headgate_engine.shared.segment import SegmentFull
 from headgate_engine.steps.local_rate_limit import FREE
 
-# Most that one request reserves of anything: sums of it do not overflow.
-cdef int64_t MOST = <int64_t>1 << 58
-# Tokens that are reserved for a prompt beside its estimate and a quarter of that.
-cdef int64_t SPARE = 8
-# Formats whose answers have no tokens that are paid for.
-ANSWERLESS = frozenset(("embeddings", "rerank"))
-MAX_CHOICES = 128
 # Cells that were made of late, with the Unix seconds until which they are kept.
 cdef object fresh = deque()
 cdef int64_t FRESH_SECONDS = 10
 cdef Py_ssize_t MOST_FRESH = 4096
 # Tokens of a stream that are reserved at once beyond what was reserved before it.
 cdef int64_t STEP = 64
-# How often one request asks for a lease that others spend before it does.
-cdef int ROUNDS = 16
 
 
 cdef class VirtualKey:
@@ -108,14 +95,16 @@ cdef class KeyTable:
     def __init__(self):
         self.keys = {}
 
-    def turn(self, dict keys not None, int64_t assumed, LeaseState state=None, desk=None, *, bint stops=False):
-        """Put other keys in force. assumed: tokens of an answer whose length the request does not bound. desk: asks for
-        leases of the store of `state`. stops: a stream ends where limits have no more for it.
+    def turn(self, dict keys not None, tuple assumed not None, LeaseState state=None, desk=None, *, bint stops=False, converse=None):
+        """Put other keys in force. assumed: tokens of an answer whose length the request does not bound, of a picture, and
+        of what a request names and does not carry. desk: asks for leases of the store of `state`. stops: a stream ends
+        where limits have no more for it. converse(tunnel, ctx, inspector): what holds limits in a realtime conversation.
         """
         for one in keys.values():
             if not isinstance(one, VirtualKey):
                 raise TypeError("virtual keys are wanted")
-        self.keys, self.assumed, self.stops = keys, assumed, stops
+        self.keys, self.stops, self.converse = keys, stops, converse
+        self.assumed, self.per_picture, self.per_named = assumed
         self.state, self.desk = LeaseState() if state is None else state, desk
 
     def __len__(self):
@@ -125,6 +114,10 @@ cdef class KeyTable:
 cdef class KeyUse:
     def __init__(self, VirtualKey key not None):
         self.key = key
+
+    def kept_out(self, RequestContext ctx not None):
+        """Return the reply to a request whose route has been chosen now and is not for the key, None where it is."""
+        return None if self.key.routes is None or is_for(self.key, ctx) else self.elsewhere
 
     def knows(self, bytes body):
         """Tell whether it is known what this very body may come to."""
@@ -188,6 +181,7 @@ cdef class KeyUse:
         cdef int64_t tokens = self.tokens
         cdef int64_t reserved = self.picos
         cdef SpendCell cell
+        cdef bint over
         ctx.key_use = None
         self.tokens = self.picos = 0
         if call.total_usage is not None:
@@ -199,14 +193,23 @@ cdef class KeyUse:
         if self.generated > taken_out and is_short(call):
             picos += product(self.generated - taken_out, self.output_rate)
             taken_out = self.generated
+        # Of a conversation the answers were settled one by one; one may have been under way.
+        taken_in = max(taken_in - self.parts_in, 0) + self.open_in
+        taken_out = max(taken_out - self.parts_out, 0) + self.open_out
+        picos = max(picos - self.parts_picos, 0) + self.open_picos
         for one in self.key.limits:
             one.settle(tokens, reserved, taken_in + taken_out, picos, now_s)
-        if was_sent(call) and call.format not in FREE:
-            name = "" if ctx.requested_model is None else ctx.requested_model[:256].decode("utf-8", "replace")
-            name = name.replace("\0", "\ufffd")         # PostgreSQL has no texts with it, and would refuse the batch
-            cell = self.key.cell(name or "unnamed", now_s)
+        over = self.parts and not (taken_in or taken_out or picos)
+        if was_sent(call) and call.format not in FREE and not over:
+            cell = self.cell(ctx, now_s)
             if cell is not None:
                 cell.spend(taken_in, taken_out, picos)
+
+    cdef SpendCell cell(self, RequestContext ctx, int64_t now_s):
+        """What the key spends with the model of the request."""
+        name = "" if ctx.requested_model is None else ctx.requested_model[:256].decode("utf-8", "replace")
+        name = name.replace("\0", "\ufffd")             # PostgreSQL has no texts with it, and would refuse the batch
+        return self.key.cell(name or "unnamed", now_s)
 
     def __del__(self):
         # Of a request that has ended in no other way.
@@ -277,6 +280,8 @@ cdef class VirtualKeyStep(ApiKeyStep):
         cdef int64_t now_s
         cdef int verdict
         if credential is None:
+            if ctx.key_use is not None and not self.location.conflict:
+                return CONTINUE          # the listener has taken the key
             return ApiKeyStep.run(self, ctx)
         found = self.table.keys.get(sha256(credential).digest())
         if found is None:
@@ -287,7 +292,7 @@ cdef class VirtualKeyStep(ApiKeyStep):
             return self.refuse(ctx, self.withdrawn, False)
         if key.expires_s and now_s >= key.expires_s:
             return self.refuse(ctx, self.expired, False)
-        if key.routes is not None and not is_for(key, ctx):
+        if key.routes is not None and ctx.route is not None and not is_for(key, ctx):
             ctx.reply = self.elsewhere
             return RESPOND
         verdict = self.admit(ctx, key, credential, False)
@@ -317,6 +322,8 @@ cdef class VirtualKeyStep(ApiKeyStep):
                 ctx.set_response_header(b"x-headgate-budget-warning", warning(one, &breach))
                 break
         ctx.key_use = KeyUse(key)
+        if ctx.route is None:
+            (<KeyUse>ctx.key_use).elsewhere = self.elsewhere
         self.accept(ctx, credential, (key.metadata, key.models))
         return CONTINUE
 
@@ -344,18 +351,6 @@ async def admitted(VirtualKeyStep step, RequestContext ctx, VirtualKey key, byte
     return verdict
 
 
-async def held(KeyBudgetStep step, RequestContext ctx, KeyUse use, int64_t tokens, int64_t picos):
-    """Ask for leases until a request is reserved or refused. Return the verdict."""
-    cdef int verdict = SUSPEND
-    cdef int tries = 0
-    while verdict == SUSPEND:
-        tries += 1
-        if step.table.desk is not None:
-            await step.table.desk.asked(use.key.limits, (0, tokens, picos))
-        verdict = step.hold(ctx, use, tokens, picos, tries >= ROUNDS)
-    return verdict
-
-
 cdef bytes warning(UsageLimits limits, Breach* breach):
     return (f"{limits.account.scope}; limit=\"{amount(breach.unit, breach.limit)}\"; window={WINDOWS[breach.window]}; "
             f"left=\"{amount(breach.unit, breach.left)}\"; ends={moment(breach.ends_s)}").encode()
@@ -363,126 +358,5 @@ cdef bytes warning(UsageLimits limits, Breach* breach):
 
 cdef bint is_for(VirtualKey key, RequestContext ctx) except -1:
     cdef RoutePlan route
-    if ctx.route is None:
-        return False
     route = <RoutePlan>ctx.route
     return (route.namespace, route.name) in key.routes
-
-
-cdef object decoded(bytes body):
-    """Return a body as a document, None for what is no JSON."""
-    try:
-        return orjson.loads(body)
-    except ValueError:
-        return None
-
-
-cdef class KeyBudgetStep(Step):
-    """Reserves what a request for a model may come to, before each attempt: of tokens and of money, or refuses it.
-
-    unpriced: the reply where money is limited and the model has no price. storeless: without the store of leases.
-    """
-
-    def __init__(self, KeyTable table not None, Reply unpriced not None, Reply storeless not None):
-        self.name = "apiKey"
-        self.table, self.unpriced, self.storeless = table, unpriced, storeless
-
-    cdef int64_t worst_tokens(self, KeyUse use, RequestContext ctx, int64_t* output, int64_t* beside) except -1:
-        """Return the tokens of the prompt's texts; `output`: at most those of all answers; `beside`: of definitions."""
-        cdef LlmCall call = <LlmCall>ctx.llm
-        cdef bytes body = b"" if ctx.body is None else ctx.body
-        cdef int64_t prompt, said, choices
-        if not use.knows(body):
-            use.note(body, worst_case(call.format, body, decoded(body)))
-        prompt, beside[0], output[0], said, choices = use.measured
-        output[0] = max(output[0] or self.table.assumed, said) * min(max(choices, 1), MAX_CHOICES)
-        if call.format in ANSWERLESS:
-            output[0] = 0
-        return prompt if call.estimated < 0 else call.estimated
-
-    cdef int run(self, RequestContext ctx) except -1:
-        cdef KeyUse use
-        cdef LlmCall call
-        cdef Cost before
-        cdef int64_t tokens, output, beside, prompt
-        cdef int64_t picos = 0
-        cdef int verdict
-        if ctx.key_use is None or ctx.llm is None:
-            return CONTINUE
-        use, call = <KeyUse>ctx.key_use, <LlmCall>ctx.llm
-        if call.format in FREE:
-            return CONTINUE
-        output = beside = 0
-        prompt = self.worst_tokens(use, ctx, &output, &beside)
-        use.prompt, use.prompt_picos = prompt, 0
-        use.bound, use.output_rate = output, 0
-        if call.prices is not None:
-            worst_price(ctx, call, prompt, 0, use)
-        # The estimate is a mean: some prompts have more.
-        prompt += prompt // 4 + SPARE + beside
-        tokens = min(prompt + output, MOST)
-        if call.prices is not None:
-            picos = worst_price(ctx, call, prompt, output, None)
-        elif use.key.money:
-            picos = -1
-        if picos < 0:
-            if use.key.money:
-                ctx.reply = self.unpriced
-                return RESPOND
-            picos = 0
-        if not (use.key.tokens or use.key.money):
-            return CONTINUE
-        use.stops, use.desk = self.table.stops, self.table.desk
-        # Attempts that have ended may have cost something; what they had reserved is replaced.
-        if call.total_usage is not None:
-            tokens += max(call.total_usage.input_tokens, 0) + max(call.total_usage.output_tokens, 0)
-        before = call.cost
-        if before is not None:
-            picos = min(picos + before.total, MOST)
-        use.free()
-        verdict = self.hold(ctx, use, tokens, picos, False)
-        if verdict == SUSPEND:
-            ctx.exchange.wait_for(self.name, held(self, ctx, use, tokens, picos), None)
-        return verdict
-
-    cdef int hold(self, RequestContext ctx, KeyUse use, int64_t tokens, int64_t picos, bint last) except -1:
-        """Reserve for each account, or for none. SUSPEND: a lease has to be asked for, unless this is the `last` try."""
-        cdef UsageLimits one
-        cdef Breach breach
-        cdef int taken = 0
-        cdef int64_t now_s = wall_ns() // 1000000000
-        for one in use.key.limits:
-            if not one.reserve(tokens, picos, now_s, &breach):
-                for earlier in use.key.limits[:taken]:
-                    (<UsageLimits>earlier).settle(tokens, picos, 0, 0, now_s)
-                breach.lacks = breach.lacks and (not last or self.table.state.down)
-                return without(self.table, ctx, one, &breach, tokens if breach.unit == U_TOKENS else picos, self.storeless)
-            taken += 1
-        use.tokens, use.picos = tokens, picos
-        return CONTINUE
-
-
-cdef int64_t worst_price(RequestContext ctx, LlmCall call, int64_t prompt, int64_t output, KeyUse use) except? -2:
-    """What the tokens cost at most, -1 without a price: a cache is written, and all of an answer is reasoning. The `use`
-    learns what its tokens cost otherwise.
-    """
-    cdef PriceList prices = <PriceList>call.prices
-    cdef TokenUsage usage = TokenUsage.__new__(TokenUsage)
-    cdef Cost cost
-    cdef Rates rates
-    usage.add(TokenUsage(prompt, output))
-    cost = prices.price(ctx.provider, None, ctx.requested_model, usage, False)
-    if cost is None:
-        return -1
-    rates = cost.rates
-    if use is not None:
-        use.prompt_picos = min(product(prompt, rates.rate_of(P_INPUT)), MOST)
-        use.output_rate = max(rates.rate_of(P_OUTPUT), 0)
-    return min(product(prompt, max(rates.rate_of(P_INPUT), rates.rate_of(P_CACHE_WRITE)))
-               + product(output, max(rates.rate_of(P_OUTPUT), rates.rate_of(P_REASONING))), MOST)
-
-
-cdef inline int64_t product(int64_t tokens, int64_t rate) noexcept:
-    if tokens <= 0 or rate <= 0:
-        return 0
-    return tokens * rate if tokens <= MOST // rate else MOST

@@ -19,6 +19,8 @@ from headgate.ir.mcp import McpBackend
 from headgate.ir.policy.authorization import Authorization
 from headgate.ir.process import ProcessSettings
 from headgate.ir.virtual_keys import (
+    ASSUMED_IMAGE,
+    ASSUMED_INPUT,
     ASSUMED_OUTPUT,
     AlertHook,
     KeyRecord,
@@ -65,7 +67,9 @@ def parse(context: Context, record: Record, settings: ProcessSettings) -> Virtua
         keys[key.name] = key
     return VirtualKeys(
         keys=tuple(keys.values()), teams=tuple(teams.values()),
-        assumed_output=record.get("assumedOutputTokens") or ASSUMED_OUTPUT, leases=leases, failure=failure,
+        assumed_output=record.get("assumedOutputTokens") or ASSUMED_OUTPUT,
+        assumed_image=record.get("assumedImageTokens") or ASSUMED_IMAGE,
+        assumed_input=record.get("assumedInputTokens") or ASSUMED_INPUT, leases=leases, failure=failure,
         alerts=_alerts(context, record), stops=record.get("stopStreams", False),
     )  # fmt: skip
 
@@ -242,6 +246,8 @@ def dump(keys: VirtualKeys) -> dict[str, Any]:
     """Return the form of the configuration dump: each key with what it has from its team."""
     return {
         "assumedOutputTokens": keys.assumed_output,
+        "assumedImageTokens": keys.assumed_image,
+        "assumedInputTokens": keys.assumed_input,
         "failureMode": keys.failure,
         "stopStreams": keys.stops,
         **_dump_alerts(keys.alerts),

@@ -15,6 +15,11 @@ LeaseStore = Literal["postgres", "redis"]
 LeaseFailure = Literal["local", "deny"]
 # Tokens of an answer whose length neither the request nor the configuration bounds.
 ASSUMED_OUTPUT: Final = 4096
+# Tokens of a picture: the most that Anthropic counts (https://docs.anthropic.com/en/docs/build-with-claude/vision), and
+# about what OpenAI and Google count for a large one.
+ASSUMED_IMAGE: Final = 1600
+# Tokens of a file, sound or earlier turns that a request only names.
+ASSUMED_INPUT: Final = 32_768
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +92,8 @@ class KeyRecord:
 class VirtualKeys:
     """All virtual keys of a configuration.
 
-    `assumed_output`: tokens of an answer whose length a request does not bound. `leases`: the store that other gateways
+    `assumed_output`: tokens of an answer whose length a request does not bound. `assumed_image`: tokens of a picture.
+    `assumed_input`: tokens of what a request names and does not carry. `leases`: the store that other gateways
     lease from as well, None: this gateway is alone. `failure`: what holds without it. `stops`: a stream ends where
     limits have no more for it.
     """
@@ -95,6 +101,8 @@ class VirtualKeys:
     keys: tuple[KeyRecord, ...] = ()
     teams: tuple[KeyTeam, ...] = ()
     assumed_output: int = ASSUMED_OUTPUT
+    assumed_image: int = ASSUMED_IMAGE
+    assumed_input: int = ASSUMED_INPUT
     leases: LeaseStore | None = None
     failure: LeaseFailure = "local"
     alerts: AlertHook | None = None

@@ -89,7 +89,9 @@ OF_SHARED: Final = ("headgate.policy.shared.compile", "redis.asyncio.connection"
 # Services that decide about connections, over HTTP and over gRPC.
 OF_CONNECTIONS: Final = ("headgate.policy.ext_authz.network", "headgate.policy.ext_authz.network_grpc")
 # Keys that are made at run time.
-OF_VIRTUAL_KEYS: Final = ("headgate.pipeline.virtual_keys", "headgate.policy.virtual_keys")
+OF_VIRTUAL_KEYS: Final = (
+    "headgate.pipeline.virtual_keys", "headgate.policy.virtual_keys", "headgate.backend.llm.realtime_limits",
+)  # fmt: skip
 OF_LEASES: Final = "headgate.policy.leases"
 GUARDRAILS: Final = "headgate.pipeline.guardrails"
 # RE2, for patterns of matches and expressions.

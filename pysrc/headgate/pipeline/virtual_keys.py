@@ -6,6 +6,7 @@ import json
 from collections.abc import Generator
 from typing import Final
 
+from headgate.backend.llm.realtime_limits import converse
 from headgate.ir.virtual_keys import KeyRecord, KeyTeam, UsageLimit, VirtualKeys, warns_from
 from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
 from headgate_engine.llm.pattern import ModelPattern
@@ -51,7 +52,8 @@ class CompiledKeys:
 
             desk = DESK
             desk.use(self.state)
-        self.table.turn(self.by_digest, keys.assumed_output, self.state, desk, stops=keys.stops)
+        assumed = (keys.assumed_output, keys.assumed_image, keys.assumed_input)
+        self.table.turn(self.by_digest, assumed, self.state, desk, stops=keys.stops, converse=converse)
 
     def _key(self, record: KeyRecord, team: KeyTeam | None) -> VirtualKey:
         before = None if self._before is None else self._before.made.get((record, team))

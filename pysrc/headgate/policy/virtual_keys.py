@@ -10,7 +10,8 @@ from headgate.policy.location import compile_location
 from headgate.policy.refusals import EXPIRED_KEY, KEY_ELSEWHERE, REVOKED_KEY, STORELESS, UNPRICED
 from headgate_engine.context.request import Reply
 from headgate_engine.llm.pattern import ModelPattern
-from headgate_engine.steps.virtual_key import KeyBudgetStep, KeyTable, VirtualKeyStep
+from headgate_engine.steps.key_budget import KeyBudgetStep
+from headgate_engine.steps.virtual_key import KeyTable, VirtualKeyStep
 
 TEXT: Final = (b"content-type", b"text/plain")
 FileKeys = dict[bytes, tuple[dict[str, object], tuple[ModelPattern, ...] | None]]

@@ -166,7 +166,7 @@ async def _measured(use: KeyUse, form: str, body: bytes, document: Any) -> None:
     use.note(body, await off_loop(measure, form, body, document))
 
 
-def measure(form: str, body: bytes, document: Any) -> tuple[int, int, int, int, int]:
+def measure(form: str, body: bytes, document: Any) -> tuple[int, int, int, int, int, tuple[int, int, int, int, bool]]:
     """Return what a request may come to, as worst_of() does. document: its JSON, None: it was not read."""
     from headgate_engine.llm.bounds import worst_of  # with the step that reserves
 

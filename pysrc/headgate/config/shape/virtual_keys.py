@@ -72,6 +72,8 @@ VIRTUAL_KEYS: Final = Object(
         "teams": optional(ListOf(KEY_TEAM)),
         "keys": optional(ListOf(VIRTUAL_KEY)),
         "assumedOutputTokens": maybe(POSITIVE32),
+        "assumedImageTokens": maybe(POSITIVE32),
+        "assumedInputTokens": maybe(POSITIVE32),
         "failureMode": maybe(WordChoice("LeaseFailure", ("local", "deny"))),
         "alerts": maybe(KEY_ALERTS),
         "stopStreams": optional(BOOL),

@@ -200,7 +200,7 @@ def test_what_a_long_request_may_come_to_is_read_once_in_another_thread(monkeypa
         context = context_of(broken, CallOf(None))
         context.key_use = use
         assert asyncio.run(settle(measuring_step(), context)) is None
-        assert use.measured == (0, len(broken) // 3, 0, 0, 0)
+        assert use.measured == (0, len(broken) // 3, 0, 0, 0, (0, 0, 0, 0, False))
 
 
 def test_one_long_text_is_counted_as_many_short_ones_are_read() -> None:

@@ -1,0 +1,26 @@
+from headgate_engine.context.request import RequestContext
+
+class RealtimeUse:
+    """The use of a virtual key by a realtime conversation. Its limits are asked before each answer.
+
+    After close() nothing may be called any more.
+    """
+
+    def __init__(self, ctx: RequestContext) -> None: ...
+    @property
+    def over(self) -> bool:
+        """Limits have no more."""
+    def bounded(self, most: int) -> bool:
+        """Note how many tokens an answer may have whose length its request does not say. Return whether they fit."""
+    def said(self, tokens: int) -> bool:
+        """Add tokens to the prompt of the next answer. Return whether they fit."""
+    def asks(self, most: int) -> bool:
+        """Reserve for an answer of at most `most` tokens, 0: nothing is said. Return whether it fits."""
+    def begun(self) -> None:
+        """An answer has begun, whoever asked for it."""
+    def heard(self, tokens: int) -> None:
+        """Note how much of the answer under way has come, in case nobody tells its usage."""
+    def done(self, event: bytes) -> bool:
+        """Settle an answer with the usage of its last event, and reserve for the next. Return whether that fits."""
+    def close(self) -> None:
+        """The conversation has ended: an answer under way is charged with its prompt and what has come of it."""
