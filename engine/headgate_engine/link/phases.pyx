@@ -149,6 +149,10 @@ cdef int pick_route(RequestCore request) except -1:
     if route.delegates and delegate(request, rule) == RESPOND:
         return RESPOND
     route = request.route
+    if request.ctx.key_use is not None:          # of a policy in front of the route
+        request.ctx.reply = request.ctx.key_use.kept_out(request.ctx)
+        if request.ctx.reply is not None:
+            return RESPOND
     if route.request_timeout_ns:
         request.limits().whole = request.ctx.started_ns + route.request_timeout_ns
         request.arm()

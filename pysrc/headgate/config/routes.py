@@ -221,6 +221,16 @@ class Routes:
         """Return the backends with a rule for the tools that a virtual key may use, where clients may have one."""
         if policies.api_key is None or not policies.api_key.virtual:
             return backends
+        return self._ruled(backends)
+
+    def for_keys(self, route: Route) -> Route:
+        """Return a route with that rule, at a listener whose clients have virtual keys in front of it."""
+        if route.policies.api_key is not None and route.policies.api_key.virtual:
+            return route                   # it has the rule
+        backends = self._ruled(route.backends)
+        return route if backends is route.backends else replace(route, backends=backends)
+
+    def _ruled(self, backends: tuple[RouteBackend, ...]) -> tuple[RouteBackend, ...]:
         if not any(isinstance(one.backend, McpBackend) for one in backends):
             return backends
         from headgate.config.virtual_keys import with_tool_rule  # as the section itself

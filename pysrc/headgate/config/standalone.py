@@ -338,6 +338,8 @@ class Standalone:
         self, spec: RouteSpec, above: list[Layer], listener: OpenListener, policies: GatewayPolicies
     ) -> tuple[Route, ...]:
         routes = self.routes.build(spec, above)
+        if policies.api_key is not None and policies.api_key.virtual:
+            routes = tuple(self.routes.for_keys(route) for route in routes)
         if self.root.get("ui") is not None or self.backends.internal.to_admin:
             fixed = listener.tls is not None or listener.hostname is not None
             routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)

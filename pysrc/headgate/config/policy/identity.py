@@ -112,13 +112,9 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
             context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
         shown = json.dumps(metadata or {}, sort_keys=True)
         keys[digest] = ApiKey(digest=digest, metadata=shown, models=checked_models(context, entry))
-    virtual = record.get("virtualKeys", False)
-    if virtual and context.phase != "route":
-        message = "virtual keys are known at routes, and in the sections llm and mcp: write apiKey there"
-        context.fault(Problem.UNSUPPORTED, record, "virtualKeys", message)
     return ApiKeyAuth(
         keys=tuple(keys.values()),
-        virtual=virtual,
+        virtual=record.get("virtualKeys", False),
         mode=record.get("mode", "strict"),
         location=location.parse(context, record.get("location"), BEARER),
     )
