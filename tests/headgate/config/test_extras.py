@@ -103,8 +103,8 @@ def test_whatever_a_configuration_needs_is_named_with_its_extra(
 def test_telephone_numbers_need_no_library(loaded: Callable[..., Gateway]) -> None:
     """Their rules are compiled into the engine (ci/phone_rules.py)."""
     guard = "ai: {promptGuard: {request: [{regex: {rules: [{builtin: phoneNumber}]}}]}}"
-    model = "ai: {name: a, provider: {openAI: {}}}, policies: {%s}" % guard
-    assert loaded("gateways: {default: {port: 1}}\nroutes: [{backends: [{%s}]}]\n" % model, environ={}).binds
+    model = "ai: {name: a, provider: {openAI: {}}}, policies: {" + guard + "}"
+    assert loaded("gateways: {default: {port: 1}}\nroutes: [{backends: [{" + model + "}]}]\n", environ={}).binds
 
 
 def test_every_extra_of_the_package_is_told_by_an_error() -> None:
