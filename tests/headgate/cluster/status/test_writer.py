@@ -187,6 +187,8 @@ def test_after_a_conflict_the_object_is_read_and_written_again() -> None:
         found.writer.want([wanted()])
         await until(lambda: len(found.status()["parents"]) == 2)
         assert found.status()["parents"][0] == theirs
+        # The server has it before its answer is read.
+        await until(lambda: len(found.results) == 2)
         assert found.results == ["conflict", "success"]
 
     writing(body)
