@@ -236,6 +236,12 @@ def test_gwctl_makes_lists_rotates_and_revokes(gateway: Start, provider: StandIn
     heads, row = run("list").splitlines()
     assert heads.split() == ["NAME", "TEAM", "OWNER", "STATE", "EXPIRES", "LIMITS"]
     assert row.split()[:4] == ["ci", "research", "ada", "active"]
+    assert row.endswith("60 requests/minute (from the team), 500 dollars/month (whole team)")
+    running.wait(lambda: json.loads(run("spend", "--by", "key,model", "-o", "json"))["rows"][-1]["calls"] == 2)
+    heads, *rows = [line.split() for line in run("spend", "--by", "team,model").splitlines()]
+    assert heads == ["TEAM", "MODEL", "REQUESTS", "CALLS", "INPUT", "OUTPUT", "COST"]
+    assert [one[:4] for one in rows if "real" in one] == [["research", "real", "0", "2"]]
+    assert gwctl("keys", "spend", "--by", "colour", "-p", port).returncode == 1
     assert json.loads(run("list", "-o", "json"))["keys"][0]["tags"] == {"stage": "test"}
     assert run("revoke", "ci") == "ci is revoked"
     assert chat(running, new).status_code == 401

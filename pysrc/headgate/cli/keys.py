@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import click
 
@@ -115,6 +115,7 @@ def keys() -> None:
     Examples:
       gwctl keys create ci --team research --limit dollars=25/month@80 --model 'gpt-4o*'
       gwctl keys list
+      gwctl keys spend --by team,model
       gwctl keys revoke ci
       gwctl keys team research --limit dollars=500/month
     """
@@ -147,20 +148,63 @@ def listed(admin_port: int, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(found, indent=2))
         return
-    rows = [HEADS, *map(_row, found["keys"])]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(HEADS))]
+    teams = {one["name"]: one for one in call(admin_port, "GET", "/api/teams")["teams"]}
+    _show([HEADS, *(_row(one, teams.get(one.get("team"), {})) for one in found["keys"])])
+
+
+@keys.command("spend")
+@click.option(
+    "--by", default="key,model", show_default=True, metavar="LIST", help="Columns of day, key, team and model."
+)
+@click.option("--from", "first", metavar="DAY", help="First day, such as 2027-01-01  [default: of this month].")
+@click.option("--to", "last", metavar="DAY", help="Last day  [default: today].")
+@click.option("-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True)
+@admin_port_option("--proxy-admin-port")
+def spend(by: str, first: str | None, last: str | None, output: str, admin_port: int) -> None:
+    """Show who has spent what, from the ledger.
+
+    \b
+    Examples:
+      gwctl keys spend
+      gwctl keys spend --by team,day --from 2027-01-01 --to 2027-01-31
+    """
+    asked = {name: value for name, value in (("by", by), ("from", first), ("to", last)) if value is not None}
+    found = call(admin_port, "GET", f"/api/spend?{urlencode(asked)}")
+    if output == "json":
+        click.echo(json.dumps(found, indent=2))
+        return
+    columns = [name.strip() for name in by.split(",")]
+    heads = (*(name.upper() for name in columns), "REQUESTS", "CALLS", "INPUT", "OUTPUT", "COST")
+    shown = (*columns, "requests", "calls", "inputTokens", "outputTokens")
+    _show([heads, *((*(_printable(str(one[name])) for name in shown), f"${one['cost']}") for one in found["rows"])])
+    if found["more"]:
+        click.echo("There are more rows: choose fewer days or columns.", err=True)
+
+
+def _show(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
-    shown = [
-        f"{entry[unit]} {unit}/{entry['per']}" for entry in one.get("limits") or () for unit in UNITS if unit in entry
+def _printable(text: str) -> str:
+    """Return a name with nothing but what can be printed: nothing else reaches a terminal."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def _limits(holder: dict[str, Any], field: str) -> list[str]:
+    return [
+        f"{entry[unit]} {unit}/{entry['per']}" for entry in holder.get(field) or () for unit in UNITS if unit in entry
     ]
+
+
+def _row(one: dict[str, Any], team: dict[str, Any]) -> tuple[str, ...]:
+    # What a key does not say itself its team says for each key; limits of the team hold beside both.
+    shown = _limits(one, "limits") or [f"{limit} (from the team)" for limit in _limits(team, "keyLimits")]
+    shown += [f"{limit} (whole team)" for limit in _limits(team, "limits")]
     state = "revoked" if one.get("revoked") else "file" if one.get("owned") == "file" else "active"
     cells = (one["name"], one.get("team") or "", one.get("owner") or "", state, str(one.get("expires") or ""))
-    # Names may hold anything that can be printed, and nothing else reaches a terminal.
-    return tuple("".join(char if char.isprintable() else "?" for char in cell) for cell in (*cells, ", ".join(shown)))
+    return tuple(map(_printable, (*cells, ", ".join(shown))))
 
 
 @keys.command("rotate")
