@@ -125,8 +125,12 @@ def _asked(step: Json) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a table; a row of one cell is as wide as all of it."""
     cells = "".join(f"<th>{escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    whole = f'<td colspan="{len(head)}">'
+    body = "".join(
+        "<tr>" + "".join(f"{whole if len(row) == 1 else '<td>'}{cell}</td>" for cell in row) + "</tr>" for row in rows
+    )
     return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -138,7 +142,6 @@ def _steps_table(steps: list[Json]) -> str:
         cells = [ms(latency[key]) if latency else "-" for key in ("p50", "p90", "p99", "p999", "max")]
         used = [f"{target['processors']:.2f}", f"{target['peak_mb']:,.0f}"] if target else ["-", "-"]
         asked = f"{step['rate']:,.0f}" if step["rate"] else "max"
-        verdict = f'<div class="bad left">{escape(step["verdict"])}</div>'
         rows.append(
             [
                 asked,
@@ -147,9 +150,10 @@ def _steps_table(steps: list[Json]) -> str:
                 *cells,
                 *used,
                 f"{step['generator']['busy']:.0%}",
-                verdict,
             ]
         )
+        if step["verdict"]:
+            rows.append([f'<div class="bad left">{escape(step["verdict"])}</div>'])
     return _table(
         [
             "asked/s",
@@ -163,7 +167,6 @@ def _steps_table(steps: list[Json]) -> str:
             "target CPUs",
             "MB",
             "generator CPU",
-            "",
         ],
         rows,
     )

@@ -65,3 +65,9 @@ def test_one_rate_shows_its_seconds_and_errors() -> None:
     text = page(PAGES["one"])
     for words in ("Latency by second", "Answers by second", "<h2>Tokens</h2>", "status &lt;503&gt;"):
         assert words in text
+
+
+def test_why_a_step_has_failed_stands_in_a_row_of_its_own() -> None:
+    found = page(report(*SEARCH, found=SearchResult([], 400.0, "too slow")))
+    assert re.findall(r'<tr><td colspan="(\d+)"><div class="bad left">(.*?)</div></td></tr>', found) == [("11", "too slow")]
+    assert found.count("<th>", found.index("<h2>Steps"), found.index("</thead>", found.index("<h2>Steps"))) == 11
