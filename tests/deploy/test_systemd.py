@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
     units.mkdir(parents=True)
     for path in [*SYSTEM.glob("*.target"), *SYSTEM.glob("*.slice"), *UNITS.glob("headgate.*")]:
         shutil.copy(path, units, follow_symlinks=True)
-    for program in ("usr/bin/headgate", "bin/kill"):
+    for program in ("usr/bin/headgate", "bin/sh"):
         (tmp_path / program).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)
@@ -94,7 +94,7 @@ def test_the_service_fits_the_gateway() -> None:
     service = values("headgate.service")
     assert service["Type"] == ["notify"]
     assert service["NotifyAccess"] == ["main"], "workers and MCP servers have no say"
-    assert service["ExecReload"] == ["/bin/kill -HUP $MAINPID"]
+    assert service["ExecReload"] == ["/bin/sh -c 'kill -HUP ${MAINPID}'"]
     assert service["KillMode"] == ["mixed"], "workers end when they are told to, not by a signal"
     drain_s = load(TextSource("binds: []")).gateway.process.max_termination_ms / 1000
     assert drain_s < int(service["TimeoutStopSec"][0].removesuffix("s"))
