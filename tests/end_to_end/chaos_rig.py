@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import random
 import re
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import httpx
 import yaml
 from manifests import Json, http_route, to
 from tests.end_to_end.acceptance_rig import SYSTEM, Lab
+from tests.end_to_end.chaos_programs_rig import ApiServer, Program
 from tests.end_to_end.controller_rig import RunningController
 from tests.end_to_end.faulty_api_rig import FaultyApi
 from tests.end_to_end.processes import children_of, kill
@@ -26,43 +26,17 @@ from tests.end_to_end.running import PATIENCE
 
 from headgate.cluster.controller.known import RETURN_S
 
-Result = TypeVar("Result")
 MARK = "x-version"
 STEADY, BUSY = "edge/steady", "edge/busy"
 STEADY_ROUTES = 10
-# Answers of an API server that has just begun, is about to end, or has lost its store.
-PASSING = (429, 500, 503, 504)
-
-
-class Program:
-    """A program of ci/cluster-lab/up.sh, found by its file."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._file, self._log = folder / f"{name}.pid", folder / "log" / f"{name}.log"
-        self._command = Path(f"/proc/{self._file.read_text().strip()}/cmdline").read_bytes().split(b"\0")[:-1]
-        self._child: subprocess.Popen[bytes] | None = None
-
-    def kill(self) -> None:
-        kill(int(self._file.read_text()))
-        if self._child is not None:
-            self._child.wait()
-
-    def start(self) -> None:
-        """Start it again as it was. One whose port somebody else has is started until it runs."""
-        with self._log.open("ab") as log:
-            self._child = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        self._file.write_text(str(self._child.pid))
-
-    def revive(self) -> None:
-        if self._child is not None and self._child.poll() is not None:
-            self.start()
+WAYS = {"content-type": "application/apply-patch+yaml"}
 
 
 class Changes:
     """Changes routes all the time, and knows how they should be. `wanted`: by route its version, None if there is none."""
 
-    def __init__(self, lab: Lab, count: int, seed: int) -> None:
-        self.lab = lab
+    def __init__(self, lab: Lab, server: ApiServer, count: int, seed: int) -> None:
+        self.lab, self.server = lab, server
         self.wanted: dict[str, int | None] = {}
         self.made = 0
         self.failed: list[str] = []
@@ -82,7 +56,8 @@ class Changes:
             self._on.set()
             return
         self._on.clear()
-        assert self._idle.wait(PATIENCE * 10), "a change does not come to an end"
+        # One under way ends when the API server has answered it.
+        self._idle.wait()
 
     def close(self) -> None:
         self._ended = True
@@ -121,21 +96,9 @@ class Changes:
     def _sent(self, method: str, name: str, document: Json | None) -> None:
         path = self.lab._path("HTTPRoute", name)
         query = {"fieldManager": "tests", "force": "true"} if method == "PATCH" else {}
-        kind = {"content-type": "application/apply-patch+yaml"} if method == "PATCH" else {}
-        answer = persistently(lambda: self.lab.client.request(method, path, json=document, headers=kind, params=query))
+        kind = WAYS if method == "PATCH" else {}
+        answer = self.server.answer(lambda: self.lab.client.request(method, path, json=document, headers=kind, params=query))
         assert answer.status_code in (200, 201, 202, 404), answer.text
-
-
-def persistently(ask: Callable[[], httpx.Response]) -> httpx.Response:
-    """Ask until an API server answers that is there. One that begins again beside much else takes minutes."""
-    deadline = time.monotonic() + PATIENCE * 8
-    while True:
-        with contextlib.suppress(httpx.TransportError):
-            answer = ask()
-            if answer.status_code not in PASSING:
-                return answer
-        assert time.monotonic() < deadline, "no answer of the API server"
-        time.sleep(0.1)
 
 
 def versioned(name: str, parent: str, version: int | str) -> Json:
@@ -153,13 +116,34 @@ def host_of(name: str) -> str:
     return f"{name.partition('/')[2]}.test"
 
 
+class Asking:
+    """Asks one gateway on a connection that it opens again if it has to."""
+
+    def __init__(self, address: str, port: int) -> None:
+        self._connection = http.client.HTTPConnection(address, port, timeout=PATIENCE)
+
+    def ask(self, host: str) -> tuple[int, str]:
+        """Return status and content, in lower case. Raises OSError and HTTPException."""
+        try:
+            self._connection.request("GET", "/", headers={"host": host})
+            answer = self._connection.getresponse()
+            return answer.status, answer.read().decode().lower().replace("\r", "")
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """The next question has a new connection."""
+        self._connection.close()
+
+
 class Traffic:
     """Asks for routes that nobody changes, on connections that stay and on new ones. `lost`: what did not come back well."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, address: str, port: int) -> None:
         self.lost: list[str] = []
         self.asked = 0
-        self._url, self._ended = url, False
+        self._place, self._ended = (address, port), False
         self._threads = [threading.Thread(target=self._run, args=(kept,), daemon=True) for kept in (True, False)]
 
     def begin(self) -> None:
@@ -172,21 +156,22 @@ class Traffic:
             one.join(PATIENCE)
 
     def _run(self, kept: bool) -> None:
-        number = 0
-        with httpx.Client(timeout=PATIENCE) as client:
-            while not self._ended:
-                number += 1
-                host = host_of(f"shop/steady-{number % STEADY_ROUTES}")
-                began = time.strftime("%H:%M:%S")
-                try:
-                    ask = client.get if kept else httpx.get
-                    answer = ask(self._url, headers={"host": host})
-                    if answer.status_code != 200 or f"{MARK}: steady" not in answer.text.lower():
-                        self.lost.append(f"{began} {host}: {answer.status_code} {answer.text[:200]}")
-                except httpx.TransportError as error:
-                    self.lost.append(f"{began} {host}: {type(error).__name__} {error}")
-                self.asked += 1
-                time.sleep(0.005)
+        number, asking = 0, Asking(*self._place)
+        while not self._ended:
+            number += 1
+            host = host_of(f"shop/steady-{number % STEADY_ROUTES}")
+            began = time.strftime("%H:%M:%S")
+            try:
+                status, text = asking.ask(host)
+                if status != 200 or f"{MARK}: steady" not in text:
+                    self.lost.append(f"{began} {host}: {status} {text[:200]}")
+            except (OSError, http.client.HTTPException) as error:
+                self.lost.append(f"{began} {host}: {type(error).__name__} {error}")
+            if not kept:
+                asking.close()
+            self.asked += 1
+            time.sleep(0.005)
+        asking.close()
 
 
 class ChaosLab:
@@ -194,11 +179,13 @@ class ChaosLab:
 
     def __init__(self, lab: Lab, api: FaultyApi, programs: dict[str, Program], routes: int, seed: int) -> None:
         self.lab, self.api, self.programs = lab, api, programs
+        self.server = ApiServer(lab.client, programs.values())
         self.random = random.Random(seed)
-        self.changes = Changes(lab, routes, seed + 1)
+        self.changes = Changes(lab, self.server, routes, seed + 1)
         self.told: list[str] = []
         # Whether data planes came back to a controller later than it waits for them: the machine was too busy.
         self.late = False
+        self._asking: dict[str, Asking] = {}
         self.began = time.monotonic()
         document = yaml.safe_load(lab.kubeconfig.read_text())
         document["clusters"][0]["cluster"] = {"server": api.url}
@@ -210,12 +197,20 @@ class ChaosLab:
     # -- what dies -----------------------------------------------------------------------------------------------------
     def start_controller(self) -> RunningController:
         words = ("--local-gateways", self.range, "--local-folder", str(self.lab.folder / "gateways"))
-        self.started = time.monotonic()
         found = RunningController(
             self.kubeconfig, self.lab.folder, *words, HEADGATE_NAMESPACE=SYSTEM, HEADGATE_XDS_PORT=str(self.lab.xds)
         )
         self.lab.controllers.append(found)
+        self._return = threading.Thread(target=self._await_return, args=(found, time.monotonic()), daemon=True)
+        self._return.start()
         return found
+
+    def _await_return(self, found: RunningController, began: float) -> None:
+        """Note whether data planes come back in time, as long as a controller lives."""
+        with contextlib.suppress(AssertionError):
+            while found.process.poll() is None and streams(found) != 2:
+                time.sleep(0.2)
+        self.late = self.late or time.monotonic() - began > RETURN_S
 
     def kill_controller(self, pause: float) -> None:
         self.controller.process.send_signal(signal.SIGKILL)
@@ -267,27 +262,27 @@ class ChaosLab:
     def strike(self, name: str, pause: float) -> None:
         self.told.append(f"{time.monotonic() - self.began:.1f} s: {name}, for {pause:.1f} s")
         self.faults()[name](pause)
-        for one in self.programs.values():
-            one.revive()
+        self.server.revive()
 
     # -- what must be so in the end ------------------------------------------------------------------------------------
     def until(self, holds: Callable[[], object], told: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE * 8
-        while not holds():
-            history = "\n".join(self.told[-12:])
+        def checked() -> object:
             assert self.controller.process.poll() is None, self.controller.log.read_text()[-6000:]
-            assert time.monotonic() < deadline, f"{told()}\n{history}\n{self.controller.log.read_text()[-6000:]}"
-            for one in self.programs.values():
-                one.revive()
-            time.sleep(0.1)
+            return holds()
+
+        def said() -> str:
+            history = "\n".join(self.told[-12:])
+            return f"{told()}\n{history}\n{self.controller.log.read_text()[-6000:]}"
+
+        self.server.until(checked, said)
 
     def get(self, kind: str, name: str) -> Json:
         path = self.lab._path(kind, name)
-        answer = persistently(lambda: self.lab.client.get(path))
+        answer = self.server.answer(lambda: self.lab.client.get(path))
         return dict(answer.json()) if answer.status_code == 200 else {}
 
     def listed(self) -> dict[str, Json]:
-        answer = persistently(lambda: self.lab.client.get("/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes"))
+        answer = self.server.answer(lambda: self.lab.client.get("/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes"))
         assert answer.status_code == 200, answer.text
         return {f"shop/{one['metadata']['name']}": one for one in answer.json()["items"]}
 
@@ -305,23 +300,29 @@ class ChaosLab:
             return True
 
         self.until(served, lambda: f"not in force: {list(left.items())[:3]}")
-        self.until(lambda: self.streams() == 2, lambda: "data planes do not come back")
-        self.late = time.monotonic() - self.started > RETURN_S
+        self.until(lambda: streams(self.controller) == 2, lambda: "data planes do not come back")
+        self._return.join()
         self.until(lambda: not self.untrue(), self.untrue)
 
-    def streams(self) -> int:
-        """Return how many data planes the controller has."""
-        answer = self.controller.get(self.controller.metrics, "/metrics")
-        found = [] if answer is None else re.findall(r"_xds_streams (\d+)", answer.text)
-        return int(found[0]) if found else 0
+    def address_of(self, name: str) -> str:
+        found: list[str] = []
+
+        def placed() -> bool:
+            found[:] = [one["value"] for one in (self.get("Gateway", name).get("status") or {}).get("addresses") or ()]
+            return bool(found)
+
+        self.until(placed, lambda: f"{name} has no address")
+        return found[0]
 
     def _serves(self, name: str, version: int | None) -> bool:
-        answer = self.lab.answer(self.changes.gateway_of(name), host_of(name))
-        if answer is None:
+        gateway = self.changes.gateway_of(name)
+        if gateway not in self._asking:
+            self._asking[gateway] = Asking(self.address_of(gateway), self.lab.port)
+        try:
+            status, text = self._asking[gateway].ask(host_of(name))
+        except (OSError, http.client.HTTPException):
             return False
-        if version is None:
-            return answer.status_code == 404
-        return answer.status_code == 200 and f"{MARK}: {version}\n" in answer.text.lower().replace("\r", "")
+        return status == 404 if version is None else status == 200 and f"{MARK}: {version}\n" in text
 
     def untrue(self) -> list[str]:
         """Return what statuses do not say, or say wrongly."""
@@ -375,8 +376,16 @@ class ChaosLab:
 
     def close(self) -> None:
         self.changes.close()
-        for one in self.programs.values():
-            one.revive()
+        self.server.revive()
+        for one in self._asking.values():
+            one.close()
+
+
+def streams(controller: RunningController) -> int:
+    """Return how many data planes a controller has."""
+    answer = controller.get(controller.metrics, "/metrics")
+    found = [] if answer is None else re.findall(r"_xds_streams (\d+)", answer.text)
+    return int(found[0]) if found else 0
 
 
 def seconds() -> float:
