@@ -3,8 +3,11 @@
 `python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES]`, at an API server of `ci/cluster-lab` with nothing in it.
 
 `headgate controller` and a data plane of one Gateway run as processes. Routes are those of `bench.cluster.routes`, and two more: one whose
-redirect says which version is in force, and one to a Service whose endpoint moves between two servers. They are asked for all the time, so
-what is told is what clients see. Meanwhile somebody else asks for a route that nobody changes: the longest answer is a stall.
+redirect says which version is in force, and one to a Service whose endpoint moves between two servers. They are asked for every millisecond,
+so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall.
+
+Beside the time of the clock, which others on the machine lengthen, stands the CPU time of each process, and where a change was when: until it
+was translated, until the data plane had put it into force, until a client saw it (from their logs).
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ from __future__ import annotations
 import asyncio
 import http.client
 import os
+import re
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -30,12 +35,15 @@ from tests.end_to_end.replicas_rig import start_plane
 from tests.end_to_end.running import Gateway
 
 from bench.cluster import routes
+from bench.cluster.stalls import Stalls
 from headgate.cluster.api import tls_context
 from headgate.cluster.kubeconfig import load_access
+from headgate.cluster.resources import kinds
 
 SPACE = "team-000"
 GATEWAY = f"{SPACE}/main"
 PROBES = {"moving": "moving.test", "version": "version.test", "steady": "steady.test", "passing": "passing.test"}
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PATIENCE_S = 300.0
 
 
@@ -62,6 +70,28 @@ def wait(holds: Callable[[], Any], pause: float = 0.01) -> float:
     return time.monotonic() - began
 
 
+class Steps:
+    """When something was logged, in seconds since 1970. Lines are read once."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._text, self._read = path, text, path.stat().st_size
+
+    def first_after(self, moment: float, end: float) -> float:
+        """Return when it was first logged after a moment, `end` at the latest."""
+        with self._path.open() as file:
+            file.seek(self._read)
+            lines = file.readlines()
+            self._read = file.tell()
+        found = [logged_at(one) for one in lines if self._text in one]
+        return min((one for one in found if one > moment), default=end)
+
+
+def logged_at(line: str) -> float:
+    stamp = re.search(r"\d{4}-\d\d-\d\dT[\d:.]+Z", line)
+    assert stamp is not None, line
+    return datetime.fromisoformat(stamp[0].replace("Z", "+00:00")).timestamp()
+
+
 class Naming(BaseHTTPRequestHandler):
     """Answers with the port that it was asked at."""
 
@@ -81,9 +111,8 @@ class Naming(BaseHTTPRequestHandler):
 class Asking:
     """Asks a gateway on one connection."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    def __init__(self, port: int, address: str = "127.0.0.1") -> None:
+        self._connection = http.client.HTTPConnection(address, port, timeout=10)
 
     def ask(self, host: str) -> tuple[int, str, str]:
         """Return status, `location` and content; 0 if it cannot be reached."""
@@ -96,37 +125,8 @@ class Asking:
             return 0, "", ""
 
 
-class Stalls:
-    """Asks for one route that nobody changes. `taken`: seconds of each answer."""
-
-    def __init__(self, port: int) -> None:
-        self.taken: list[float] = []
-        self._asking, self._ended = Asking(port), False
-        self._thread = threading.Thread(target=self._run)
-
-    def begin(self) -> None:
-        self._thread.start()
-
-    def end(self) -> None:
-        self._ended = True
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ended:
-            began = time.perf_counter()
-            status, _, _ = self._asking.ask(PROBES["steady"])
-            self.taken.append(time.perf_counter() - began)
-            if status != 302:
-                raise RuntimeError(f"lost: {status}")
-            time.sleep(0.001)
-
-    def told(self, about: str) -> None:
-        worst, over = max(self.taken), sum(one > 0.005 for one in self.taken)
-        print(f"{about:44} {len(self.taken)} answers, p99 {percentile(self.taken, 99):.2f} ms, longest {worst * 1e3:.1f} ms, {over} over 5 ms")
-
-
 def percentile(values: list[float], part: int) -> float:
-    return sorted(values)[max(0, len(values) * part // 100 - 1)] * 1000
+    return sorted(values)[min(len(values) - 1, len(values) * part // 100)] * 1000
 
 
 def told(about: str, values: list[float]) -> None:
@@ -156,6 +156,16 @@ def endpoint(port: int) -> dict[str, Any]:
     found["ports"][0]["port"] = port
     found["endpoints"] = [{"addresses": [own_address()], "conditions": {"ready": True}}]
     return found
+
+
+def define(client: httpx.Client) -> None:
+    """Apply the CRDs, and wait until they are served."""
+    for one in map(kinds.definition, kinds.KINDS):
+        spec, name = one["spec"], one["metadata"]["name"]
+        query = {"fieldManager": "bench", "force": "true"}
+        client.patch(f"{DEFINITIONS}/{name}", json=one, params=query, headers={"content-type": "application/apply-patch+yaml"})
+        path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+        wait(lambda path=path: client.get(path).status_code == 200)  # type: ignore[misc]
 
 
 class Run:
@@ -212,38 +222,65 @@ class Run:
 
     def first_state(self) -> None:
         print(f"{'caches warm and translated, from the start':44} {self.warm():.2f} s", flush=True)
-        began = time.monotonic()
+        assert self.controller is not None
+        used, began = cpu_s([self.controller.process.pid]), time.time()
         self.plane = start_plane(self.lab, GATEWAY, self.lab.xds, self.lab.folder / "plane")
         asking = Asking(self.lab.port)
         wait(lambda: asking.ask(PROBES["steady"])[0] == 302)
-        print(f"{'first full state in force, then':44} {time.monotonic() - began:.2f} s (with the start of the data plane)", flush=True)
+        now = time.time()
+        warm = next(logged_at(one) for one in self.controller.log.read_text().splitlines() if "all kinds are listed" in one)
+        planes = cpu_s([self.plane.process.pid, *children_of(self.plane.process.pid)])
+        print(f"{'first full state in force, from warm caches':44} {now - warm:.2f} s, from the start of the data plane {now - began:.2f} s")
+        print(f"{'CPU of that':44} controller {used:.2f} s until translated, data plane {planes:.2f} s", flush=True)
+
+    def written(self) -> None:
+        """Wait until no status is written any more: the first write all of them."""
+        assert self.controller is not None
+        pid, began = self.controller.process.pid, time.monotonic()
+        before = -1.0
+        while (now := cpu_s([pid])) - before > 0.05:
+            before = now
+            time.sleep(2)
+        print(f"{'statuses written, from the first state':44} {time.monotonic() - began - 2:.0f} s, CPU {now:.1f} s", flush=True)
 
     def changes(self, number: int) -> None:
         asking = Asking(self.lab.port)
         assert self.controller is not None
         assert self.plane is not None
-        planes = [self.plane.process.pid, *children_of(self.plane.process.pid)]
-        used = cpu_s([self.controller.process.pid]), cpu_s(planes)
-        altered, moved, made, gone = [], [], [], []
+        self.controller.get(self.controller.admin, "/logging?level=gw/translator=debug", "POST")
+        supervisor, below = self.plane.process.pid, children_of(self.plane.process.pid)
+        groups = {"controller": [self.controller.process.pid], "supervisor": [supervisor], "workers": below}
+        used = {name: cpu_s(pids) for name, pids in groups.items()}
+        found: dict[str, list[tuple[float, float, float]]] = {}
+        translated = Steps(self.controller.log, '"translated"')
+        taken = Steps(self.plane.log_path, "configuration received")
+
+        def changed(about: str, seen: Callable[[], bool]) -> None:
+            answered = time.time()
+            wait(seen, 0.001)
+            now = time.time()
+            steps = translated.first_after(answered, now) - answered, taken.first_after(answered, now) - answered, now - answered
+            found.setdefault(about, []).append(steps)
+
         for turn in range(number):
             version = f"v{turn + 1}.test"
             self.lab.apply(redirect("version", version))
-            altered.append(wait(lambda version=version: version in asking.ask(PROBES["version"])[1], 0))  # type: ignore[misc]
+            changed("a changed route", lambda version=version: version in asking.ask(PROBES["version"])[1])  # type: ignore[misc]
             port = self.servers[(turn + 1) % 2].server_address[1]
             self.lab.apply(endpoint(port))
-            moved.append(wait(lambda port=port: asking.ask(PROBES["moving"])[2] == str(port), 0))  # type: ignore[misc]
+            changed("a changed Endpoint", lambda port=port: asking.ask(PROBES["moving"])[2] == str(port))  # type: ignore[misc]
         for turn in range(number // 5):
             self.lab.apply(redirect("passing", f"p{turn}.test"))
-            made.append(wait(lambda: asking.ask(PROBES["passing"])[0] == 302, 0))
+            changed("a new route", lambda: asking.ask(PROBES["passing"])[0] == 302)
             self.lab.delete("HTTPRoute", f"{SPACE}/passing")
-            gone.append(wait(lambda: asking.ask(PROBES["passing"])[0] == 404, 0))
-        spent = (cpu_s([self.controller.process.pid]) - used[0], cpu_s(planes) - used[1])
-        all_changes = 2 * number + 2 * (number // 5)
-        told("a changed route in force", altered)
-        told("a changed Endpoint in force", moved)
-        told("a new route in force", made)
-        told("a deleted route gone", gone)
-        print(f"{'CPU of a change':44} controller {spent[0] / all_changes * 1e3:.1f} ms, data plane {spent[1] / all_changes * 1e3:.1f} ms")
+            changed("a deleted route", lambda: asking.ask(PROBES["passing"])[0] == 404)
+        count = sum(map(len, found.values()))
+        for about, steps in found.items():
+            told(about, [one[2] for one in steps])
+            told("  of that until it was translated", [one[0] for one in steps])
+            told("  until the data plane had it in force", [one[1] for one in steps])
+        spent = ", ".join(f"{name} {(cpu_s(pids) - used[name]) / count * 1e3:.1f} ms" for name, pids in groups.items())
+        print(f"{'CPU of a change':44} {spent}", flush=True)
 
     def memory(self) -> None:
         assert self.plane is not None
@@ -257,21 +294,19 @@ def measure(kubeconfig: str, count: int, gateways: int, changes: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
     with httpx.Client(base_url=access.server, verify=tls_context(access), headers=dict(access.headers), timeout=60) as client:
         lab = Lab(client, Path(kubeconfig), folder, strict=True)
+        define(client)
         lab.apply(routes._made("v1", "Namespace", "", SYSTEM))
         run = Run(lab, count, gateways)
         try:
             run.prepare(kubeconfig)
             run.first_state()
-            quiet = Stalls(lab.port)
-            quiet.begin()
-            time.sleep(3)
-            quiet.end()
-            quiet.told("a route that nobody changes, in quiet")
-            busy = Stalls(lab.port)
-            busy.begin()
+            run.written()
+            quiet = Stalls(lab.port, PROBES["steady"])
+            time.sleep(5)
+            quiet.end("a route that nobody changes, in quiet")
+            busy = Stalls(lab.port, PROBES["steady"])
             run.changes(changes)
-            busy.end()
-            busy.told("a route that nobody changes, meanwhile")
+            busy.end("a route that nobody changes, meanwhile")
             run.memory()
         finally:
             run.close()
