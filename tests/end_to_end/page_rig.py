@@ -21,6 +21,8 @@ from tests.end_to_end.tracing import wait_for
 # The tests write the pictures of the docs.
 PAINTING = os.environ.get("HEADGATE_PICTURES") == "1"
 PICTURES = Path(__file__).resolve().parents[2] / "docs/pictures"
+# Further widths of pictures in px, each in one theme: all of them in both would be 10 MB.
+WIDTHS = {390: "light", 820: "dark", 2560: "light"}
 EVIL = "<img src=x onerror=document.title='owned'>"
 # Of a route; the pictures of the docs have a friendlier one.
 NAME = "reviews" if PAINTING else EVIL
@@ -161,11 +163,15 @@ def recorded(running: Gateway) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """Write the pictures of a view for the docs when they are asked for."""
+    """Write the pictures of a view for the docs when they are asked for: 1440 px wide, and in `WIDTHS`."""
     if PAINTING:
         for theme in ("light", "dark"):
             page.prefer(prefers_color_scheme=theme)
-            page.picture(PICTURES / f"admin-{name}-{theme}.png")
+            page.picture(PICTURES / f"admin-{name}-{theme}.png", width=1440)
+        for width, theme in WIDTHS.items():
+            page.prefer(prefers_color_scheme=theme)
+            page.picture(PICTURES / f"widths/admin-{name}-{width}-{theme}.png", width=width)
+        page.size(1280, 900)
 
 
 @pytest.fixture(scope="module")

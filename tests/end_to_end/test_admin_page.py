@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end.browser import SHIFT, Browser, Page
-from tests.end_to_end.page_rig import EVIL, PAINTING, PICTURES, browser, gateway_of, keep, page, running, traffic
+from tests.end_to_end.page_rig import EVIL, PAINTING, browser, gateway_of, keep, page, running, traffic
 from tests.end_to_end.processes import kill
 from tests.end_to_end.running import Gateway
 
@@ -402,10 +402,6 @@ def test_it_fits_a_telephone(page: Page, running: Gateway) -> None:
         page.size(width, 760)
         for name in tour(page, running):
             assert page.js("document.documentElement.scrollWidth") <= width, (name, width)
-    page.size(360, 760)
-    view(page, running, "")
-    if PAINTING:
-        page.picture(PICTURES / "admin-narrow.png", width=390)
 
 
 def test_nothing_moves_for_those_who_want_stillness(page: Page, running: Gateway) -> None:

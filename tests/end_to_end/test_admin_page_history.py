@@ -126,15 +126,17 @@ def test_ticks_are_round_and_quantiles_are_those_between_points(page: Page, runn
     go(page, running, "")
     told = page.js("""(async () => {
       const { ticks } = await import('/ui/assets/plot.js');
-      const { routeName, backendName } = await import('/ui/assets/names.js');
+      const { routeName, backendName, listenerName } = await import('/ui/assets/names.js');
       const at = Date.UTC(2027, 0, 31, 12, 0, 7);
       const found = ticks(at, at + 300000, 6);
       return { step: found.step, round: found.times.every((one) => one % found.step === 0), count: found.times.length,
         routes: ['default/shop', 'prod/shop', 'default/route1', 'internal/default', 'unknown'].map(routeName),
-        backends: ['llm:model:gpt-4o:0', 'llm:model:a:b:2', 'route/default/shop/0', 'service/prod/shop', 'unknown'].map(backendName) };
+        backends: ['llm:model:gpt-4o:0', 'llm:model:a:b:2', 'route/default/shop/0', 'service/prod/shop', 'unknown'].map(backendName),
+        listeners: ['default/default.default', 'default/internal.admin'].map(listenerName) };
     })()""")
     assert told == {
         "step": 60000, "round": True, "count": 5,
         "routes": ["shop", "prod/shop", "route 2 (without a name)", "mcp (section)", "none"],
+        "listeners": ["default", "internal/admin"],
         "backends": ["gpt-4o", "a:b (number 3)", "shop", "prod/shop", "none: answered by the gateway"],
     }  # fmt: skip

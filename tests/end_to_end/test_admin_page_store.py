@@ -45,6 +45,7 @@ def a_day(running: Gateway) -> None:
             " request_model = CASE WHEN provider IS NULL THEN NULL WHEN id % 3 = 0 THEN 'sample-large' WHEN id % 7 = 0 THEN 'sample-small' ELSE 'sample' END,"
             " status = CASE WHEN status = 403 AND id % 8 THEN 200 ELSE status END"
         )
+        connection.execute("UPDATE requests SET started_us = completed_us - 2000 - (id % 90) * (id % 70)")
 
 
 def test_the_file_is_edited_compared_and_written(page: Page, running: Gateway) -> None:

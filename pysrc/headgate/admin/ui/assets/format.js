@@ -22,6 +22,7 @@ export function percent(part, all) {
 /** Return seconds with a suitable unit. */
 export function seconds(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (value === 0) return "0 s";
   if (value < 0.001) return `${(value * 1e6).toFixed(0)} µs`;
   if (value < 1) return `${(value * 1000).toFixed(value < 0.1 ? 1 : 0)} ms`;
   return `${value.toFixed(value < 10 ? 2 : 1)} s`;

@@ -10,6 +10,11 @@ export function routeName(key) {
   return key.replace(/^default\//, "");
 }
 
+/** Return the name of a listener: that of its gateway, and its own where it has one. */
+export function listenerName(key) {
+  return key.replace(/^default\//, "").replace(/\.default$/, "").replace(/\.([^.]+)$/, "/$1");
+}
+
 /** Return the name of a backend. */
 export function backendName(key) {
   if (key === "unknown" || !key) return "none: answered by the gateway";

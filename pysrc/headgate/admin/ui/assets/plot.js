@@ -85,32 +85,39 @@ export function plot(title, height, format, values) {
     point(here < 0 ? times.length - 1 : Math.max(0, here + step));
   });
 
-  return {
-    box,
-    update(from, to, most, shown, draw, words) {
-      const width = Math.max(240, box.clientWidth || 600);
-      const top = nice(most);
-      const y = (value) => TOP + (height - TOP - BOTTOM) * (1 - value / top);
-      const before = times[here];
-      [times, wide] = [shown, width];
-      x = (time) => Math.max(LEFT, LEFT + (width - LEFT - EDGE) * ((time - from) / Math.max(1, to - from)));
-      const parts = [0, 0.5, 1].flatMap((share) => [
-        s("line", { class: "grid-line", x1: LEFT, x2: width - EDGE, y1: y(top * share), y2: y(top * share) }),
-        s("text", { x: LEFT - 8, y: y(top * share) + 4, "text-anchor": "end" }, format(top * share)),
-      ]);
-      const round = ticks(from, to, Math.max(2, Math.floor((width - LEFT) / TICK)));
-      for (const time of round.times) {
-        const text = clock(time, round.step < 60000, round.step >= 86_400_000);
-        const at = Math.min(width - 18, Math.max(LEFT + 14, x(time)));
-        parts.push(s("line", { class: "tick-line", x1: x(time), x2: x(time), y1: height - BOTTOM, y2: height - BOTTOM + 4 }),
-          s("text", { x: at, y: height - 4, "text-anchor": "middle" }, text));
-      }
-      draw(parts, x, y, width);
-      drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      drawing.setAttribute("aria-label", `${title}: ${words}`);
-      drawing.replaceChildren(...parts.filter(Boolean));
-      // The crosshair stays at its time while newer values come.
-      if (here >= 0) point(before === undefined ? -1 : times.findIndex((one) => one >= before));
-    },
-  };
+  let last = null;
+  // Charts are drawn for their width: for another one they are drawn anew.
+  new ResizeObserver(() => {
+    if (last && box.clientWidth !== wide) update(...last);
+  }).observe(box);
+
+  function update(...given) {
+    last = given;
+    const [from, to, most, shown, draw, words] = given;
+    const width = Math.max(240, box.clientWidth || 600);
+    const top = nice(most);
+    const y = (value) => TOP + (height - TOP - BOTTOM) * (1 - value / top);
+    const before = times[here];
+    [times, wide] = [shown, width];
+    x = (time) => Math.max(LEFT, LEFT + (width - LEFT - EDGE) * ((time - from) / Math.max(1, to - from)));
+    const parts = [0, 0.5, 1].flatMap((share) => [
+      s("line", { class: "grid-line", x1: LEFT, x2: width - EDGE, y1: y(top * share), y2: y(top * share) }),
+      s("text", { x: LEFT - 8, y: y(top * share) + 4, "text-anchor": "end" }, format(top * share)),
+    ]);
+    const round = ticks(from, to, Math.max(2, Math.floor((width - LEFT) / TICK)));
+    for (const time of round.times) {
+      const text = clock(time, round.step < 60000, round.step >= 86_400_000);
+      const at = Math.min(width - 18, Math.max(LEFT + 14, x(time)));
+      parts.push(s("line", { class: "tick-line", x1: x(time), x2: x(time), y1: height - BOTTOM, y2: height - BOTTOM + 4 }),
+        s("text", { x: at, y: height - 4, "text-anchor": "middle" }, text));
+    }
+    draw(parts, x, y, width);
+    drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    drawing.setAttribute("aria-label", `${title}: ${words}`);
+    drawing.replaceChildren(...parts.filter(Boolean));
+    // The crosshair stays at its time while newer values come.
+    if (here >= 0) point(before === undefined ? -1 : times.findIndex((one) => one >= before));
+  }
+
+  return { box, update };
 }

@@ -3,8 +3,9 @@
 import { h, setText } from "./dom.js";
 
 /**
- * columns: {title, value(row), text(row)?, draw(row, cell)?, hint(row)?, number?, sort?}. `value` sorts and, without
- * `text` or `draw`, shows; `hint` is the whole name where a shorter one is shown. options: key(row), empty, choose(row): makes a button of the first column.
+ * columns: {title, value(row), text(row)?, draw(row, cell)?, hint(row)?, number?, sort?, wide?}. `value` sorts and, without
+ * `text` or `draw`, shows; `hint` is the whole name where a shorter one is shown. What
+ * is `wide`, or else the first column, takes the width that the others leave. options: key(row), empty, choose(row): makes a button of the first column.
  */
 export function table(caption, columns, options) {
   const body = h("tbody");
@@ -13,6 +14,7 @@ export function table(caption, columns, options) {
   let rows = [];
   let order = { column: columns.findIndex((one) => one.sort), down: true };
   let chosen = null;
+  const wide = Math.max(0, columns.findIndex((one) => one.wide));
 
   const heads = columns.map((column, at) => h(
     "th", { scope: "col", class: column.number ? "number" : null },
@@ -44,7 +46,7 @@ export function table(caption, columns, options) {
       if (at === 0 && options.choose) {
         inner = h("button", { type: "button", class: "link", on: { click: () => choose(entry.row) } });
       }
-      const cell = h(at === 0 ? "th" : "td", { "data-title": column.title, scope: at === 0 ? "row" : null, class: column.number ? "number" : at === 0 ? "name" : null }, inner);
+      const cell = h(at === 0 ? "th" : "td", { "data-title": column.title, scope: at === 0 ? "row" : null, class: column.number ? "number" : at === wide ? "name" : null }, inner);
       entry.cells.push(inner ?? cell);
       return cell;
     }));

@@ -56,7 +56,7 @@ export default function models(root) {
     { title: "Calls", number: true, sort: true, value: (row) => row.calls, text: (row) => count(row.calls) },
     { title: "Errors", number: true, value: (row) => (row.calls ? row.errors / row.calls : 0), draw: failed },
     { title: "First token p50", number: true, value: (row) => first(row, 0.5) ?? 0, text: (row) => seconds(first(row, 0.5)) },
-    { title: "p95", number: true, value: (row) => first(row, 0.95) ?? 0, text: (row) => seconds(first(row, 0.95)) },
+    { title: "First token p95", number: true, value: (row) => first(row, 0.95) ?? 0, text: (row) => seconds(first(row, 0.95)) },
     { title: "Call p95", number: true, value: (row) => quantile(bounds.durations, row.durations, 0.95) ?? 0, text: (row) => seconds(quantile(bounds.durations, row.durations, 0.95)) },
     { title: "Tokens in", number: true, value: (row) => row.inputTokens, text: (row) => count(row.inputTokens) },
     { title: "Tokens out", number: true, value: (row) => row.outputTokens, text: (row) => count(row.outputTokens) },

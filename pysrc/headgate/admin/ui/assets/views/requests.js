@@ -83,7 +83,7 @@ export default function requests(root) {
   const list = table("Requests", [
     { title: "Time", sort: true, number: false, value: (row) => row.completedAt, text: (row) => local(row.completedAt) },
     { title: "Status", value: (row) => row.httpStatus, draw: badge },
-    { title: "Request", value: target },
+    { title: "Request", value: target, hint: target, wide: true },
     { title: "Route", value: (row) => (row.attributes.route ? routeName(row.attributes.route) : "–"), hint: (row) => row.attributes.route ?? "" },
     { title: "Model", value: (row) => row.genAi?.requestModel ?? row.genAi?.responseModel ?? "–" },
     { title: "Tokens", number: true, value: (row) => row.usage?.totalTokens ?? 0, text: (row) => (row.usage ? count(row.usage.totalTokens) : "–") },

@@ -2,7 +2,7 @@
 
 import { card, facts, field, h, head, setText } from "../dom.js";
 import { micros } from "../format.js";
-import { routeName } from "../names.js";
+import { listenerName, routeName } from "../names.js";
 import { linesOf, orderFor, send } from "../relay.js";
 import { store, watch } from "../store.js";
 
@@ -206,7 +206,7 @@ export default function trace(root) {
   );
   const end = watch(({ state }) => {
     if (!state) return;
-    const names = state.targets.ports.map((one) => `${one.port} ${one.host === "localhost" ? "any host" : one.host} (${one.listener})`);
+    const names = state.targets.ports.map((one) => `${one.port} ${one.host === "localhost" ? "any host" : one.host} (${listenerName(one.listener)})`);
     if (names.join() !== [...place.options].map((one) => one.text).join()) place.replaceChildren(...names.map((one) => h("option", {}, one)));
   });
   return () => {

@@ -106,8 +106,7 @@ export default function traffic(root) {
       h("div", { class: "grid" },
         h("div", {}, h("h3", { class: "muted" }, "Requests per second"), chart.element),
         h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),
-    card("Routes", shown.routes, tables.routes.element),
-    card("Backends", shown.backends, tables.backends.element),
+    h("div", { class: "grid tables" }, card("Routes", shown.routes, tables.routes.element), card("Backends", shown.backends, tables.backends.element)),
     guarded,
   );
   need("/ui/api/guards").then(({ rows }) => {
