@@ -1,4 +1,5 @@
 MESSAGES: dict[str, tuple[str, ...]]
+TEXTS: dict[str, tuple[str, ...]]
 PICTURES: frozenset[str]
 GOOGLE_PARTS: tuple[str, ...]
 EARLIER: tuple[str, ...]
@@ -6,6 +7,9 @@ PARTS: tuple[str, ...]
 DEFINITIONS: tuple[str, ...]
 GEMINI: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 PLACES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]]
+
+class MediaCount:
+    """What a prompt has beside its texts."""
 
 _Media = tuple[int, int, int, int, bool]
 

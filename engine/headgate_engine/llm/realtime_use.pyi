@@ -1,4 +1,4 @@
-from headgate_engine.context.request import RequestContext
+from headgate_engine.context.request import RequestContext, TokenUsage
 
 class RealtimeUse:
     """The use of a virtual key by a realtime conversation. Its limits are asked before each answer.
@@ -22,5 +22,7 @@ class RealtimeUse:
         """Note how much of the answer under way has come, in case nobody tells its usage."""
     def done(self, event: bytes) -> bool:
         """Settle an answer with the usage of its last event, and reserve for the next. Return whether that fits."""
+    def note(self, usage: TokenUsage) -> None:
+        """Have the whole conversation priced answer by answer, as it was settled."""
     def close(self) -> None:
         """The conversation has ended: an answer under way is charged with its prompt and what has come of it."""
