@@ -41,7 +41,7 @@ def test_the_page_says_what_guards_see(page: Page, running: Gateway, tmp_path: P
         page.picture(tmp_path / f"guards-{width}.png", width)
     page.size(1280, 900)
     page.wait("document.querySelector('#view td, #view th') !== null")
-    page.click("default/catalogue", "button.link")
+    page.click("catalogue", "button.link")
     page.wait_text("This route has no guards.")
     page.click("Show all requests")
     page.wait(f"{ROWS}.length === {len(rows)}")

@@ -34,6 +34,7 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "String": ("abc", "x-y"),
     "HiddenText": ("hidden",),
     "SecretText": ("sk-1",),
+    "DatabaseUrl": ("sqlite:///var/lib/headgate/log.db", "postgres://log:hidden@db.test/log"),
     "SessionKey": ("ab" * 32,),
     "Duration": ("5s", "300ms", "1m30s"),
     "Interval": ("1s", "2m"),
