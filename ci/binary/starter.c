@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -418,10 +419,17 @@ static void temporary(char *name, size_t size)
     snprintf(name, size, "part-%d-%lx%08lx", (int)getpid(), (long)now.tv_sec, now.tv_nsec);
 }
 
-/* Lock the image at `folder` for as long as any process that has this descriptor lives. Returns -1 if it is not there.
-   Where files of it are gone, it is set aside in `base`: what cleans folders of old files (systemd-tmpfiles) takes those
-   that have not been read for long, and leaves folders that are locked. */
-static int lock_image(const struct image *image, int base, const char *folder)
+/* Tell whether no file of an image is gone. Takes a descriptor of its folder, and leaves it open. */
+static int is_whole(const struct image *image, int fd)
+{
+    int below = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return below < 0 || count_below(below) >= image->trailer.entries;
+}
+
+/* Lock the image at `folder` for as long as any process that has this descriptor lives. Returns -1 if it is not there, or if
+   files of it are gone: what cleans folders of old files (systemd-tmpfiles) takes those that have not been read for long, and
+   leaves folders that are locked. */
+static int lock_image(const struct image *image, const char *folder)
 {
     struct stat opened, named;
     int low = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -432,18 +440,44 @@ static int lock_image(const struct image *image, int base, const char *folder)
     if (fd < 0)
         return -1;
     if (flock(fd, LOCK_SH) < 0 || fstat(fd, &opened) < 0 || stat(folder, &named) < 0
-        || opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
-        close(fd);        /* it was removed in between */
+        || opened.st_ino != named.st_ino || opened.st_dev != named.st_dev || !is_whole(image, fd)) {
+        close(fd);        /* or it was removed in between */
         return -1;
     }
-    int whole = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (whole < 0 || count_below(whole) >= image->trailer.entries)
-        return fd;
-    char torn[64];
-    temporary(torn, sizeof torn);
-    renameat(base, image->name, base, torn);        /* remove_unused() looks whether others still have it */
-    close(fd);
-    return -1;
+    return fd;
+}
+
+/* Put the folder `one` of `base` in the place of `other`, which gets another name: in one step where the file system can. */
+static int exchange(int base, const char *one, const char *other)
+{
+    char aside[64];
+    if (syscall(SYS_renameat2, base, one, base, other, RENAME_EXCHANGE) == 0)
+        return 1;
+    temporary(aside, sizeof aside);
+    return renameat(base, other, base, aside) == 0 && renameat(base, one, base, other) == 0;
+}
+
+/* Give the folder `part` the name of the image. One that is there stays where it is whole: another process was quicker, and may
+   run in it. Otherwise they change places, and `*torn` is set: remove_unused() looks whether others still have the old one. */
+static int name_image(const struct image *image, int base, const char *part, int *torn)
+{
+    if (renameat(base, part, base, image->name) == 0)
+        return 1;
+    if (errno != EEXIST && errno != ENOTEMPTY)
+        return 0;
+    /* Of one process at a time: between the look and the change nobody else changes it. */
+    if (flock(base, LOCK_EX) < 0)
+        return 0;
+    int there = openat(base, image->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int whole = there >= 0 && is_whole(image, there);
+    *torn = !whole;
+    int done = whole || exchange(base, part, image->name);
+    int error = errno;
+    if (there >= 0)
+        close(there);
+    flock(base, LOCK_UN);
+    errno = error;
+    return done;
 }
 
 /* Unpack into `base`, where nobody sees it before it is complete. */
@@ -467,11 +501,13 @@ static int make_image(const struct image *image, int base, const char *base_path
         && flock(fd, LOCK_EX | LOCK_NB) == 0 && unpack_into(image, fd, folder);
     if (!done)
         refused("%s: %s", base_path, errno == EBADMSG ? "the file of the program is damaged" : strerror(errno));
-    if (done && renameat(base, part, base, image->name) < 0 && errno != EEXIST && errno != ENOTEMPTY) {
+    int torn = 0;
+    if (done && !name_image(image, base, part, &torn)) {
         refused("%s: %s", base_path, strerror(errno));
-        done = 0;
+        done = torn = 0;
     }
-    remove_tree(base, part);        /* where it failed, or another process was quicker */
+    if (!torn)
+        remove_tree(base, part);        /* where it failed, or another process was quicker */
     if (fd >= 0)
         close(fd);
     return done;
@@ -527,9 +563,9 @@ static void find_image(const struct image *image, char *folder)
             if (fd < 0)
                 continue;
             int named = path_of(folder, "%s/%s", base, image->name);
-            if (named && lock_image(image, fd, folder) >= 0)
+            if (named && lock_image(image, folder) >= 0)
                 return;
-            if (named && make && make_image(image, fd, base, folder) && lock_image(image, fd, folder) >= 0) {
+            if (named && make && make_image(image, fd, base, folder) && lock_image(image, folder) >= 0) {
                 remove_unused(fd, image->name);
                 return;
             }

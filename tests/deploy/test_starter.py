@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
+import struct
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from tests.deploy.script_rig import script
 
 build = script("ci/binary/build.py")
 SOMEBODY = 4321
+TRAILER = struct.calcsize("<8sQQQQ16s")     # bytes, as ci/binary/build.py writes it
 # In the place of the interpreter: tells what it was called with.
 TELLS = '#include <stdio.h>\nint main(int n, char **w) { while (n--) puts(*w++); return 0; }\n'
 
@@ -172,6 +177,53 @@ def test_one_with_more_files_is_used(program: Path, tmp_path: Path) -> None:
     (image_of(tmp_path) / "lib/more").touch()
     used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
     assert (image_of(tmp_path) / "lib/more").exists()
+
+
+def test_an_image_stays_as_it_is_where_no_other_can_be_unpacked(program: Path, tmp_path: Path) -> None:
+    """A gateway may run in it that does not need what is gone."""
+    used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
+    image = image_of(tmp_path)
+    (image / "lib/a").unlink()
+    before = sorted(image.rglob("*"))
+    damaged = tmp_path / "damaged"
+    data = bytearray(program.read_bytes())
+    offset, packed = struct.unpack_from("<QQ", data, len(data) - TRAILER + 8)
+    data[offset + packed // 2] ^= 255
+    damaged.write_bytes(data)
+    damaged.chmod(0o755)
+    done = start(damaged, HEADGATE_UNPACK_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert "the file of the program is damaged" in done.stderr
+    assert sorted(image.rglob("*")) == before
+    assert list((tmp_path / "headgate-0").iterdir()) == [image]
+
+
+def waits_for(pid: int, folder: Path) -> bool:
+    """Whether a process waits for the lock of a folder (proc_locks(5))."""
+    wanted = re.compile(rf"-> FLOCK .* {pid} [0-9a-f:]+:{folder.stat().st_ino} ")
+    return wanted.search(Path("/proc/locks").read_text()) is not None
+
+
+def test_of_two_starts_one_leaves_the_image_of_the_other(program: Path, tmp_path: Path) -> None:
+    """Both have seen that files are gone; the one that is slower would take from the other what it runs in."""
+    used(start(program, HEADGATE_UNPACK_DIR=str(tmp_path)))
+    base, image = tmp_path / "headgate-0", image_of(tmp_path)
+    shutil.copytree(image, tmp_path / "whole")
+    (image / "lib/a").unlink()
+    lock = os.open(base, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with subprocess.Popen([str(program)], env={"HEADGATE_UNPACK_DIR": str(tmp_path)}, stdout=subprocess.PIPE, text=True) as slow:
+        while not waits_for(slow.pid, base):
+            assert slow.poll() is None, "it does not wait for its turn"
+            time.sleep(0.01)
+        image.rename(base / "part-quick")
+        (tmp_path / "whole").rename(image)
+        quick = image.stat().st_ino
+        os.close(lock)
+        assert slow.communicate(timeout=100)[0].startswith(str(image))
+    assert slow.returncode == 0
+    assert image.stat().st_ino == quick
+    assert list(base.iterdir()) == [image]
 
 
 def cleaned(place: Path) -> None:
