@@ -422,6 +422,7 @@ class Supervisor(Upgradable):
         least, longest = settings.min_termination_ms, max(settings.max_termination_ms, settings.min_termination_ms)
         if self._handed:
             least, longest = 0, longest if self._hurried else max(longest, UPGRADE_DRAIN_MS)
+        self._last_order = Drain(least, longest, self._handed)
         for worker in self._workers:
-            worker.send(Drain(least, longest, self._handed))
+            worker.send(self._last_order)
         self._drain_ends = asyncio.get_running_loop().time() + longest / 1000 + KILL_MARGIN_SECONDS

@@ -10,6 +10,7 @@ from headgate.config.load import Loaded
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.server.bound_sockets import BoundSockets
+from headgate.server.control import Drain
 from headgate.server.figures import ProcessFigures
 from headgate.server.request_log import RequestLog
 from headgate.server.template_handle import TemplateHandle
@@ -44,6 +45,8 @@ class WorkerCare(ProcessFigures):
         self._loads = WorkerLoads(segment, workers) if workers > 1 else None
         self._sockets = BoundSockets()
         self._stopping = False
+        # What the workers were told at the end.
+        self._last_order: Drain | None = None
         # Of whoever changes the configuration or takes the place of this process. An upgrade may hold it for minutes.
         self._reload_lock = asyncio.Lock()
         # Of whoever starts workers or gives them a configuration; taken behind the other, where both are.
@@ -102,6 +105,9 @@ class WorkerCare(ProcessFigures):
             worker.kill()
             try:
                 await worker.start(self.gateway.process.log_format, str(self.levels))
+                if self._last_order is not None:
+                    # The drain did not wait for this start any longer: another process may have the ports.
+                    worker.send(self._last_order)
                 await worker.wait_ready()
                 if self._heap_rate:
                     await worker.sample_heap(self._heap_rate)
