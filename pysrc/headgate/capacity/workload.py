@@ -28,6 +28,10 @@ RPC_ACCEPT: Final = ("accept", "application/json, text/event-stream")
 _SERIAL: Final = 1_000_000_000
 _PORTS: Final = {"http": 80, "https": 443}
 _USER: Final = re.compile(r"^([^/?#]*//|)[^/?#]*@")
+# In a URL that is refused: a password may have characters that end a host.
+_ANY_USER: Final = re.compile(r"^([^/?#]*//|).*@", re.DOTALL)
+_NO_TARGET: Final = re.compile(r"[^!-~]")
+_EXPECTED: Final = "a URL such as http://127.0.0.1:3000/path is expected"
 Fields = tuple[tuple[str, str], ...]
 
 
@@ -81,16 +85,19 @@ def without_secrets(url: str) -> str:
 
 def place_of(url: str) -> TargetPlace:
     """Return the parts of a URL. Raises BenchError if it is none of HTTP."""
+    shown = without_secrets(_ANY_USER.sub(r"\1***@", url))
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError as error:
-        raise BenchError(f"{without_secrets(url)}: {error}") from None
+    except ValueError:  # it has parts of the URL in its message
+        raise BenchError(f"{shown}: {_EXPECTED}") from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise BenchError(f"{without_secrets(url)}: a URL such as http://127.0.0.1:3000/path is expected")
+        raise BenchError(f"{shown}: {_EXPECTED}")
     if parts.username is not None:
         words = "credentials belong into a header, such as -H 'authorization: Bearer KEY'"
-        raise BenchError(f"{without_secrets(url)}: {words}")
+        raise BenchError(f"{shown}: {words}")
+    if _NO_TARGET.search(parts.path + parts.query):
+        raise BenchError(f"{shown}: spaces and characters beyond ASCII are written as %XX")
     target = parts.path or "/"
     return TargetPlace(
         parts.scheme == "https",

@@ -54,7 +54,12 @@ def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
     assert without_secrets(url) == shown
 
 
-@pytest.mark.parametrize("url", ["http://u:SECRET@a/", "ftp://a/?key=SECRET", "http://a:x/?key=SECRET", "http://u:SECRET@a:x/"])
+@pytest.mark.parametrize("url", [
+    "http://u:SECRET@a/", "ftp://a/?key=SECRET", "http://a:x/?key=SECRET", "http://u:SECRET@a:x/",
+    # Characters of a password that end a host, and what is no address.
+    "http://u:SECRET/1@a/", "http://u:SECRET?@a/", "http://u:SECRET#@a/",
+    "http://u:SECRET\u2100@a/", "http://u:SECRET@[a/", "http://a/?key=a SECRET", "http://a/?key=\u00e9SECRET",
+])  # fmt: skip
 def test_a_refusal_tells_no_secret(url: str) -> None:
     with pytest.raises(BenchError) as told:
         place_of(url)
