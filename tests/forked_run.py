@@ -108,6 +108,8 @@ def limit_of(item: pytest.Item) -> float | None:
     """After how many seconds pytest-timeout fails the test; None without a limit."""
     marker = item.get_closest_marker("timeout")
     found: Any = item.config.getoption("timeout", None)
+    if found is None:
+        found = os.environ.get("PYTEST_TIMEOUT")
     if found is None and any(map(item.config.pluginmanager.hasplugin, ("timeout", "pytest_timeout"))):
         found = item.config.getini("timeout")
     if marker is not None:

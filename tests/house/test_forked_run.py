@@ -232,8 +232,8 @@ import os, signal
 
 def test_half(request):
     channel = request.config.pluginmanager.get_plugin("forked_runner")._channel
+    waits = os.open(r"{fifo}", os.O_RDONLY)
     if os.fork() == 0:
-        waits = os.open(r"{fifo}", os.O_RDONLY)
         for name in os.listdir("/proc/self/fd"):
             if int(name) not in (channel.fileno(), waits) and os.path.exists(f"/proc/self/fd/{{name}}"):
                 os.close(int(name))
@@ -260,12 +260,15 @@ def test_half_a_message_of_a_process_that_was_killed_is_not_waited_for(start: St
 
 
 def test_a_test_that_its_limit_does_not_end_is_killed(start: Start) -> None:
+    # The signal is blocked before the time of the test begins, however short that is.
     deaf = """
 import pytest, signal, time
 
+def test_in_front():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+
 @pytest.mark.timeout(0.1)
 def test_deaf():
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     time.sleep(3600)
 
 def test_behind(): pass
@@ -273,7 +276,7 @@ def test_behind(): pass
     impatient = FIXTURES + "\nfrom tests import forked_run\nforked_run.GRACE = 0.1\n"
     said = ended(start({"conftest.py": impatient, "test_a.py": deaf}), 1)
     assert "ended (signal SIGKILL) while it ran test_a.py::test_deaf" in said
-    assert "1 failed, 1 passed" in said
+    assert "1 failed, 2 passed" in said
 
 
 def test_the_end_of_a_session_has_a_limit(start: Start) -> None:
@@ -283,7 +286,7 @@ def test_the_end_of_a_session_has_a_limit(start: Start) -> None:
     assert "ended (signal SIGALRM) behind test_a.py::test_one" in said
 
 
-def test_limits_are_those_of_pytest_timeout() -> None:
+def test_limits_are_those_of_pytest_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     def limit(marker: Any, option: Any, file: str | None) -> float | None:
         config = SimpleNamespace(
             pluginmanager=SimpleNamespace(hasplugin=lambda name: name == "timeout"), getini=lambda _: file, getoption=lambda _, default: option
@@ -291,6 +294,7 @@ def test_limits_are_those_of_pytest_timeout() -> None:
         item: Any = SimpleNamespace(config=config, get_closest_marker=lambda _: marker)
         return forked_run.limit_of(item)
 
+    monkeypatch.delenv("PYTEST_TIMEOUT", raising=False)
     assert limit(None, None, None) is None
     assert limit(None, None, "300") == 300
     assert limit(None, 1800, "300") == 1800
@@ -298,6 +302,9 @@ def test_limits_are_those_of_pytest_timeout() -> None:
     assert limit(pytest.mark.timeout(20).mark, 1800, "300") == 20
     assert limit(pytest.mark.timeout(timeout=20).mark, None, None) == 20
     assert limit(pytest.mark.timeout(method="thread").mark, None, "300") == 300
+    monkeypatch.setenv("PYTEST_TIMEOUT", "3600")
+    assert limit(None, None, "300") == 3600
+    assert limit(None, 20, "300") == 20
 
 
 @pytest.mark.parametrize("options", [{"--processes": 0}, {"usepdb": True}, {"numprocesses": 2}], ids=str)
