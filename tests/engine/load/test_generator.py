@@ -58,6 +58,30 @@ def test_every_request_of_the_rate_is_sent_and_answered() -> None:
     assert generator.in_flight == 0
 
 
+# Above this rate it sleeps from one request to the next, and reads afterwards what came meanwhile.
+HIGH = 4000
+CLOSING = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+LONG = b"HTTP/1.1 200 OK\r\ncontent-length: 40000\r\n\r\n" + bytes(40000)
+
+
+@pytest.mark.parametrize("answer", [OK, CLOSING, LONG], ids=["short", "closing", "long"])
+def test_at_a_high_rate_no_request_and_no_answer_is_lost(answer: bytes) -> None:
+    with target(lambda request: answer) as served:
+        generator = ran(served.address, GET, rate=HIGH, seconds=0.1, connections=8)
+    ledger = generator.ledger
+    assert (ledger.good, ledger.failed, ledger.sent, ledger.errors) == (400, 0, 400, {})
+    assert len(served.requests) == ledger.latency.count == 400
+    assert ledger.bytes_read == 400 * len(answer)
+    assert generator.in_flight == 0
+
+
+def test_at_a_high_rate_a_target_that_is_gone_fails_every_request() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+    ledger = ran(address, GET, rate=HIGH, seconds=0.1, connections=2).ledger
+    assert (ledger.good, ledger.failed) == (0, 400)
+
+
 def test_http2_sends_the_same() -> None:
     request = LoadRequest("POST", "/", "a", (), b'{"id":1000000000}')
     request.number(6)
