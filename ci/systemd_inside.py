@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import signal
 import subprocess
@@ -85,17 +86,19 @@ def clients(count: int = 3) -> Iterator[list[str]]:
             try:
                 served()
                 answers[index] += 1
-            except OSError as error:
+            except (OSError, http.client.HTTPException) as error:
                 wrong.append(repr(error))
                 return
 
     threads = [threading.Thread(target=ask, args=(index,)) for index in range(count)]
     for thread in threads:
         thread.start()
-    yield wrong
-    over.set()
-    for thread in threads:
-        thread.join()
+    try:
+        yield wrong
+    finally:
+        over.set()      # at a fault as well, or this process would never end
+        for thread in threads:
+            thread.join()
     print(f"       {sum(answers)} requests meanwhile")
 
 
