@@ -101,13 +101,19 @@ class Starter:
 
     def __init__(self, imports: Sequence[str]) -> None:
         self.lock = threading.RLock()
+        self._owner = os.getpid()
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             words = [sys.executable, str(Path(__file__)), str(other.fileno()), *imports]
             self._process = subprocess.Popen(words, env=FIRST, pass_fds=(other.fileno(),))
 
     def close(self) -> None:
-        """End it, and wait for that: what its programs cost counts as that of this process."""
+        """End it, and wait for that: what its programs cost counts as that of this process. A fork of this process has no say."""
+        if os.getpid() != self._owner:
+            return
+        # A fork that a test has left behind keeps the channel open.
+        with contextlib.suppress(OSError):
+            self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
         self._process.wait()
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,37 @@ def test_what_test_modules_have_set_is_in_the_environment_of_forks(program: str,
     with found.stdout:
         assert found.stdout.read()
     assert found.wait(60) == 0
+
+
+def test_a_fork_that_is_left_behind_keeps_no_starter() -> None:
+    starter = forked_rig.Starter(())
+    waits, go = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(go)
+        os.read(waits, 1)
+        os._exit(0)
+    os.close(waits)
+    closing = threading.Thread(target=starter.close, daemon=True)
+    try:
+        closing.start()
+        closing.join(60)
+        assert not closing.is_alive()
+    finally:
+        os.close(go)
+        os.waitpid(child, 0)
+    assert starter._process.returncode == 0
+
+
+def test_a_fork_does_not_end_the_starter_of_its_parent(program: str, tmp_path: Path) -> None:
+    starter = forked_rig.Starter(())
+    try:
+        child = os.fork()
+        if child == 0:
+            starter.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        with open(os.devnull, "wb") as nothing:
+            assert starter.status(starter.fork([program, "3"], tmp_path, nothing.fileno(), nothing.fileno())) == 3
+    finally:
+        starter.close()
