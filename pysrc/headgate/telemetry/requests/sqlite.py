@@ -160,8 +160,11 @@ def open_to_write(path: str) -> sqlite3.Connection:
     Raises sqlite3.Error, OSError, and Unusable if the tables have a newer version.
     """
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    # Records may contain personal data, so other users of the machine cannot read the file.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
+    # Records may contain personal data, so other users of the machine cannot read the file. One that is there is not
+    # opened: closing it would end the locks that all connections of this process have on it, and whoever else closes
+    # it then removes its write-ahead log (https://www.sqlite.org/howtocorrupt.html, section 2.2).
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, OWNER_ONLY))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         _prepare(connection)

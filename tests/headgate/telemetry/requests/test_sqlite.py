@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.records import COLUMNS, Row
-from headgate.telemetry.requests.sqlite import SqliteLog, open_to_read
+from headgate.telemetry.requests.sqlite import SqliteLog, open_to_read, open_to_write
 from headgate.telemetry.requests.stores import LogFailure, RefusedRecord, Unusable
 
 
@@ -43,6 +45,34 @@ def test_rows_are_there_for_readers_at_once_and_only_for_the_owner(tmp_path: Pat
     again.add(some(1))
     again.close()
     assert count(path) == 4
+
+
+# Another process that reads the file, and is the last one to close it as far as locks tell.
+READER = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(c.execute('SELECT count(*) FROM requests').fetchone()[0]); c.close()"
+
+
+def seen_outside(path: Path) -> int:
+    return int(subprocess.run([sys.executable, "-c", READER, str(path)], capture_output=True, text=True, check=True).stdout)
+
+
+def test_another_process_that_reads_the_file_takes_nothing_from_who_writes_it(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    database = opened(path)
+    database.add(some(1))
+    # The ledger opens the file as well, once a second.
+    open_to_write(str(path)).close()
+    assert seen_outside(path) == 1
+    assert Path(f"{path}-wal").exists()
+    database.add(some(1))
+    assert seen_outside(path) == 2
+    database.close()
+
+
+def test_a_link_to_a_file_that_is_missing_makes_it_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "data.db"
+    path.symlink_to(tmp_path / "there.db")
+    opened(path).close()
+    assert (tmp_path / "there.db").stat().st_mode & 0o077 == 0
 
 
 def test_the_oldest_go_when_there_are_too_many(tmp_path: Path) -> None:
