@@ -30,6 +30,10 @@ cdef enum:
     # Bytes of sound, and of sound in a WAV, for one token.
     SOUND_BYTES = 23
     WAV_BYTES = 250
+    # Bytes of the head of a part of a form, behind its name.
+    PART_HEAD = 512
+    # Parts of one name that are looked at.
+    MOST_NAMED = 64
     # Parts within parts that are looked into.
     DEEPEST = 32
 
@@ -201,6 +205,9 @@ cdef class MediaCount:
             if kind in PICTURES:
                 self.pictures += 1
                 return True
+            if kind == "item_reference":           # of Responses: what was said or answered earlier
+                self.named += 1
+                return True
             if kind == "input_audio":
                 self.sound += sound_of(member(value.get("input_audio"), "data"))
                 return True
@@ -254,6 +261,16 @@ cdef class MediaCount:
         else:
             self.files += file_of(<str>data)
         return 0
+
+    cdef int64_t stored(self, object variables) except -1:
+        """Count what the variables of a prompt have that the provider stores. Return the tokens of their texts, at most."""
+        cdef int64_t characters = 0
+        self.named += 1
+        if isinstance(variables, dict):
+            for one in (<dict>variables).values():
+                if not isinstance(one, dict) or not self.part(<dict>one, 0):
+                    characters += spelled(one, &self.seen)
+        return characters // BYTES_PER_TOKEN
 
     cdef tuple found(self, bint spoken):
         return self.pictures, self.sound, self.files, self.named, spoken
@@ -340,13 +357,19 @@ cdef int64_t outer_choices(const char* p, Py_ssize_t n, int levels) noexcept nog
 cdef tuple form_media(bytes body, AnswerBounds* found):
     """What a form (RFC 7578) has, such as one of transcriptions or of edits of pictures; found.choices is its `n`."""
     cdef int64_t pictures = body.count(b"ontent-Type: image/") + body.count(b"ontent-type: image/")
-    cdef int64_t others = body.count(b" filename=") - pictures
-    cdef Py_ssize_t at = body.find(b'name="n"\r\n\r\n')
+    cdef int64_t others = body.count(b"filename=") - pictures
+    cdef Py_ssize_t at = body.find(b'name="n"')
+    cdef Py_ssize_t value
     cdef bytes digits
-    if at >= 0:
-        digits = body[at + 12:at + 12 + CHOICE_DIGITS].partition(b"\r")[0]
+    cdef int tries = 0
+    while at >= 0 and tries < MOST_NAMED:
+        # Other fields of the part may stand behind its name.
+        value = body.find(b"\r\n\r\n", at, at + PART_HEAD)
+        digits = b"" if value < 0 else body[value + 4:value + 4 + CHOICE_DIGITS].partition(b"\r")[0]
         if digits.isdigit():
-            found.choices = int(digits)
+            found.choices = max(found.choices, <int64_t>int(digits))
+        at = body.find(b'name="n"', at + 8)
+        tries += 1
     if others <= 0:
         return pictures, 0, 0, 0, False
     return pictures, len(body) // (WAV_BYTES if b"RIFF" in body[:65536] else SOUND_BYTES) + 1, 0, 0, False
@@ -374,6 +397,10 @@ cdef tuple worst_case(str format, bytes body, object told):
             media.look((<dict>told).get(name), 0)
         for name in EARLIER:
             media.named += bool((<dict>told).get(name)) and format in PLACES
+        if format == "responses" and isinstance((<dict>told).get("prompt"), dict):
+            beside += media.stored(told["prompt"].get("variables"))
+        elif format == "converse" and (<dict>told).get("promptVariables"):
+            beside += media.stored(told["promptVariables"])
         for name in TEXTS.get(format, ()):
             beside += numbers_in((<dict>told).get(name), &seen)
         spoken = speaks(<dict>told)

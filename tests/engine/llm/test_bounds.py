@@ -160,6 +160,21 @@ def test_earlier_turns_are_named_and_answers_may_be_sound() -> None:
     assert not media("completions", modalities=["text"])[4]
 
 
+def test_what_the_provider_stores_is_named_and_its_variables_count() -> None:
+    picture = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 90_000}
+    prompt = {"id": "pmpt_1", "variables": {"a": "b" * 3000, "b": {"type": "input_text", "text": "b" * 3000}, "c": picture}}
+    for document, counts in (
+        ({"prompt": prompt, "input": "hi"}, (1, 0, 0, 1)), ({"prompt": {"id": "pmpt_1"}}, (0, 0, 0, 1)),
+        ({"prompt": "hi"}, (0, 0, 0, 0)), ({"input": [{"type": "item_reference", "id": "msg_1"}]}, (0, 0, 0, 1)),
+    ):  # fmt: skip
+        _, beside, *_, media = worst_of("responses", json.dumps(document).encode(), document)
+        assert media == (*counts, False), document
+        assert beside // 1000 == (2 if document.get("prompt") is prompt else 0)
+    document = {"messages": [], "promptVariables": {"a": {"text": "b" * 3000}}}
+    _, beside, *_, media = worst_of("converse", json.dumps(document).encode(), document)
+    assert (beside // 1000, media) == (1, (0, 0, 0, 1, False))
+
+
 def test_texts_that_are_tokens_already_are_counted() -> None:
     assert worst_of("embeddings", b"", {"input": [[1] * 500, [2] * 500]})[1] == 1000
     assert worst_of("text", b"", {"prompt": [1] * 500})[1] == 500
@@ -172,6 +187,9 @@ def test_a_form_has_sound_or_pictures() -> None:
     picture = b'name="image"; filename="a.png"\r\nContent-Type: image/png\r\n\r\nPNG'
     count = b'name="n"\r\n\r\n3'
     assert worst_of("detect", form(picture, picture, count), None)[4:] == (3, (2, 0, 0, 0, False))
+    # Fields of a part may stand in any order, and a name may stand there twice.
+    several = form(b'name="n"\r\n\r\n1', b'name="n"\r\nContent-Type: text/plain\r\n\r\n7', b'name="n"\r\n\r\nx')
+    assert worst_of("detect", several, None)[4] == 7
     body = form(b'name="file"; filename="a.mp3"\r\nContent-Type: audio/mpeg\r\n\r\n' + b"A" * 46_000)
     assert worst_of("passthrough", body, None)[5] == (0, len(body) // 23 + 1, 0, 0, False)
     body = form(b'name="file"; filename="a.wav"\r\n\r\nRIFF' + b"A" * 46_000)
