@@ -49,7 +49,9 @@ class Provider:
     def _answer(self, told: dict[str, Any]) -> list[dict[str, Any]]:
         usage = {"input_tokens": 11, "output_tokens": 7, "total_tokens": USED}
         begun = [{"type": "response.created"}, {"type": "response.output_text.delta", "delta": "word " * 30}]
-        done = [{"type": "response.done", "response": {"usage": usage}}]
+        done = [{"type": "response.done", "response": {"usage": None if told.get("event_id") == "uncounted" else usage}}]
+        if told.get("event_id") == "no":
+            return [{"type": "error", "error": {"code": "conversation_already_has_active_response", "event_id": "no"}}]
         if told["type"] in ("response.create", "input_audio_buffer.commit"):
             return begun if told.get("event_id") == "half" else begun + done
         return []
@@ -117,11 +119,10 @@ def test_each_answer_is_settled_when_it_is_done(running: Gateway, provider: Prov
             say(conversation, "response.create" if number % 2 else "input_audio_buffer.commit")
             until(conversation, "response.done")
             running.wait(lambda number=number: used(running)["day"]["tokens"] == number * USED)
-            found = used(running)
-            assert found["day"]["dollars"] == number * COST
+            # The next one, which is reserved last: what was said until now, and the bound that the session has.
+            running.wait(lambda: used(running)["reserved"]["tokens"] == USED + 100)
+            assert used(running)["day"]["dollars"] == number * COST
             assert spend(running) == [(number, 11 * number, 7 * number, number * COST)]
-            # The next one: what was said until now, and the bound that the session has.
-            assert found["reserved"]["tokens"] == USED + 100
     running.wait(lambda: used(running)["reserved"]["tokens"] == 0)
     # The end adds nothing to what was settled.
     assert spend(running) == [(3, 33, 21, 3 * COST)]
@@ -190,12 +191,46 @@ def test_an_answer_whose_client_leaves_is_charged_with_what_has_come(running: Ga
         until(conversation, "response.done")
         say(conversation, "response.create", event_id="half")
         until(conversation, "response.output_text.delta")
-    running.wait(lambda: used(running)["reserved"]["dollars"] == 0)
-    [(calls, taken_in, taken_out, cost)] = spend(running)
-    assert calls == 2
+    # The ledger is told last.
+    running.wait(lambda: [calls for calls, *_ in spend(running)] == [2])
+    [(_, taken_in, taken_out, cost)] = spend(running)
+    assert used(running)["reserved"]["dollars"] == 0
     assert taken_in >= 11 + USED
     assert taken_out >= 7 + 30
     assert cost == used(running)["day"]["dollars"] == (taken_in * 2 + taken_out * 8) * 10**6
+
+
+def test_answers_that_a_provider_or_a_guard_refuses_are_not_reserved_any_more(gateway: Start, provider: Provider, tmp_path: Path) -> None:
+    """More of them than answers that may be asked for at once."""
+    guards = 'guardrails: {streaming: {mode: Enabled}, request: [{regex: {action: reject, rules: [{pattern: forbidden}]}, scope: [systemPrompt]}]}'
+    text = FILE.replace("PORT", str(provider.port)).replace("virtualKeys: true}", "virtualKeys: true}, " + guards)
+    running = gateway(text + "virtualKeys: {assumedOutputTokens: 100}\n", settings=settings(f"sqlite://{tmp_path}/keys.db"))
+    key = make(running, "ci", limits=[{"tokens": 10_000, "per": "day"}])
+    with call(running, key) as conversation:
+        for _ in range(70):
+            say(conversation, "response.create", event_id="no")
+            assert until(conversation, "error")["error"]["code"] == "conversation_already_has_active_response"
+            say(conversation, "response.create", response={"instructions": "forbidden"})
+            assert until(conversation, "error")["error"]["type"] == "guardrail_blocked"
+        say(conversation, "response.create")
+        until(conversation, "response.done")
+        running.wait(lambda: used(running)["reserved"]["tokens"] == USED + 100)
+    assert provider.seen == ["response.create"] * 71
+
+
+def test_an_answer_that_its_provider_does_not_count_is_charged_with_what_has_come(running: Gateway, provider: Provider) -> None:
+    key = make(running, "ci", limits=[{"tokens": 1000, "per": "day"}])
+    with call(running, key) as conversation:
+        say(conversation, "response.create", event_id="uncounted")
+        until(conversation, "response.done")
+        running.wait(lambda: used(running)["day"]["tokens"] > 30)
+        # What was said and answered is the prompt of the next one.
+        running.wait(lambda: used(running)["reserved"]["tokens"] > 130)
+    running.wait(lambda: used(running)["reserved"]["tokens"] == 0)
+    [(calls, taken_in, taken_out, cost)] = spend(running)
+    assert calls == 1
+    assert used(running)["day"]["tokens"] == taken_in + taken_out
+    assert cost == (taken_in * 2 + taken_out * 8) * 10**6
 
 
 def test_a_killed_worker_loses_the_answer_under_way_and_no_other(running: Gateway, provider: Provider) -> None:

@@ -236,10 +236,11 @@ cdef class LlmBackend(Backend):
         cdef LlmCall call = <LlmCall>ctx.llm
         if call is not None:
             call.realtime_tap = request.tunnel.tap = frame_tap(ctx, call)
-            if call.guards is not None:
-                request.tunnel.inspector = call.guards.tunnel(request.tunnel)
+            guarded = None if call.guards is None else call.guards.tunnel
             if ctx.key_use is not None and call.format == "realtime" and (<KeyUse>ctx.key_use).converse is not None:
-                request.tunnel.inspector = (<KeyUse>ctx.key_use).converse(request.tunnel, ctx, request.tunnel.inspector)
+                request.tunnel.inspector = (<KeyUse>ctx.key_use).converse(request.tunnel, ctx, guarded)
+            elif guarded is not None:
+                request.tunnel.inspector = guarded(request.tunnel)
         return 0
 
     cdef Reply own_answer(self, RequestContext ctx, Reply reply):

@@ -20,7 +20,8 @@ cdef class RealtimeUse:
     cdef UsagePeek peek
     cdef int64_t prompt              # tokens of the prompt of the next answer, at most
     cdef int64_t bound               # tokens of an answer whose length its request does not say
-    cdef list asked                  # tokens of the answers that were asked for and are not done, at most
+    cdef readonly int64_t assumed    # the same before the session says anything
+    cdef list asked                  # (tokens at most, name of the event) of answers that were asked for and are not done
     cdef bint under_way              # an answer has begun
     cdef readonly bint over          # limits have no more
     cdef bint cover(self) except -1

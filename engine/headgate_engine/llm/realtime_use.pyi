@@ -10,12 +10,20 @@ class RealtimeUse:
     @property
     def over(self) -> bool:
         """Limits have no more."""
+    @property
+    def assumed(self) -> int:
+        """The most tokens of an answer that nothing bounds."""
     def bounded(self, most: int) -> bool:
         """Note how many tokens an answer may have whose length its request does not say. Return whether they fit."""
     def said(self, tokens: int) -> bool:
         """Add tokens to the prompt of the next answer. Return whether they fit."""
-    def asks(self, most: int) -> bool:
-        """Reserve for an answer of at most `most` tokens, 0: nothing is said. Return whether it fits."""
+    def asks(self, most: int, name: str | None = None) -> bool:
+        """Reserve for an answer of at most `most` tokens, 0: nothing is said. Return whether it fits.
+
+        name: the id of the event that asks.
+        """
+    def refused(self, name: str | None) -> None:
+        """An answer will not come that an event of that id has asked for, or the last one that was asked for."""
     def begun(self) -> None:
         """An answer has begun, whoever asked for it."""
     def heard(self, tokens: int) -> None:

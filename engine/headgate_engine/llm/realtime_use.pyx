@@ -27,7 +27,7 @@ cdef class RealtimeUse:
     def __init__(self, RequestContext ctx not None):
         self.ctx, self.call, self.use = ctx, <LlmCall?>ctx.llm, <KeyUse?>ctx.key_use
         self.peek = UsagePeek()
-        self.bound = self.use.bound
+        self.bound = self.assumed = self.use.bound
         self.asked = []
         # Answers may be sound, which is dearer.
         self.use.spoken = True
@@ -40,12 +40,20 @@ cdef class RealtimeUse:
         self.prompt = min(self.prompt + max(tokens, 0), LONGEST)
         return self.cover()
 
-    def asks(self, int64_t most):
+    def asks(self, int64_t most, str name=None):
         if len(self.asked) >= MOST_ASKED:
             self.over = True
             return False
-        self.asked.append(min(most, LONGEST) if most > 0 else 0)
+        self.asked.append((min(most, LONGEST) if most > 0 else 0, name))
         return self.cover()
+
+    def refused(self, str name):
+        cdef Py_ssize_t at
+        # Without a name the last one: answers that have begun were asked for before it.
+        for at in range(len(self.asked) - 1, -1, -1):
+            if name is None or (<tuple>self.asked[at])[1] == name:
+                del self.asked[at]
+                return
 
     def begun(self):
         self.under_way = True
@@ -70,7 +78,7 @@ cdef class RealtimeUse:
 
     def done(self, bytes event not None):
         cdef UsagePeek peek = self.peek
-        cdef TokenUsage usage = TokenUsage(0, 0)
+        cdef TokenUsage usage = None
         peek.look(USAGE_IN_RESPONSE)
         try:
             peek.scan(event, len(event))
@@ -90,10 +98,16 @@ cdef class RealtimeUse:
         cdef Cost cost
         cdef SpendCell cell
         cdef int64_t picos = 0
+        cdef int64_t taken_in = 0
+        cdef int64_t taken_out = 0
         cdef int64_t now_s = wall_ns() // 1000000000
-        cdef int64_t taken_in = max(usage.input_tokens, 0)
-        cdef int64_t taken_out = max(usage.output_tokens, 0)
-        if self.call.prices is not None:
+        if usage is None:
+            # The provider does not say: what has come, by our estimates. A failed answer has nothing.
+            if use.open_out:
+                taken_in, taken_out, picos = use.open_in, use.open_out, use.open_picos
+        else:
+            taken_in, taken_out = max(usage.input_tokens, 0), max(usage.output_tokens, 0)
+        if usage is not None and self.call.prices is not None:
             cost = (<PriceList>self.call.prices).price(
                 self.ctx.provider, self.call.response_model, self.ctx.requested_model, usage, False)
             picos = 0 if cost is None else cost.total
@@ -105,9 +119,9 @@ cdef class RealtimeUse:
         use.parts_in += taken_in
         use.parts_out += taken_out
         use.parts_picos += picos
-        use.open_in = use.open_out = use.open_picos = 0
         # What was said and answered is the prompt of the next answer.
-        self.prompt = taken_in + taken_out
+        self.prompt = min(self.prompt + use.open_out, LONGEST) if usage is None else taken_in + taken_out
+        use.open_in = use.open_out = use.open_picos = 0
         cell = use.cell(self.ctx, now_s)
         if cell is not None:
             cell.spend(taken_in, taken_out, picos)
@@ -133,7 +147,7 @@ cdef class RealtimeUse:
             return False
         if not (use.key.tokens or use.key.money):
             return True
-        for most in self.asked:
+        for most, _ in self.asked:
             output += most or self.bound
         output = min(output or self.bound, LONGEST)
         tokens = min(answers * self.prompt, LONGEST) + output

@@ -59,7 +59,7 @@ class KeyTable:
 
         assumed: tokens of an answer whose length the request does not bound, of a picture, and of what a request names
         and does not carry. desk: asks for leases of the store of `state`; None: no store is shared. stops: a stream
-        ends where limits have no more for it. converse(tunnel, ctx, inspector): what holds limits in a realtime
+        ends where limits have no more for it. converse(tunnel, ctx, guarded): what holds limits in a realtime
         conversation. Raises TypeError for other values.
         """
     def __len__(self) -> int: ...

@@ -95,10 +95,11 @@ cdef class KeyTable:
     def __init__(self):
         self.keys = {}
 
-    def turn(self, dict keys not None, tuple assumed not None, LeaseState state=None, desk=None, *, bint stops=False, converse=None):
+    def turn(self, dict keys not None, tuple assumed not None, LeaseState state=None, desk=None, *, bint stops=False,
+             converse=None):
         """Put other keys in force. assumed: tokens of an answer whose length the request does not bound, of a picture, and
         of what a request names and does not carry. desk: asks for leases of the store of `state`. stops: a stream ends
-        where limits have no more for it. converse(tunnel, ctx, inspector): what holds limits in a realtime conversation.
+        where limits have no more for it. converse(tunnel, ctx, guarded): what holds limits in a realtime conversation.
         """
         for one in keys.values():
             if not isinstance(one, VirtualKey):
