@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from headgate.backend.llm.guards.contract import Answer, GuardCheck, GuardFailure, GuardRefusal, Pairs
 from headgate.backend.llm.guards.service import GuardServiceClient, encoded, want
-from headgate.dialect.llm.transcript.contract import Turn
-from headgate.dialect.llm.transcript.edit import Changes, difference
+from headgate.dialect.llm.transcript.contract import Turn, piece_text
+from headgate.dialect.llm.transcript.edit import Changes, Edit, difference
 from headgate.ir.policy.prompt_guard import WebhookGuard
 from headgate.policy.environment import Environment
 from headgate_engine.context.request import Reply
@@ -89,5 +89,28 @@ def _masked(entries: list[Any], turns: list[Turn], body: bytes) -> bytes | None:
         if not turn.pieces:
             raise GuardFailure("the answer has text for a message without any")
         pieces = [piece for piece in turn.pieces if piece.stop - piece.start > 2 or not old]
-        changes.text(pieces if old else pieces[:1], turn.joiner, difference(old, content))
+        if not old:
+            pieces = pieces[:1]
+        changes.text(pieces, turn.joiner, _edits([piece_text(body, one) for one in pieces], turn.joiner, content))
     return changes.done() if changes else None
+
+
+def _edits(texts: list[bytes], joiner: bytes, content: bytes) -> list[Edit]:
+    """Return what makes `content` of joined texts, each of which keeps its own part where that can be told.
+
+    A variable of a stored prompt, or a document, must not get the text of another. A mask mostly leaves as many blanks
+    or lines as there were; then each text has as many of them as before.
+    """
+    old = joiner.join(texts)
+    words = content.split(joiner)
+    if len(texts) < 2 or len(words) != old.count(joiner) + 1:
+        return difference(old, content)
+    found: list[Edit] = []
+    at = word = 0
+    for text in texts:
+        count = text.count(joiner) + 1
+        changes = difference(text, joiner.join(words[word : word + count]))
+        found += [(at + start, at + stop, new) for start, stop, new in changes]
+        at += len(text) + len(joiner)
+        word += count
+    return found
