@@ -109,3 +109,23 @@ def test_a_route_s_own_key_takes_the_place_of_the_inherited_policy(gateway: Star
     key = make(running, "ci")
     assert [visit(running, authorization=f"Bearer {one}") for one in (key, "of-the-shop")] == [401, 200]
     assert chat(running, key).status_code == 200
+
+
+def test_a_key_of_the_route_does_not_widen_what_the_key_in_front_of_it_may_use(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """Both are asked for, in two places of the request: models and tools are those that both may use."""
+    own = "apiKey: {location: {header: {name: x-own}}, keys: [{key: all}, {key: gpt, allowedModels: ['gpt-*']}]}"
+    models, _, tools = MODELS.partition("mcp:\n  gateways: [default]\n")
+    text = models.replace("name: real,", "name: '*',").replace("models:", f"policies: {{{own}}}\n  models:")
+    text += f"mcp:\n  gateways: [default]\n  policies: {{{own}}}\n{tools}"
+    text = text.replace("PORT", str(provider.port)).replace("PYTHON", json.dumps(SAMPLE.split('"')[1]))
+    running = gateway(PLACES["gateway"] + text, settings=settings(f"sqlite://{tmp_path}/keys.db"))
+    key = make(running, "ci", allowedModels=["real", "gpt-5*"], allowedTools=["echo"])
+
+    def ask_model(own: str, model: str) -> int:
+        body = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
+        fields = {"authorization": f"Bearer {key}", "x-own": own}
+        return httpx.post(f"{running.url}/v1/chat/completions", json=body, headers=fields, timeout=60).status_code
+
+    assert [ask_model("all", one) for one in ("real", "gpt-5.1", "gpt-4", "other")] == [200, 200, 403, 403]
+    assert [ask_model("gpt", one) for one in ("real", "gpt-5.1", "gpt-4", "other")] == [403, 200, 403, 403]
+    assert Raw(running, **{"authorization": f"Bearer {key}", "x-own": "all"}).names("tools/list", "tools") == ["echo"]

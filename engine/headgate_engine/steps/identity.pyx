@@ -171,6 +171,8 @@ cdef class ApiKeyStep(IdentityStep):
         known = self.keys.get(sha256(credential).digest())
         if known is None:
             return self.refuse(ctx, self.invalid, False)
+        if ctx.key_use is not None:
+            known = ctx.key_use.narrowed(known)
         self.accept(ctx, credential, known)
         return CONTINUE
 

@@ -76,6 +76,10 @@ class KeyUse:
     def key(self) -> VirtualKey: ...
     @property
     def measured(self) -> _Measured | None: ...
+    def narrowed(
+        self, value: tuple[dict[str, object], tuple[ModelPattern, ...] | None]
+    ) -> tuple[dict[str, object], tuple[ModelPattern, ...] | None]:
+        """Return the metadata and models of another key of the same request, with what this key may use at most."""
     def knows(self, body: bytes) -> bool:
         """Tell whether it is known what this very body may come to."""
     def note(self, body: bytes, measured: _Measured) -> None:

@@ -14,6 +14,7 @@ from headgate_engine.clock cimport wall_ns
 from headgate_engine.context.request cimport Reply, RequestContext
 from headgate_engine.limit.account cimport U_PICOS, U_REQUESTS, Breach, LeaseState, SpendCell, UsageLimits
 from headgate_engine.llm.attempt cimport LlmAttempt, LlmCall
+from headgate_engine.llm.pattern cimport ModelPattern
 from headgate_engine.plan.plans cimport RoutePlan
 from headgate_engine.plan.step cimport CONTINUE, RESPOND, SUSPEND
 from headgate_engine.shared.segment cimport Segment
@@ -120,6 +121,18 @@ cdef class KeyUse:
         """Return the reply to a request whose route has been chosen now and is not for the key, None where it is."""
         return None if self.key.routes is None or is_for(self.key, ctx) else self.elsewhere
 
+    def narrowed(self, tuple value not None):
+        """Return the metadata and models of another key of the same request, with what this key may use at most."""
+        metadata, models = value
+        tools = self.key.metadata.get("allowedTools")
+        if tools is not None:
+            metadata = {**(metadata or {}), "allowedTools": tools}
+        if models is None:
+            models = self.key.models
+        elif self.key.models is not None:
+            models = common(self.key.models, models)
+        return metadata, models
+
     def knows(self, bytes body):
         """Tell whether it is known what this very body may come to."""
         return self.body is body
@@ -215,6 +228,19 @@ cdef class KeyUse:
     def __del__(self):
         # Of a request that has ended in no other way.
         self.free()
+
+
+cdef tuple common(tuple some, tuple others):
+    """The patterns of models that fit one of both lists. One of a start and an end (`a*b`) cannot be said, and fits nothing."""
+    cdef list found = []
+    cdef ModelPattern one, other
+    cdef str both
+    for one in some:
+        for other in others:
+            both = one.meet(other)
+            if both is not None and "*" not in both[1:-1]:
+                found.append(ModelPattern(both))
+    return tuple(found)
 
 
 cdef bint is_short(LlmCall call) except -1:
