@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
 
 from headgate.dialect.llm.transcript.contract import NOWHERE, Piece, piece_text
 from headgate_engine.guard.spans import check, splice
@@ -104,4 +103,12 @@ def difference(old: bytes, new: bytes) -> list[Edit]:
 
 def _same(one: str, other: str) -> int:
     """Return the length of the common prefix in characters."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+    # By halves, so that texts of megabytes are compared as memory.
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

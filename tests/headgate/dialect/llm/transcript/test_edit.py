@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import effort
 import pytest
@@ -121,3 +122,16 @@ def test_the_difference_makes_one_text_of_the_other(old: str, new: str) -> None:
     for start, stop, text in difference(before, after):
         found = before[:start] + text + before[stop:]
     assert found == after
+
+
+def test_the_difference_keeps_all_that_both_texts_begin_and_end_with() -> None:
+    chance = random.Random(3)
+    for _ in range(5000):
+        old, new = ("".join(chance.choices("abé", k=chance.randrange(9))) for _ in range(2))
+        if old == new:
+            assert difference(old.encode(), new.encode()) == []
+            continue
+        head = max(at for at in range(len(old) + 1) if new.startswith(old[:at]))
+        tail = max(at for at in range(len(old) - head + 1) if new[head:].endswith(old[len(old) - at :]))
+        start, stop = len(old[:head].encode()), len(old[: len(old) - tail].encode())
+        assert difference(old.encode(), new.encode()) == [(start, stop, new[head : len(new) - tail].encode())]
