@@ -93,7 +93,8 @@ class Routed:
 
     def _section(self, backend: SaidMap) -> SaidMap | None:
         """Return the models that a backend of a route stands for, None for others."""
-        found: SaidMap | None = backend.get("llm") or self.of.models.get(str(backend.get("backend")).removeprefix("/"))
+        name = str(backend.get("backend") or "").removeprefix("/")
+        found: SaidMap | None = backend.get("llm") or self.of.models.get(name)
         return found
 
     def _add_models(self, of: Conversion, section: SaidMap, place: RoutePlace) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from headgate.cluster.translate.backends import Target
 from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.fragments import INNER, Fragment, Json
 
 _REWRITE: Final = "urlRewrite"
 MIRROR: Final = "requestMirror"
@@ -56,7 +56,7 @@ def grouped(place: str, route: Json, rule: Json, entry: Json) -> tuple[list[Frag
     replaces = "prefix" in (of_route.get(_REWRITE) or {}).get("path", {})
     inner = {name: one for name, one in entry.items() if name not in ("weight", "policies")}
     value = {
-        "name": f"{route['name']}/mirrored",
+        "name": route["name"] + INNER,
         "namespace": route["namespace"],
         "matches": [{"path": {"pathPrefix": _matched(rule) if replaces else "/"}}],
         "policies": of_route,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 Json = dict[str, Any]
+# Ends the name of a route that stands in a group for one backend of another route.
+INNER: Final = "/mirrored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from headgate.cluster.snapshot import (
     ObjectKey,
     Snapshot,
 )
-from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.fragments import INNER, Fragment, Json
 from headgate.cluster.translate.gateway_backends import TranslatedBackend, sections, translate_backend
 from headgate.cluster.translate.gateway_backends import file_name as backend_name
 from headgate.cluster.translate.grpc_routes import file_name
@@ -37,15 +37,27 @@ class Called(NamedTuple):
     backends: frozenset[str]
 
 
+class RuleCalls(NamedTuple):
+    """The named backends that a rule calls, at the listener and the port that it stands at. These are "" and 0 for a
+    rule below others, which any listener may lead to."""
+
+    listener: str
+    port: int
+    route: ObjectKey
+    rule: str
+    backends: frozenset[str]
+
+
 class Reach(NamedTuple):
     """What a Gateway serves: ports, listeners by name, routes, as the file names them, with the names of their rules,
-    and what they call."""
+    and what they call: everything, and the named backends of each rule."""
 
     gateway: ObjectKey
     listeners: frozenset[str]
     ports: frozenset[int]
     routes: Mapping[ObjectKey, frozenset[str]]
     called: Called
+    rules: tuple[RuleCalls, ...]
 
 
 def reach(gateway: ObjectKey, fragments: Sequence[Fragment]) -> Reach:
@@ -59,7 +71,35 @@ def reach(gateway: ObjectKey, fragments: Sequence[Fragment]) -> Reach:
         elif one.place == "routes":
             key = ObjectKey(one.value["namespace"], one.value["name"])
             routes[key] = routes.get(key, frozenset()) | {one.value.get("ruleName", "")}
-    return Reach(gateway, frozenset(listeners), ports, routes, called(fragments))
+    return Reach(gateway, frozenset(listeners), ports, routes, called(fragments), tuple(_rules(fragments)))
+
+
+def _rules(fragments: Sequence[Fragment]) -> Iterator[RuleCalls]:
+    ports = {one.key: one.value["port"] for one in fragments if one.place == "binds"}
+    at = {one.key: (one.value["name"], ports[one.parent]) for one in fragments if one.place == "listeners"}
+    for one in fragments:
+        if one.place in ("routes", "tcpRoutes"):
+            backends = frozenset(each["backend"] for each in one.value.get("backends") or () if "backend" in each)
+            if backends:
+                route = ObjectKey(one.value["namespace"], one.value["name"])
+                yield RuleCalls(*at.get(one.parent, ("", 0)), route, one.value.get("ruleName", ""), backends)
+
+
+def called_from(place: Place, reached: Reach) -> frozenset[str]:
+    """Return the named backends that requests of a target are sent to: a Gateway, a listener, a port or a route."""
+    form = place.form.get("gateway") or {}
+    listener, port = form.get("listenerName"), form.get("port")
+    route = place.form.get("route")
+    found: set[str] = set()
+    for one in reached.rules:
+        if route is not None:
+            # The route of a group of its own is below the one that is targeted.
+            key = ObjectKey(one.route.namespace, one.route.name.removesuffix(INNER))
+            if key == (route["namespace"], route["name"]) and route.get("ruleName") in (None, one.rule):
+                found |= one.backends
+        elif not one.listener or (listener in (None, one.listener) and port in (None, one.port)):
+            found |= one.backends
+    return frozenset(found)
 
 
 def called(fragments: Iterable[Fragment]) -> Called:
@@ -128,6 +168,14 @@ def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> 
         yield from _backend(snapshot, key, section, reached.called, spot)
     elif kind in CALLED:
         yield from _service(kind, key, section, reached.called, spot)
+
+
+def is_open(snapshot: Snapshot, name: str) -> bool:
+    """Tell whether a named backend is a GatewayBackend whose place each request names, whichever it likes."""
+    namespace, _, own = name.partition("/")
+    found = snapshot.find(GATEWAY_BACKEND, namespace, own)
+    dynamic = None if found is None else found["spec"].get("dynamicForwardProxy")
+    return dynamic is not None and "allowedHosts" not in dynamic
 
 
 def _service(kind: GroupKind, key: ObjectKey, section: str | None, called_: Called, spot: str) -> Iterator[Place]:

@@ -21,7 +21,16 @@ from headgate.cluster.translate.checked import faults_of_port
 from headgate.cluster.translate.client_side import REFUSED, client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Fragment, Json
-from headgate.cluster.translate.places import CALLED, Called, Place, Reach, called, places
+from headgate.cluster.translate.places import (
+    CALLED,
+    Called,
+    Place,
+    Reach,
+    called,
+    called_from,
+    is_open,
+    places,
+)
 from headgate.cluster.translate.selectors import selects
 from headgate.cluster.translate.traffic import CLOSED, traffic
 from headgate.config.targeted import PROTECTING
@@ -30,6 +39,7 @@ POLICY: Final = GroupKind(OWN, "GatewayPolicy")
 # Of several policies of these kinds all hold.
 _ADDS_UP: Final = frozenset(("authorization", "mcpAuthorization"))
 _FRONTEND: Final = "frontend"
+_TUNNEL: Final = "backendTunnel"
 # Policies of requests that can be those of calls to a pool.
 _OF_POOLS: Final = ("authorization", "extAuthz", "transformations", "requestHeaderModifier", "responseHeaderModifier")
 
@@ -154,6 +164,7 @@ class _Attaching:
                     self.backends[owner] |= translated.backends
                     told = self.ancestors.setdefault(key, {}).setdefault(owner, list(translated.faults))
                     told += self._put(key, translated, owner, place)
+                    told += _taken_away(snapshot, translated, place, gateway)
 
     def _put(self, key: ObjectKey, translated: TranslatedPolicy, gateway: ObjectKey, place: Place) -> list[str]:
         """Add the fragments of a policy at one target; return what is not in force there."""
@@ -180,6 +191,15 @@ class _Attaching:
             )
             self.fragments[gateway].append(fragment)
         return lost
+
+
+def _taken_away(snapshot: Snapshot, translated: TranslatedPolicy, place: Place, reached: Reach) -> Iterator[str]:
+    """Yield which backends of a target are refused because of a policy: they could pass by it."""
+    if place.backend or not any(one.kind == _TUNNEL for one in translated.parts):
+        return
+    for name in sorted(called_from(place, reached)):
+        if is_open(snapshot, name):
+            yield f"{place.kind} {place.spot}: {unsuited(_TUNNEL, {}, 'dynamic')}: GatewayBackend {name} is refused"
 
 
 def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[PolicyPart]:

@@ -359,6 +359,38 @@ def test_what_proves_who_we_are_is_not_for_any_place() -> None:
     assert ancestors(found, "calls") == [("main", {"Accepted": ("True", "PartiallyValid")})]
 
 
+GONE = {"Accepted": ("True", "PartiallyValid")}
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "status"),
+    [
+        (OWNER, {}, GONE),
+        (OWNER, {"allowedHosts": ["a.test"]}, FINE),
+        ({**OWNER, "sectionName": "web"}, {}, GONE),
+        ({**OWNER, "port": 80}, {}, GONE),
+        ({**OWNER, "sectionName": "in"}, {}, FINE),
+        ({**OWNER, "port": 81}, {}, FINE),
+        ({**ROUTE, "name": "any"}, {}, GONE),
+        ({**ROUTE, "name": "any", "sectionName": "buy"}, {}, GONE),
+        (ROUTE, {}, FINE),
+    ],
+)
+def test_a_tunnel_tells_which_dynamic_backends_it_takes_away(target: Json, said: Json, status: Json) -> None:
+    """A data plane refuses a dynamicForwardProxy without allowedHosts behind a tunnel, so the policy says so."""
+    space = "edge" if target["kind"] == "Gateway" else "shop"
+    spec = {"targetRefs": [target], "backend": {"tunnel": {"url": "http://proxy.test:3128"}}}
+    found = world(
+        gateway_backend("shop/any", dynamicForwardProxy=said),
+        http_route("shop/any", {"name": "buy", "backendRefs": [own("any")]}, hostnames=("any.test",), parent={"name": "main", "namespace": "edge", "sectionName": "web"}),
+        made("GatewayPolicy", f"{space}/calls", spec, "headgate.dev/v1alpha1"),
+    )  # fmt: skip
+    assert ancestors(found, "calls") == [("main", status)]
+    [content] = [one.content for one in found.statuses if one.key.name == "calls"]
+    told = content["ancestors"][0]["conditions"][0]["message"]
+    assert ("GatewayBackend shop/any is refused" in told) == (status is GONE), told
+
+
 @pytest.mark.parametrize("target", [OWNER, {**ROUTE, "name": "any"}], ids=["gateway", "route"])
 def test_what_all_backends_have_does_not_take_a_dynamic_one_away(target: Json) -> None:
     """A client certificate, a key and health checks beside a dynamicForwardProxy without allowedHosts."""
