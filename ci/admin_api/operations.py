@@ -78,8 +78,10 @@ HISTORY: Final = Operation(
     parameters=(Parameter("since", "only points after this time, in ms since 1970"),),
 )  # fmt: skip
 GUARDS: Final = Operation(
-    "page", "What the guards of each route see", found("Coverage", "a row for each guard and place of text")
-)
+    "page", "What the guards of each route see",
+    found("Coverage", "at most 2,000 rows; `cut` says whether there are more"),
+    parameters=(Parameter("route", "only the rows of the route with this key"),),
+)  # fmt: skip
 RELAY: Final = Operation("page", "Send one request to a port of this gateway", RELAYED, body=named("RelayRequest"))
 CEL: Final = Operation(
     "expressions", "Evaluate an expression with values given",

@@ -165,12 +165,12 @@ SCHEMAS: dict[str, Schema] = {
     "History": record(everySeconds=NUMBER, points=listed(record(
         time=INTEGER, requests=NUMBER, clientErrors=NUMBER, serverErrors=NUMBER, tokens=NUMBER, costUsd=maybe(NUMBER),
         counts=listed(NUMBER), routes=mapped(listed(NUMBER)), backends=mapped(listed(NUMBER)),
-        models=mapped(listed(maybe(NUMBER))),
+        models=mapped(listed(maybe(NUMBER))), cut=listed({"enum": ["routes", "backends", "models"]}),
     ))),
     "Coverage": record(rows=listed(record(
         "why", route=TEXT, model=TEXT, side=TEXT, number=INTEGER, guard=TEXT, shape=TEXT, text=TEXT,
         formats=listed(TEXT), seen={"enum": ["yes", "refusals", "no"]}, why=TEXT,
-    ))),
+    )), cut=TRUTH),
     "Schema": {"type": "object", "description": "The JSON schema of the configuration file."},
     "Tasks": mapped(listed(TEXT)),
 }  # fmt: skip

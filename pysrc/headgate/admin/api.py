@@ -89,8 +89,9 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         points = [one for one in list(running.points or ()) if one["time"] > after]
         return as_json(200, {"everySeconds": EVERY_SECONDS, "points": points})
 
-    async def guards(_request: AdminRequest) -> AdminResponse:
-        return as_json(200, {"rows": list(islice(_coverage(running.gateway), MAX_COVERAGE))})
+    async def guards(request: AdminRequest) -> AdminResponse:
+        found = list(islice(_coverage(running.gateway, request.query.get("route")), MAX_COVERAGE + 1))
+        return as_json(200, {"rows": found[:MAX_COVERAGE], "cut": len(found) > MAX_COVERAGE})
 
     return (
         AdminRoute("GET", f"{UI_API}state", state),
@@ -166,9 +167,9 @@ class StateView:
         }
 
 
-def _coverage(gateway: Gateway) -> Iterator[dict[str, Any]]:
-    """Yield what each guard of each route sees."""
-    for one in guarded_routes(gateway):
+def _coverage(gateway: Gateway, route: str | None) -> Iterator[dict[str, Any]]:
+    """Yield what each guard of each route sees, or of the one route with a key."""
+    for one in guarded_routes(gateway, route):
         for row in one.rows:
             yield {"route": one.route, "model": one.model, **row}
 

@@ -15,7 +15,8 @@ from headgate_engine.shared.histogram import Sample, snapshot
 EVERY_SECONDS: Final = 15.0
 # An hour, with the point that it begins at.
 KEPT: Final = 241
-# Of routes, backends and models the busiest are kept one by one, so that a point has no more than 36 rows.
+# Of routes, backends and models the busiest are kept one by one, so that a point has no more than 36 rows. `cut` names
+# the kinds of which there are more: of what is missing there, nothing is known.
 MAX_NAMES: Final = 12
 
 
@@ -29,6 +30,7 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
     whole, models = meters.all_traffic(), meters.models()
     costs = [one["costUsd"] for one in models if one["costUsd"] is not None]
     figures = ("requests", "clientErrors", "serverErrors")
+    tables = {"routes": meters.traffic("route"), "backends": meters.traffic("backend"), "models": models}
     return {
         "time": time_ms,
         "requests": whole["requests"],
@@ -38,8 +40,8 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
         "costUsd": sum(costs) if costs else None,
         "counts": whole["latency"]["counts"],
         **{
-            kind: {row["name"]: [row[name] for name in figures] for row in meters.traffic(label)[:MAX_NAMES]}
-            for kind, label in (("routes", "route"), ("backends", "backend"))
+            kind: {row["name"]: [row[name] for name in figures] for row in tables[kind][:MAX_NAMES]}
+            for kind in ("routes", "backends")
         },
         "models": {
             f"{row['provider']} {row['model']}": [
@@ -47,6 +49,7 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
             ]
             for row in models[:MAX_NAMES]
         },
+        "cut": [kind for kind, rows in tables.items() if len(rows) > MAX_NAMES],
     }  # fmt: skip
 
 

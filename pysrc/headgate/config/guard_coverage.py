@@ -21,11 +21,13 @@ class GuardedRoute(NamedTuple):
     rows: Rows
 
 
-def guarded_routes(gateway: Gateway) -> Iterator[GuardedRoute]:
-    """Yield every model and MCP backend with guards, by route, each once for a route."""
+def guarded_routes(gateway: Gateway, only: str | None = None) -> Iterator[GuardedRoute]:
+    """Yield every model and MCP backend with guards, by route, each once for a route. `only`: the key of one route."""
     for bind in gateway.binds:
         for listener in bind.listeners:
             for route in listener.routes:
+                if only is not None and route.key != only:
+                    continue
                 for choice in route.backends:
                     for name, rows in _guarded(choice.backend):
                         yield GuardedRoute(route.key, name, rows)

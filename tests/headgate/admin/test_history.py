@@ -24,6 +24,7 @@ def test_a_point_has_the_sums_of_all_traffic() -> None:
         assert found.pop("routes") == {"a": [8, 2, 1]}
         assert found.pop("backends") == {"": [8, 2, 1]}
         assert found.pop("models") == {}
+        assert found.pop("cut") == []
         assert found == {"time": 7, "requests": 8, "clientErrors": 2, "serverErrors": 1, "tokens": 0, "costUsd": None}
     finally:
         segment.close()
@@ -43,6 +44,8 @@ def test_of_routes_and_models_the_busiest_are_kept() -> None:
         segment.close()
     assert len(found["routes"]) == MAX_NAMES
     assert "r0" not in found["routes"]
+    # Of a route that is missing nothing is known; there is one backend, and one model.
+    assert found["cut"] == ["routes"]
     assert found["models"] == {"openai m": [2, 1, 0, None]}
 
 

@@ -50,6 +50,7 @@ function point(state) {
     counts: state.all.latency.counts,
     routes: traffic(state.routes),
     backends: traffic(state.backends),
+    cut: ["routes", "backends"].filter((kind) => state.rows[kind] > state[kind].length),
     models: Object.fromEntries(state.models.map((row) => [`${row.provider} ${row.model}`, [row.calls, row.errors, row.inputTokens + row.outputTokens, row.costUsd]])),
   };
 }
@@ -62,6 +63,11 @@ function take(state) {
   store.state = state;
   history.push(point(state));
   if (history.length > KEPT) history.shift();
+}
+
+/** Return the points that know a row of a kind: where others were busier, a point has nothing of it. */
+export function knowing(points, kind, name) {
+  return points.filter((one) => one[kind][name] || !one.cut.includes(kind));
 }
 
 /** Return the rate per second over the last `span` seconds, null without an older point. */
@@ -128,7 +134,8 @@ async function askHour() {
     const answer = await fetch(`/ui/api/history?since=${known}`, { cache: "no-store" });
     if (!answer.ok) return;
     const { points } = await answer.json();
-    const oldest = Date.now() - HOUR_MS;
+    // By the clock of the gateway, which may differ from that of the browser.
+    const oldest = (points[points.length - 1]?.time ?? known) - HOUR_MS;
     store.hour = [...store.hour.filter((one) => one.time > oldest), ...points.filter((one) => one.time > known)];
   } catch {
     // The next look at the state tells that the gateway does not answer.

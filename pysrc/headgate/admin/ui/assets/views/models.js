@@ -6,7 +6,7 @@ import { card, h, head, setText } from "../dom.js";
 import { count, money, percent, quantile, seconds } from "../format.js";
 import { backendName } from "../names.js";
 import { ranges } from "../ranges.js";
-import { lately, rates, span, watch } from "../store.js";
+import { knowing, lately, rates, span, watch } from "../store.js";
 import { table } from "../table.js";
 
 // The health of a model is that of its calls in this time.
@@ -18,7 +18,8 @@ const nameOf = (row) => backendName(row.model);
 
 /** Return what came of the calls of a model lately: how many, and how many of them failed. */
 function recent(points, key) {
-  const [last, first] = [points[points.length - 1]?.models[key] ?? NONE, points[0]?.models[key] ?? NONE];
+  const known = knowing(points, "models", key);
+  const [last, first] = [known[known.length - 1]?.models[key] ?? NONE, known[0]?.models[key] ?? NONE];
   return { calls: Math.max(0, last[0] - first[0]), errors: Math.max(0, last[1] - first[1]) };
 }
 

@@ -6,7 +6,7 @@ import { card, h, head, setText } from "../dom.js";
 import { bound, bytes, count, percent, quantile, rate, seconds } from "../format.js";
 import { backendName, routeName } from "../names.js";
 import { ranges } from "../ranges.js";
-import { lately, perSecond, rates, span, watch } from "../store.js";
+import { knowing, lately, perSecond, rates, span, watch } from "../store.js";
 import { table } from "../table.js";
 
 // Requests, client errors and server errors of what had none.
@@ -20,7 +20,7 @@ function columns(kind, store) {
   return [
     { title: kind === "routes" ? "Route" : "Backend", value: (row) => shownName[kind](row.name), hint: (row) => row.name },
     { title: "Per second", number: true, value: (row) => perSecond(of(row)) ?? 0, text: (row) => rate(perSecond(of(row))) },
-    { title: "Trend", value: (row) => row.requests, draw: (row, cell) => spark(cell, rates(lately(TREND_SECONDS), of(row))) },
+    { title: "Trend", value: (row) => row.requests, draw: (row, cell) => spark(cell, rates(knowing(lately(TREND_SECONDS), kind, row.name), of(row))) },
     { title: "Requests", number: true, sort: true, value: (row) => row.requests, text: (row) => count(row.requests) },
     { title: "4xx", number: true, value: (row) => row.clientErrors, text: (row) => count(row.clientErrors) },
     { title: "5xx", number: true, value: (row) => row.serverErrors, draw: (row, cell) => {
@@ -72,9 +72,14 @@ export default function traffic(root) {
   )]));
 
   const guards = coverage();
-  const guarded = card("What guards see", h("span", { class: "muted" }, "of the chosen route, or of all"), guards.element);
+  const scope = h("span", { class: "muted" }, "of the chosen route, or of all");
+  const guarded = card("What guards see", scope, guards.element);
   guards.element.classList.add("wrapped");
   let seen = [];
+  // Of many routes the answer ends early: what it lacks of a route is asked for when the route is chosen.
+  let cut = false;
+  let gone = false;
+  const asked = new Map();
   guarded.hidden = true;
 
   const shown = { routes: h("span", { class: "muted" }), backends: h("span", { class: "muted" }) };
@@ -83,6 +88,27 @@ export default function traffic(root) {
     kind = which;
     name = chosen;
     draw();
+    if (cut && which === "routes" && chosen !== null) learn(chosen);
+  }
+
+  /** Return what guards of the chosen route see, or those of all. */
+  function visible() {
+    if (kind !== "routes" || name === null) return seen;
+    return asked.get(name) ?? seen.filter((row) => row.route === name);
+  }
+
+  async function learn(route) {
+    const known = asked.get(route);
+    if (known) return;
+    try {
+      const { rows } = await need(`/ui/api/guards?route=${encodeURIComponent(route)}`);
+      if (gone) return;
+      asked.clear();
+      asked.set(route, bodies(rows));
+      draw();
+    } catch {
+      // The next choice of the route asks again.
+    }
   }
 
   function draw() {
@@ -94,9 +120,10 @@ export default function traffic(root) {
     const of = (at) => (point) => (name === null ? point[names[at]] : (point[kind][name] ?? NONE)[at]);
     setText(title, name === null ? "All requests" : `${kind === "routes" ? "Route" : "Backend"} ${shownName[kind](name)}`);
     all.hidden = name === null;
-    const points = lately(range.seconds()).filter((point) => name === null || point[kind][name] || point.requests === 0);
+    const every = lately(range.seconds());
+    const points = name === null ? every : knowing(every, kind, name);
     chart.update([0, 1, 2].map((at) => rates(points, of(at))), ...span(range.seconds()));
-    guards.update(kind === "routes" && name !== null ? seen.filter((row) => row.route === name) : seen);
+    guards.update(visible());
     latency.update(state.bounds, counts);
   }
 
@@ -109,12 +136,15 @@ export default function traffic(root) {
     h("div", { class: "grid tables" }, card("Routes", shown.routes, tables.routes.element), card("Backends", shown.backends, tables.backends.element)),
     guarded,
   );
-  need("/ui/api/guards").then(({ rows }) => {
-    seen = bodies(rows);
+  need("/ui/api/guards").then((found) => {
+    if (gone) return;
+    seen = bodies(found.rows);
+    cut = found.cut;
+    if (cut) setText(scope, `of the chosen route, or of all, of which these are the first ${count(seen.length)} bodies`);
     guarded.hidden = seen.length === 0;
     draw();
   }, () => {});
-  return watch((store) => {
+  const end = watch((store) => {
     state = store.state;
     if (!state) return;
     tables.routes.update(state.routes);
@@ -125,4 +155,8 @@ export default function traffic(root) {
     }
     draw();
   });
+  return () => {
+    gone = true;
+    end();
+  };
 }

@@ -1,0 +1,51 @@
+"""The endpoints of the page that need no running gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headgate.admin import api
+from headgate.admin.api import ui_rows
+from headgate.admin.web import AdminRequest, AdminResponse
+from headgate.config.load import TextSource, load
+
+TEXT = """
+gateways: {default: {port: 4000}}
+routes:
+- name: own
+  matches: [{path: {exact: /own}}]
+  backends:
+  - ai: {name: main, provider: {openAI: {}}}
+    policies: {ai: {promptGuard: {response: [{regex: {builtins: [ssn]}}]}}}
+- name: tools
+  matches: [{path: {exact: /tools}}]
+  backends:
+  - mcp: {targets: [{name: a, mcp: {host: "http://127.0.0.1:2/mcp"}}]}
+    policies: {mcpGuardrails: {processors: [{kind: remote, host: "127.0.0.1:3", methods: {"tools/call": full}}]}}
+"""
+
+
+def test_rows_of_guards_that_are_cut_off_are_told_and_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: Any = SimpleNamespace(gateway=load(TextSource(TEXT), environ={}).gateway)
+    [row] = [one for one in ui_rows(running, ()) if one.path == "/ui/api/guards"]
+
+    def guards(**query: str) -> dict[str, Any]:
+        answer = asyncio.run(row.handler(AdminRequest("GET", row.path, query, "localhost", {})))
+        assert isinstance(answer, AdminResponse)
+        return dict(json.loads(answer.body))
+
+    whole = guards()
+    of_tools = [one for one in whole["rows"] if one["route"] == "default/tools"]
+    assert whole["cut"] is False
+    assert 0 < len(of_tools) < len(whole["rows"])
+    monkeypatch.setattr(api, "MAX_COVERAGE", len(whole["rows"]))
+    assert guards() == whole
+    monkeypatch.setattr(api, "MAX_COVERAGE", len(of_tools))
+    assert guards() == {"rows": whole["rows"][: len(of_tools)], "cut": True}
+    assert guards(route="default/tools") == {"rows": of_tools, "cut": False}
+    assert guards(route="none") == {"rows": [], "cut": False}
