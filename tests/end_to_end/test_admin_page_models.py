@@ -109,6 +109,31 @@ def test_templates_of_resources_are_filled_in(page: Page, running: Gateway) -> N
     assert told == ["1 template", [["resources/read", {"uri": "file:///a%20b?at=3"}]]]
 
 
+# Relay requests whose first answer waits until it is let through.
+HELD = """(() => {
+  const real = window.fetch;
+  window.sent = [];
+  window.fetch = async (path, options) => {
+    if (!String(path).endsWith('/relay')) return real(path, options);
+    const order = JSON.parse(options.body);
+    if (window.sent.push([order.method, order.body ? JSON.parse(order.body).method : null]) === 1) await new Promise((done) => { window.release = done; });
+    return real(path, options);
+  };
+})()"""
+
+
+def test_whoever_leaves_the_view_leaves_no_session_behind(page: Page, running: Gateway) -> None:
+    go(page, running, "mcp")
+    page.js(HELD)
+    connect(page, "/mcp")
+    page.wait("Boolean(window.release)")
+    page.js("document.querySelector('#nav a[href$=traffic]').click()")
+    page.wait("document.querySelector('h1').textContent === 'Traffic'")
+    page.js("window.release()")
+    page.wait("window.sent.length > 2")
+    assert page.js("window.sent") == [["POST", "initialize"], ["POST", "notifications/initialized"], ["DELETE", None]]
+
+
 MARKDOWN = """# Shoes
 
 There are **three** *red* ones, see [the list](https://shop.test/a) or [not](javascript:alert(1)).
@@ -153,7 +178,8 @@ def test_answers_are_markdown_and_nothing_in_them_is_markup(page: Page, running:
 def test_hostile_markdown_ends_soon_and_stays_whole(page: Page, running: Gateway) -> None:
     """Deep nesting and long runs of marks: no error, and no letter of a plain text is lost."""
     go(page, running, "playground")
-    texts = ["> " * 400 + "x", "- " * 400 + "x", "x" + "*" * 5000, "[" * 3000 + "](" * 3000, "x" + "`" * 4001, "_a" * 4000, "|" * 2000 + "\n" + "|-" * 2000, EVIL]
+    texts = ["> " * 400 + "x", "- " * 400 + "x", "x" + "*" * 5000, "[" * 3000 + "](" * 3000, "x" + "`" * 4001, "_a" * 4000, "|" * 2000 + "\n" + "|-" * 2000, EVIL,
+             "# " + " " * 20000 + "x", "```" + " " * 20000 + "!", "a|b\n" + "-" + " " * 20000 + "x", "[" * 60000, "![" * 30000, "y" + "`" * 20000 + "x" * 20000]  # fmt: skip
     told = page.js(f"""(async () => {{
       const {{ markdown }} = await import('/ui/assets/markdown.js');
       return {json.dumps(texts)}.map((text) => {{
@@ -176,6 +202,40 @@ def test_two_models_answer_side_by_side(page: Page, running: Gateway) -> None:
     assert page.js("[...document.querySelectorAll('.turn.assistant h3')].map((one) => one.textContent)") == ["sample", "slow"]
     assert page.js("document.querySelectorAll('.turn.assistant strong').length") == 2, "it is drawn as markdown"
     page.wait("[...document.querySelectorAll('.sides [role=status]')].every((one) => one.textContent.includes('tokens in'))")
+
+
+# Relay requests whose first answer says one word and does not end.
+STALLED = """(() => {
+  const event = (words) => JSON.stringify({ data: `data: ${JSON.stringify({ choices: [{ delta: { content: words } }] })}\\n\\n` });
+  const head = JSON.stringify({ status: 200, headers: [['content-type', 'text/event-stream']] });
+  const real = window.fetch;
+  window.sent = [];
+  window.fetch = async (path, options) => {
+    if (!String(path).endsWith('/relay')) return real(path, options);
+    const first = window.sent.push(JSON.parse(JSON.parse(options.body).body)) === 1;
+    return new Response(new ReadableStream({ start(stream) {
+      const lines = first ? [head, event('Half')] : [head, event('Whole'), '{"end":true}'];
+      stream.enqueue(new TextEncoder().encode(lines.map((one) => `${one}\\n`).join('')));
+      if (first) options.signal.addEventListener('abort', () => stream.error(new DOMException('stopped', 'AbortError')));
+      else stream.close();
+    } }));
+  };
+})()"""
+
+
+def test_a_new_conversation_has_nothing_of_the_one_before(page: Page, running: Gateway) -> None:
+    """It can be begun while an answer still comes, which is stopped and belongs to nobody."""
+    go(page, running, "playground")
+    page.wait("document.querySelector('datalist option')")
+    page.js(STALLED)
+    page.fill("Message", "one")
+    page.click("Send")
+    page.wait("document.querySelector('.turn.assistant .said')?.textContent === 'Half'")
+    page.click("New conversation")
+    page.fill("Message", "two")
+    page.click("Send")
+    page.wait("document.querySelector('.turn.assistant .said')?.textContent === 'Whole'")
+    assert page.js("window.sent[1].messages") == [{"role": "user", "content": "two"}]
 
 
 def test_a_request_is_copied_as_a_command(page: Page, running: Gateway) -> None:
@@ -225,6 +285,29 @@ def test_pictures_are_made_small_and_sent(page: Page, running: Gateway) -> None:
     page.wait("document.querySelector('.turn.user canvas')")
     assert page.js("((one) => one.width <= 220 && one.height < one.width)(document.querySelector('.turn.user canvas'))")
     page.wait_text(" in all")
+
+
+# The same with noise, which no format makes small.
+NOISE = """(async () => {
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [1024, 1024];
+  const pixels = new ImageData(1024, 1024);
+  let state = 1;
+  for (let at = 0; at < pixels.data.length; at += 1) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    pixels.data[at] = at % 4 === 3 ? 255 : state >>> 24;
+  }
+  canvas.getContext('2d').putImageData(pixels, 0, 0);
+  const blob = await new Promise((done) => canvas.toBlob(done, 'image/png'));
+  const { picture } = await import('/ui/assets/pictures.js');
+  return (await picture(new File([blob], 'noise.png', { type: 'image/png' }))).url.length;
+})()"""
+
+
+def test_four_pictures_fit_into_a_request(page: Page, running: Gateway) -> None:
+    """A request of the page has at most 1 MiB."""
+    go(page, running, "playground")
+    assert page.js(NOISE) <= 180_000
 
 
 # Answers of the relay: a call of a tool, streamed in pieces, and then words.

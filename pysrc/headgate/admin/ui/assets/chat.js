@@ -115,6 +115,8 @@ export function conversation(settings, changed) {
   async function run() {
     abort = new AbortController();
     const mine = abort;
+    // What is said belongs to this conversation, also when another one has begun meanwhile.
+    const said = turns;
     changed();
     setText(title, settings().model);
     setText(figures, "Waiting for the model.");
@@ -125,24 +127,26 @@ export function conversation(settings, changed) {
       if (answer.status !== 200) throw new Error(refused(answer.status, await answer.text()));
       content = bubble("assistant", "");
       const { text, usage, first, calls } = await read(answer, content, begun);
-      turns.push({ role: "assistant", content: text, ...(calls.length ? { tool_calls: calls } : {}) });
+      if (mine.signal.aborted) throw new Error("stopped");
+      said.push({ role: "assistant", content: text, ...(calls.length ? { tool_calls: calls } : {}) });
       if (calls.length) wanted(content, calls);
       const parts = [`${seconds((performance.now() - begun) / 1000)} in all`];
       if (first !== null) parts.unshift(`first word after ${seconds(first / 1000)}`);
       if (usage) parts.push(`${count(usage.prompt_tokens ?? 0)} tokens in, ${count(usage.completion_tokens ?? 0)} out`);
       setText(figures, parts.join(", "));
     } catch (error) {
+      if (said !== turns) return;
       if (mine.signal.aborted) setText(figures, "Stopped.");
       else {
         bubble("error", error.message);
         setText(figures, "");
       }
       // What was said so far stays; a question without any answer is asked anew.
-      const said = content?.dataset.text;
-      if (said) turns.push({ role: "assistant", content: said });
+      const part = content?.dataset.text;
+      if (part) turns.push({ role: "assistant", content: part });
       else if (turns[turns.length - 1]?.role === "user") turns.pop();
     } finally {
-      abort = null;
+      if (abort === mine) abort = null;
       changed();
     }
   }
@@ -171,6 +175,9 @@ export function conversation(settings, changed) {
     },
     stop: () => abort?.abort(),
     clear() {
+      abort?.abort();
+      abort = null;
+      changed();
       turns = [];
       chat.replaceChildren();
       setText(figures, "");

@@ -1,16 +1,17 @@
 // Markdown of models as elements: blocks and spans of CommonMark and tables, and nothing else. A text becomes text nodes only:
-// markup in it stays text, pictures become their links, and links lead to http, https and mailto only.
+// markup in it stays text, pictures become their links, and links lead to http, https and mailto only. Models write what
+// they like: each pattern takes time in proportion to its text.
 
 import { h } from "./dom.js";
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+-]*)\s*$/;
-const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$/;
+// Of lines without blanks at their end.
+const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+-]*)$/;
+const HEADING = /^ {0,3}(#{1,6})\s+(\S.*)?$/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const QUOTE = /^ {0,3}> ?(.*)$/;
-const DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 // The first of these in a text is the next span: code, picture, link, bold, struck, italic, address.
-const SPAN = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|!\[([^\]]*)\]\(((?:[^()\s]|\([^()\s]*\))+)(?:\s+"[^"]*")?\)|\[([^\]]+)\]\(((?:[^()\s]|\([^()\s]*\))+)(?:\s+"[^"]*")?\)|\*\*(?=\S)([\s\S]+?)\*\*|~~(?=\S)([\s\S]+?)~~|\*(?=\S)([^*\n]+?)\*|(?<![\w_])_(?=\S)([^_\n]+?)_(?![\w_])|(https?:\/\/[^\s<>"')\]]+)/;
+const SPAN = /(?<!`)(`+)(?!`)([^`]|[^`][\s\S]*?[^`])\1(?!`)|!\[([^[\]]*)\]\(((?:[^()\s]|\([^()\s]*\))+)(?:\s+"[^"]*")?\)|\[([^[\]]+)\]\(((?:[^()\s]|\([^()\s]*\))+)(?:\s+"[^"]*")?\)|\*\*(?=\S)([\s\S]+?)\*\*|~~(?=\S)([\s\S]+?)~~|\*(?=\S)([^*\n]+?)\*|(?<![\w_])_(?=\S)([^_\n]+?)_(?![\w_])|(https?:\/\/[^\s<>"')\]]+)/;
 const DEEPEST = 6;
 
 function link(target, ...content) {
@@ -42,6 +43,11 @@ function cells(line) {
   return line.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((one) => one.trim().replaceAll("\\|", "|"));
 }
 
+/** Return true if a line divides the head of a table from its rows. */
+function divides(line) {
+  return line !== undefined && line.includes("-") && cells(line).every((one) => /^:?-+:?$/.test(one));
+}
+
 function tableOf(lines) {
   const row = (line, tag) => h("tr", {}, cells(line).map((one) => h(tag, { scope: tag === "th" ? "col" : null }, ...spans(one))));
   return h("div", { class: "scroll" }, h("table", {}, h("caption", {}, "Table of the answer"), h("thead", {}, row(lines[0], "th")), h("tbody", {}, lines.slice(2).map((line) => row(line, "td")))));
@@ -71,16 +77,16 @@ function blocks(lines, depth) {
   };
   while (at < lines.length) {
     const line = lines[at];
-    const fence = FENCE.exec(line);
+    const fence = fenceOf(line);
     const heading = HEADING.exec(line);
     if (!line.trim()) at += 1;
     else if (fence) {
       at += 1;
-      const code = taken((one) => !(FENCE.exec(one)?.[1].startsWith(fence[1]) && !FENCE.exec(one)[2]));
+      const code = taken((one) => !(fenceOf(one)?.[1].startsWith(fence[1]) && !fenceOf(one)[2]));
       at += 1;
       found.push(h("pre", { class: "code-block", tabindex: 0, "aria-label": `Code${fence[2] ? ` in ${fence[2]}` : ""}` }, h("code", {}, code.join("\n"))));
     } else if (heading) {
-      found.push(h("p", { class: "said-heading", role: "heading", "aria-level": Math.min(6, heading[1].length + 2) }, ...spans(heading[2])));
+      found.push(h("p", { class: "said-heading", role: "heading", "aria-level": Math.min(6, heading[1].length + 2) }, ...spans(titleOf(heading[2]))));
       at += 1;
     } else if (RULE.test(line)) {
       found.push(h("hr"));
@@ -90,7 +96,7 @@ function blocks(lines, depth) {
     } else if (depth < DEEPEST && ITEM.test(line)) {
       const kind = kindOf(line);
       found.push(listOf(taken((one, here) => (ITEM.test(one) && (kindOf(one) === kind || /^\s{2}/.test(one))) || (!ITEM.test(one) && (one.trim() ? /^\s/.test(one) || !starts(one) : ITEM.test(lines[here + 1] ?? "") || /^\s{2,}\S/.test(lines[here + 1] ?? "")))).filter((one) => one.trim()), depth));
-    } else if (line.includes("|") && DIVIDER.test(lines[at + 1] ?? "") && lines[at + 1].includes("-")) {
+    } else if (line.includes("|") && divides(lines[at + 1])) {
       found.push(tableOf(taken((one) => one.includes("|"))));
     } else {
       const begin = at;
@@ -100,6 +106,16 @@ function blocks(lines, depth) {
   return found;
 }
 
+/** Return the match of a line that begins or ends code, null for others. */
+function fenceOf(line) {
+  return FENCE.exec(line.trimEnd());
+}
+
+/** Return the text of a heading without the marks that may end it. */
+function titleOf(text = "") {
+  return text.trimEnd().replace(/(?:^|\s)#+$/, "").trimEnd();
+}
+
 /** Return whether the list that a line begins is ordered. */
 function kindOf(line) {
   return /\d/.test(ITEM.exec(line)?.[2] ?? "");
@@ -107,7 +123,7 @@ function kindOf(line) {
 
 /** Return true if a line begins a block of its own. */
 function starts(line) {
-  return FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
+  return fenceOf(line) !== null || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
 }
 
 /** Return the elements of a text in markdown. */

@@ -5,6 +5,8 @@ import { h } from "./dom.js";
 
 const MOST_PIXELS = 1024;
 const QUALITY = 0.85;
+// Of a data URL, in characters: four pictures are well below what a request of the page may have (1 MiB).
+const MOST_TEXT = 180_000;
 const SHOWN_PIXELS = 220;
 
 function canvasOf(bitmap, most, attributes) {
@@ -16,6 +18,17 @@ function canvasOf(bitmap, most, attributes) {
   return canvas;
 }
 
+/** Return a data URL that is not too long: as PNG if that will do, else as JPEG, smaller and smaller. */
+function urlOf(bitmap, png) {
+  let most = MOST_PIXELS;
+  let url = png ? canvasOf(bitmap, most, {}).toDataURL("image/png") : null;
+  while (url === null || (url.length > MOST_TEXT && most > SHOWN_PIXELS)) {
+    url = canvasOf(bitmap, most, {}).toDataURL("image/jpeg", QUALITY);
+    most = Math.round(most * 0.8);
+  }
+  return url;
+}
+
 /** Return {name, url, canvas()} of a file: a data URL, and what shows it. Throws an Error if it is no picture. */
 export async function picture(file) {
   let bitmap;
@@ -24,7 +37,5 @@ export async function picture(file) {
   } catch {
     throw new Error(`${file.name} is no picture that this browser can read`);
   }
-  const small = canvasOf(bitmap, MOST_PIXELS, {});
-  const kind = file.type === "image/png" && file.size < 200_000 ? "image/png" : "image/jpeg";
-  return { name: file.name, url: small.toDataURL(kind, QUALITY), canvas: () => canvasOf(bitmap, SHOWN_PIXELS, { class: "picture", role: "img", "aria-label": file.name }) };
+  return { name: file.name, url: urlOf(bitmap, file.type === "image/png"), canvas: () => canvasOf(bitmap, SHOWN_PIXELS, { class: "picture", role: "img", "aria-label": file.name }) };
 }

@@ -17,6 +17,7 @@ const placeOf = (target) => `${target.bind} ${target.host} ${target.path}`;
 export default function mcp(root) {
   let client = null;
   let listening = null;
+  let gone = false;
   // What a check has found, by endpoint; and what the request log has of the last hour, by target.
   const checks = new Map();
   let figures = new Map();
@@ -66,6 +67,7 @@ export default function mcp(root) {
   async function check() {
     checking.disabled = true;
     for (const target of store.state?.targets.mcp ?? []) {
+      if (gone) return;
       checks.set(placeOf(target), { text: "checking", kind: "" });
       draw();
       const one = new McpClient(target, credential.value);
@@ -96,11 +98,18 @@ export default function mcp(root) {
     listening?.abort();
     try {
       await client?.close();
-      client = new McpClient(target, credential.value, view.note);
-      const server = await client.connect();
+      const mine = new McpClient(target, credential.value, view.note);
+      client = mine;
+      const server = await mine.connect();
+      if (gone) {
+        // Whoever left the view meanwhile wants no session.
+        await mine.close();
+        return;
+      }
       const found = await view.load(server.capabilities);
+      if (gone) return;
       setText(told, `${server.serverInfo?.name ?? "server"} ${server.serverInfo?.version ?? ""}, revision ${server.protocolVersion}: ${found}.`);
-      listen(client);
+      listen(mine);
     } catch (error) {
       told.className = "small bad-text wrap";
       setText(told, error.message);
@@ -169,6 +178,7 @@ export default function mcp(root) {
     if (titles.join() !== [...place.options].map((one) => one.text).join()) place.replaceChildren(...titles.map((one) => h("option", {}, one)));
   });
   return () => {
+    gone = true;
     clearInterval(timer);
     listening?.abort();
     view.stop();
