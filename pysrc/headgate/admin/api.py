@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from headgate.admin.answers import NO_STORE, as_json
+from headgate.admin.answers import JSON, NO_STORE, as_json
 from headgate.admin.configuration import store_mode
 from headgate.admin.history import EVERY_SECONDS
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
@@ -86,8 +86,9 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
     async def history(request: AdminRequest) -> AdminResponse:
         since = request.query.get("since", "0")
         after = int(since) if since.isascii() and since.isdigit() and len(since) <= MAX_DIGITS else 0
-        points = [one for one in list(running.points or ()) if one["time"] > after]
-        return as_json(200, {"everySeconds": EVERY_SECONDS, "points": points})
+        points = b",".join(one.text for one in list(running.points or ()) if one.time_ms > after)
+        body = b'{"everySeconds":%d,"points":[%b]}' % (EVERY_SECONDS, points)
+        return AdminResponse(200, body, JSON, NO_STORE)
 
     async def guards(request: AdminRequest) -> AdminResponse:
         found = list(islice(_coverage(running.gateway, request.query.get("route")), MAX_COVERAGE + 1))

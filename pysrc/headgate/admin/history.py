@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from headgate.admin.meters import Meters
-from headgate.admin.running import RunningGateway
+from headgate.admin.running import RunningGateway, TrafficPoint
 from headgate_engine.shared.histogram import Sample, snapshot
 
 EVERY_SECONDS: Final = 15.0
@@ -61,11 +62,12 @@ class TrafficHistory:
     ) -> None:
         self._running = running
         self._now = now
-        self.points: deque[dict[str, Any]] = deque(maxlen=KEPT)
+        self.points: deque[TrafficPoint] = deque(maxlen=KEPT)
 
     def add(self) -> None:
         """Add a point. It reads all series, so call it in a thread."""
-        self.points.append(point(snapshot(self._running.process.segment), self._now()))
+        found = point(snapshot(self._running.process.segment), self._now())
+        self.points.append(TrafficPoint(found["time"], json.dumps(found, separators=(",", ":")).encode()))
 
     async def run(self) -> None:
         """Add points until cancelled, while there is an admin server to show them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from headgate.admin.expression_process import ExpressionEvaluations
 from headgate.config.load import Source
@@ -15,6 +15,13 @@ from headgate_engine.shared.segment import Segment
 
 if TYPE_CHECKING:
     from headgate.config.resources.stored import ResourceChange, Written
+
+
+class TrafficPoint(NamedTuple):
+    """The traffic up to a time in ms since 1970, as JSON: an hour of it takes too long to be encoded on the loop."""
+
+    time_ms: int
+    text: bytes
 
 
 class TraceLines(Protocol):
@@ -89,7 +96,7 @@ class RunningGateway:
         self.started_unix_s = int(time.time())
         self.pending: set[str] = set(STARTING)
         # What the page shows of the hour before it was opened; the supervisor fills it.
-        self.points: deque[dict[str, Any]] | None = None
+        self.points: deque[TrafficPoint] | None = None
 
     @property
     def gateway(self) -> Gateway:

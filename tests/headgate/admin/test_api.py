@@ -11,6 +11,7 @@ import pytest
 
 from headgate.admin import api
 from headgate.admin.api import ui_rows
+from headgate.admin.running import TrafficPoint
 from headgate.admin.web import AdminRequest, AdminResponse
 from headgate.config.load import TextSource, load
 
@@ -28,6 +29,18 @@ routes:
   - mcp: {targets: [{name: a, mcp: {host: "http://127.0.0.1:2/mcp"}}]}
     policies: {mcpGuardrails: {processors: [{kind: remote, host: "127.0.0.1:3", methods: {"tools/call": full}}]}}
 """
+
+
+def test_points_are_those_behind_a_time() -> None:
+    running: Any = SimpleNamespace(points=[TrafficPoint(time, b'{"time":%d}' % time) for time in (1, 2, 3)])
+    [row] = [one for one in ui_rows(running, ()) if one.path == "/ui/api/history"]
+    for since, times in (("", [1, 2, 3]), ("2", [3]), ("3", []), ("x", [1, 2, 3])):
+        answer = asyncio.run(row.handler(AdminRequest("GET", row.path, {"since": since}, "localhost", {})))
+        assert isinstance(answer, AdminResponse)
+        assert answer.content_type == "application/json"
+        assert json.loads(answer.body) == {"everySeconds": 15, "points": [{"time": one} for one in times]}
+    running.points = None
+    assert json.loads(asyncio.run(row.handler(AdminRequest("GET", row.path, {}, "localhost", {}))).body)["points"] == []
 
 
 def test_rows_of_guards_that_are_cut_off_are_told_and_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,4 +60,5 @@ def test_the_ring_keeps_an_hour() -> None:
             history.add()
     finally:
         segment.close()
-    assert [history.points[0]["time"], history.points[-1]["time"], len(history.points)] == [3, KEPT + 2, KEPT]
+    assert [history.points[0].time_ms, history.points[-1].time_ms, len(history.points)] == [3, KEPT + 2, KEPT]
+    assert json.loads(history.points[0].text)["time"] == 3
