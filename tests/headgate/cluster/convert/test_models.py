@@ -129,3 +129,16 @@ def test_two_models_of_one_name_are_told(tmp_path: Path) -> None:
     models = "[{name: m, provider: openAI, params: {apiKey: a}}, {name: m, provider: groq, params: {apiKey: b}}]"
     found = converted(tmp_path, f"gateways: {{default: {{port: 8080}}}}\nllm: {{models: {models}}}\n")
     assert any("older GatewayModel" in one.why for one in found.losses)
+
+
+def test_models_stand_only_at_rules_that_name_their_backend(tmp_path: Path) -> None:
+    """A route to a host names no backend, which is not one that is called None."""
+    text = """\
+gateways: {default: {port: 8080}}
+backends: [{name: "None", llm: {models: [{name: a, provider: openAI, params: {apiKey: k}}]}}]
+routes:
+- {name: plain, matches: [{path: {exact: /plain}}], backends: [{host: "a.test:80"}]}
+- {name: models, matches: [{path: {exact: /models}}], backends: [{backend: "None"}]}
+"""
+    [made] = specs(converted(tmp_path, text), "GatewayModel").values()
+    assert [one["name"] for one in made["parentRefs"]] == ["models"]
