@@ -18,7 +18,7 @@ RANK = (
     ("link",),
     ("log", "steps"),
     ("expr",),
-    ("llm.attempt", "llm.bounds", "llm.estimate", "llm.log_payload", "llm.pattern", "llm.prices", "llm.content_capture"),
+    ("llm.attempt", "llm.bounds", "llm.estimate", "llm.form_parts", "llm.log_payload", "llm.pattern", "llm.prices", "llm.content_capture"),
     ("plan",),
     ("guard", "http1", "http2", "limit", "profile", "route"),
     ("context", "document", "llm.eventstream", "peek", "shared", "sse", "tls", "websocket"),

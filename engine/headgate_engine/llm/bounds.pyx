@@ -11,6 +11,7 @@ do (https://docs.anthropic.com/en/docs/build-with-claude/pdf-support), another f
 """
 
 from headgate_engine.llm.estimate cimport document_tokens
+from headgate_engine.llm.form_parts cimport FormParts, scan_form
 
 from libc.stdint cimport int64_t
 from libc.string cimport memchr, memcmp, strlen
@@ -30,10 +31,6 @@ cdef enum:
     # Bytes of sound, and of sound in a WAV, for one token.
     SOUND_BYTES = 23
     WAV_BYTES = 250
-    # Bytes of the head of a part of a form, behind its name.
-    PART_HEAD = 512
-    # Parts of one name that are looked at.
-    MOST_NAMED = 64
     # Parts within parts that are looked into.
     DEEPEST = 32
 
@@ -355,24 +352,20 @@ cdef int64_t outer_choices(const char* p, Py_ssize_t n, int levels) noexcept nog
 
 
 cdef tuple form_media(bytes body, AnswerBounds* found):
-    """What a form (RFC 7578) has, such as one of transcriptions or of edits of pictures; found.choices is its `n`."""
-    cdef int64_t pictures = body.count(b"ontent-Type: image/") + body.count(b"ontent-type: image/")
-    cdef int64_t others = body.count(b"filename=") - pictures
-    cdef Py_ssize_t at = body.find(b'name="n"')
-    cdef Py_ssize_t value
-    cdef bytes digits
-    cdef int tries = 0
-    while at >= 0 and tries < MOST_NAMED:
-        # Other fields of the part may stand behind its name.
-        value = body.find(b"\r\n\r\n", at, at + PART_HEAD)
-        digits = b"" if value < 0 else body[value + 4:value + 4 + CHOICE_DIGITS].partition(b"\r")[0]
-        if digits.isdigit():
-            found.choices = max(found.choices, <int64_t>int(digits))
-        at = body.find(b'name="n"', at + 8)
-        tries += 1
-    if others <= 0:
-        return pictures, 0, 0, 0, False
-    return pictures, len(body) // (WAV_BYTES if b"RIFF" in body[:65536] else SOUND_BYTES) + 1, 0, 0, False
+    """What a form has beside texts; found.choices is its `n`."""
+    cdef FormParts parts
+    cdef const char* p = body
+    cdef Py_ssize_t n = len(body)
+    cdef int64_t sound = 0
+    if n < LONG_BODY:
+        scan_form(p, n, &parts)
+    else:
+        with nogil:
+            scan_form(p, n, &parts)
+    found.choices = max(found.choices, parts.choices)
+    if parts.files:
+        sound = n // (WAV_BYTES if b"RIFF" in body[:65536] else SOUND_BYTES) + 1
+    return parts.pictures, sound, 0, 0, False
 
 
 cdef tuple worst_case(str format, bytes body, object told):

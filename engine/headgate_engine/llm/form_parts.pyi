@@ -1,0 +1,1 @@
+"""C face only: llm.bounds asks it."""
