@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -15,21 +16,29 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "ci" / "locks"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LINE = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; [^\\]+)? \\")
+LINE = re.compile(r"([a-z0-9-]+)==(\S+)(?: ; ([^\\]+))? \\")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}(?: \\)?")
 # What one version of a package needs for another version of Python: the lock may have two of a name.
 Versions = dict[str, set[Version]]
 
 
-def locked(name: str) -> Versions:
-    """The versions of each package of a lock. A line that is neither a version nor a hash is an error."""
+def applies(marker: Marker | str | None, python: str) -> bool:
+    """Whether a requirement or a locked version with this marker is meant for a version of Python ("3.11")."""
+    wanted = Marker(marker) if isinstance(marker, str) else marker
+    return wanted is None or wanted.evaluate({"python_version": python, "python_full_version": f"{python}.5"})
+
+
+def locked(name: str, python: str | None = None) -> Versions:
+    """The versions of each package of a lock, those for one version of Python or all. A line that is neither a version nor a hash is an error."""
     found: Versions = {}
     for line in (LOCKS / name).read_text().splitlines():
         if HASH.fullmatch(line):
             continue
         match = LINE.fullmatch(line)
         assert match is not None, f"{name}: {line}"
-        found.setdefault(match[1], set()).add(Version(match[2]))
+        if python is None or applies(match[3], python):
+            found.setdefault(match[1], set()).add(Version(match[2]))
     return found
 
 
@@ -53,12 +62,14 @@ WANTED = {
 
 @pytest.mark.parametrize("lock", WANTED)
 def test_a_lock_has_what_the_project_asks_for(lock: str) -> None:
-    versions = locked(lock)
-    for text in WANTED[lock]:
-        requirement = Requirement(text)
-        found = versions.get(canonicalize_name(requirement.name), set())
-        assert found, f"{requirement.name} is not in {lock}: make lock KEEP=1"
-        assert all(requirement.specifier.contains(version) for version in found), f"{text}: {lock} has {found}"
+    for python in PYTHONS:
+        versions = locked(lock, python)
+        for requirement in map(Requirement, WANTED[lock]):
+            if not applies(requirement.marker, python):
+                continue
+            found = versions.get(canonicalize_name(requirement.name), set())
+            assert found, f"{requirement.name} is not in {lock} for Python {python}: make lock KEEP=1"
+            assert all(requirement.specifier.contains(version) for version in found), f"{requirement}: {lock} has {found}"
 
 
 @pytest.mark.parametrize("lock", WANTED)
