@@ -20,6 +20,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+# Before anything is compiled, and before what is only there for compiling is imported.
+if not sys.platform.startswith("linux"):
+    sys.exit(
+        f"headgate runs on Linux, and this is {sys.platform}: its engine stands on epoll and eventfd. "
+        "Run it in a container or a virtual machine of Linux (docs/install.md)."
+    )
+
 from Cython.Build import cythonize
 from setuptools import Extension, find_namespace_packages, find_packages, setup
 from setuptools.command.build_ext import build_ext

@@ -3,6 +3,7 @@
 set -u
 python=$1
 missing=()
+[ "$(uname -s)" = Linux ] || missing+=("Linux: this is $(uname -s). A container or a virtual machine does (docs/install.md)")
 command -v "$python" >/dev/null || missing+=("Python 3.11 or newer (package python3)")
 if command -v "$python" >/dev/null; then
   "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
