@@ -5,15 +5,18 @@ channel is a SOCK_SEQPACKET pair that nobody else holds:
 
     predecessor -> successor   {"format": 1, "sockets": [[use, name], ...], "more": true}, with the descriptors
     predecessor -> successor   {"format": 1, "sockets": ..., "sessionKey": "<hex>", "tickets": [<number>, "<hex>"]}
-    successor -> predecessor   {"refused": "<reason>"}, or {"ready": <process id>, "taken": ["<name>", ...]}
+    successor -> predecessor   {"refused": "<reason>"}, or {"taken": ["<name>", ...], "more": true}, and at the end
+                               {"ready": <process id>, "taken": [...]}
     predecessor -> successor   {"go": true}
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 # The descriptor of the successor's end of the channel, in the successor's environment.
@@ -22,6 +25,8 @@ FORMAT: Final = 1
 MAX_PACKET: Final = 64 * 1024
 # The kernel lets 253 descriptors travel with a packet (SCM_MAX_FD).
 MOST_DESCRIPTORS: Final = 200
+# Names of ports in a packet: 64 bytes each at most, with quotes.
+MOST_NAMES: Final = 1000
 # `use` of a port's socket, and of one that belongs to a service manager. Others are names of operator's servers.
 PORT: Final = "port"
 LENT: Final = "lent"
@@ -49,8 +54,8 @@ class Handover(NamedTuple):
     tickets: tuple[int, bytes]
 
 
-def send_handover(channel: socket.socket, handover: Handover) -> None:
-    """Write everything to a channel. Raises OSError."""
+async def send_handover(channel: socket.socket, handover: Handover) -> None:
+    """Write everything to a channel that does not block, as fast as the other end reads. Raises OSError."""
     rest = list(handover.sockets)
     while True:
         part, rest = rest[:MOST_DESCRIPTORS], rest[MOST_DESCRIPTORS:]
@@ -60,9 +65,26 @@ def send_handover(channel: socket.socket, handover: Handover) -> None:
         else:
             number, secret = handover.tickets
             packet |= {"sessionKey": handover.session_key.hex(), "tickets": [number, secret.hex()]}
-        socket.send_fds(channel, [json.dumps(packet).encode()], [one.sock.fileno() for one in part])
+        data = json.dumps(packet).encode()
+        while True:
+            try:
+                socket.send_fds(channel, [data], [one.sock.fileno() for one in part])
+                break
+            except BlockingIOError:
+                # The kernel holds 200 KiB, which is less than the sockets of 3,000 ports need.
+                await _writable(channel)
         if not rest:
             return
+
+
+async def _writable(channel: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    found: asyncio.Future[None] = loop.create_future()
+    loop.add_writer(channel, lambda: found.done() or found.set_result(None))
+    try:
+        await found
+    finally:
+        loop.remove_writer(channel)
 
 
 def receive_handover(channel: socket.socket) -> Handover:
@@ -88,6 +110,15 @@ def receive_handover(channel: socket.socket) -> Handover:
             return Handover(found, bytes.fromhex(packet["sessionKey"]), (int(number), bytes.fromhex(secret)))
         except (KeyError, TypeError, ValueError) as error:
             raise HandoverFailed(f"the running gateway hands over what is not understood: {error!r}") from None
+
+
+def ready_packets(taken: Iterable[str]) -> Iterator[bytes]:
+    """Yield what tells the predecessor that this process serves at the ports `taken`."""
+    rest = sorted(taken)
+    while len(rest) > MOST_NAMES:
+        part, rest = rest[:MOST_NAMES], rest[MOST_NAMES:]
+        yield json.dumps({"taken": part, "more": True}).encode()
+    yield json.dumps({"ready": os.getpid(), "taken": rest}).encode()
 
 
 def read_packet(data: bytes) -> dict[str, Any]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import socket
 from collections.abc import Iterable, MutableMapping
 from typing import Final
 
 from headgate.net.sockets import LentSocket
 from headgate.server.activation import Lent, lent_at
-from headgate.server.handover import LENT, PORT, VARIABLE, Handover, HandoverFailed, read_packet, receive_handover
+from headgate.server.handover import LENT, PORT, VARIABLE, Handover, HandoverFailed, read_packet, ready_packets, receive_handover
 
 logger = logging.getLogger("headgate.supervisor")
 
-# What is handed over has been written before this process was started.
+# What is handed over is written as soon as this process has been started.
 HANDOVER_SECONDS: Final = 10.0
 # How long the predecessor may take to say that it drains.
 GO_SECONDS: Final = 30.0
@@ -78,9 +77,9 @@ class Predecessor:
         """
         loop = asyncio.get_running_loop()
         self._channel.setblocking(False)
-        answer = json.dumps({"ready": os.getpid(), "taken": sorted(taken)}).encode()
         try:
-            await loop.sock_sendall(self._channel, answer)
+            for packet in ready_packets(taken):
+                await loop.sock_sendall(self._channel, packet)
             async with asyncio.timeout(GO_SECONDS):
                 read_packet(await loop.sock_recv(self._channel, MAX_ANSWER))
         except (OSError, HandoverFailed) as error:

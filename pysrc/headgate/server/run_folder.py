@@ -20,10 +20,13 @@ from typing import Final
 SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 (the folder is private)
 PREFIX: Final = "headgate-run-"
 NAME_BYTES: Final = 8
+# At the end of the name of a folder that could not be locked: no start takes it for that of a dead gateway.
+UNLOCKED: Final = "-unlocked"
 # Bytes of the longest path of a socket (unix(7), without the NUL), and of a name in the folder, with a slash.
 MAX_PATH: Final = 107
 MAX_NAME: Final = 24
-# How many entries of the place a start looks at, and how many folders it opens: 2 ms and 1 ms at most.
+# How many entries of the place a start looks at (10 ms at most, if all have such a name), and how many folders of its user
+# it opens (1 ms).
 MAX_ENTRIES: Final = 4096
 MAX_FOLDERS: Final = 64
 OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -60,7 +63,7 @@ class RunFolder:
     def _in(cls, place: str) -> RunFolder:
         while True:
             path = os.path.join(place, PREFIX + secrets.token_hex(NAME_BYTES))
-            if len(os.fsencode(path)) > MAX_PATH - MAX_NAME:
+            if len(os.fsencode(path + UNLOCKED)) > MAX_PATH - MAX_NAME:
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
             os.mkdir(path, 0o700)
             try:
@@ -74,7 +77,13 @@ class RunFolder:
             except (BlockingIOError, FileNotFoundError):
                 os.close(lock)  # as above
             except OSError:
-                return cls(path, lock)  # a file system without locks, where nobody removes what another one has made
+                # A file system without locks, or a kernel that has none left now and may have some for the next start.
+                try:
+                    os.rename(path, path + UNLOCKED)
+                except FileNotFoundError:
+                    os.close(lock)  # as above
+                else:
+                    return cls(path + UNLOCKED, lock)
             else:
                 os.close(lock)
 
@@ -89,8 +98,9 @@ class RunFolder:
 def remove_dead(place: str) -> None:
     """Remove the folders of gateways of this user that have ended without doing so."""
     with contextlib.suppress(OSError), os.scandir(place) as entries:
-        ours = [entry.path for entry in islice(entries, MAX_ENTRIES) if _is_name(entry.name)]
-        for path in ours[:MAX_FOLDERS]:
+        # Those of others do not count: somebody else's thousand would keep ours for ever.
+        ours = (entry.path for entry in islice(entries, MAX_ENTRIES) if _is_name(entry.name) and _is_ours(entry))
+        for path in islice(ours, MAX_FOLDERS):
             with contextlib.suppress(OSError):
                 _remove_if_dead(path)
 
@@ -98,6 +108,13 @@ def remove_dead(place: str) -> None:
 def _is_name(name: str) -> bool:
     tail = name.removeprefix(PREFIX)
     return tail != name and len(tail) == 2 * NAME_BYTES and set(tail) <= set("0123456789abcdef")
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    except OSError:
+        return False  # it is gone
 
 
 def _remove_if_dead(path: str) -> None:

@@ -64,9 +64,10 @@ def obstacle(environ: Mapping[str, str], notified: bool) -> str:
 class Successor:
     """The new process, until it serves."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], channel: socket.socket, handover: Handover) -> None:
         self.process = process
         self._channel = channel
+        self._handover = handover
 
     @classmethod
     def start(cls, handover: Handover, environment: Mapping[str, str]) -> Successor:
@@ -74,7 +75,6 @@ class Successor:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         words = command()
         try:
-            send_handover(ours, handover)
             process = subprocess.Popen(
                 words,
                 env={**os.environ, **environment, VARIABLE: str(theirs.fileno())},
@@ -86,18 +86,16 @@ class Successor:
         finally:
             theirs.close()
         ours.setblocking(False)
-        return cls(process, ours)
+        return cls(process, ours, handover)
 
     async def ready(self) -> Ready:
-        """Return when the new process serves. Raises UpgradeRefused when it does not; then it has ended."""
-        loop = asyncio.get_running_loop()
+        """Hand everything over, and return when the new process serves. Raises UpgradeRefused when it does not; then it
+        has ended.
+        """
         try:
             async with asyncio.timeout(READY_SECONDS):
-                data = await loop.sock_recv(self._channel, MAX_PACKET)
-            packet = read_packet(data)
-            if "refused" in packet:
-                raise UpgradeRefused(str(packet["refused"]))
-            return Ready(int(packet["ready"]), frozenset(map(str, packet["taken"])))
+                await self._send()
+                return await self._answer()
         except TimeoutError:
             why = f"the new process does not serve within {READY_SECONDS:.0f} s"
         except (HandoverFailed, OSError):
@@ -113,6 +111,24 @@ class Successor:
             raise
         await self.end()
         raise UpgradeRefused(why)
+
+    async def _send(self) -> None:
+        try:
+            await send_handover(self._channel, self._handover)
+        except BrokenPipeError:
+            # It has hung up without reading all. What it says of that can still be read.
+            return
+
+    async def _answer(self) -> Ready:
+        loop = asyncio.get_running_loop()
+        taken: set[str] = set()
+        while True:
+            packet = read_packet(await loop.sock_recv(self._channel, MAX_PACKET))
+            if "refused" in packet:
+                raise UpgradeRefused(str(packet["refused"]))
+            taken.update(map(str, packet["taken"]))
+            if not packet.get("more"):
+                return Ready(int(packet["ready"]), frozenset(taken))
 
     async def _status(self) -> str:
         status = self.process.poll()

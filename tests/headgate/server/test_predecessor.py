@@ -18,7 +18,7 @@ def begun(*sockets: HandedSocket) -> tuple[socket.socket, Predecessor]:
     """Its end of the channel, and how the new process sees it."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.settimeout(60)
-    send_handover(ours, Handover(list(sockets), b"k" * 32, (1, b"s")))
+    asyncio.run(send_handover(ours, Handover(list(sockets), b"k" * 32, (1, b"s"))))
     environ = {VARIABLE: str(theirs.detach())}
     found = Predecessor.of(environ)
     assert found is not None
@@ -43,8 +43,9 @@ def test_sockets_are_told_apart() -> None:
 
 
 def test_it_says_what_it_serves_and_waits_for_its_turn() -> None:
+    ours, found = begun()
+
     async def main() -> None:
-        ours, found = begun()
         taking = asyncio.ensure_future(found.take_over({"b", "a"}))  # noqa: TID251 (a test owns it)
         ours.setblocking(False)
         said = await asyncio.get_running_loop().sock_recv(ours, 4096)

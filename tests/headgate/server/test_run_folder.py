@@ -187,13 +187,49 @@ def test_one_that_another_start_has_opened_first_is_made_again(
     folder.remove()
 
 
-def test_a_file_system_without_locks_keeps_its_folders(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_locked_is_removed_by_its_own_gateway_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may have no lock now (ENOLCK) and one for the next start, which must not take a living one for dead."""
+
     def refuse(lock: int, how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    first, second = RunFolder.create(), RunFolder.create()
-    assert os.path.exists(first.path)
-    first.remove()
-    second.remove()
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        first = RunFolder.create()
+        second = RunFolder.create()
+        assert os.path.exists(first.path)
+    third = RunFolder.create()
+    for folder in (first, second, third):
+        assert os.stat(folder.path).st_mode & 0o777 == 0o700
+        folder.remove()
     assert list(place.iterdir()) == []
+
+
+def test_one_that_is_gone_before_its_gateway_has_no_lock_is_made_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+
+    def refuse(lock: int, how: int) -> None:
+        [path] = place.iterdir()
+        made.append(path)
+        if len(made) == 1:
+            path.rmdir()
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    folder = RunFolder.create()
+    assert len(made) == 2
+    assert folder.path == f"{made[1]}-unlocked"
+    folder.remove()
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another user")
+def test_folders_of_others_are_in_nobodys_way(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "MAX_FOLDERS", 1)
+    for number in range(8):
+        os.chown(left_by_a_dead_gateway(place, f"headgate-run-{number:016x}"), 65534, 65534)
+    left_by_a_dead_gateway(place, "headgate-run-00000000000000ff")
+    remove_dead(str(place))
+    assert sorted(path.name[-2:] for path in place.iterdir()) == [f"0{number}" for number in range(8)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import sys
 
 import pytest
 
 from headgate.admin.running import UpgradeRefused
-from headgate.server import successor
-from headgate.server.handover import Handover
+from headgate.server import handover, successor
+from headgate.server.handover import HandedSocket, Handover
 from headgate.server.successor import PROGRAM_VARIABLE, Successor, command, obstacle
 
 NOTHING = Handover([], b"k", (1, b"s"))
@@ -60,6 +61,37 @@ def test_why_a_new_process_does_not_serve(monkeypatch: pytest.MonkeyPatch, progr
         assert begun.process.wait(60) is not None
 
     asyncio.run(main())
+
+
+# A new process that is read from after its start, and serves at many ports.
+READER = """
+import json, os, socket, sys
+from headgate.server.handover import receive_handover
+channel = socket.socket(fileno=int(os.environ["HEADGATE_UPGRADE_FD"]))
+names = [one.name for one in receive_handover(channel).sockets]
+channel.send(json.dumps({"taken": [name[:8] for name in names], "more": True}).encode())
+channel.send(json.dumps({"ready": os.getpid(), "taken": ["last"]}).encode())
+channel.recv(1024)
+"""
+
+
+def test_more_ports_than_a_packet_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the kernel does not hold waits for the reader; what the other end says may come in several packets."""
+    monkeypatch.setattr(handover, "MOST_DESCRIPTORS", 1)
+    monkeypatch.setattr(successor, "command", lambda: [sys.executable, "-c", READER])
+    names = [f"{n:08}".ljust(50_000) for n in range(20)]
+
+    async def main(sock: socket.socket) -> None:
+        given = Handover([HandedSocket("port", name, sock) for name in names], b"k", (1, b"s"))
+        begun = Successor.start(given, {})
+        ready = await begun.ready()
+        assert ready.pid == begun.process.pid
+        assert ready.taken == {name[:8] for name in names} | {"last"}
+        begun.go()
+        assert begun.process.wait(60) == 0
+
+    with socket.socket() as sock:
+        asyncio.run(main(sock))
 
 
 def test_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
