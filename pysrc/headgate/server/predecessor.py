@@ -11,7 +11,16 @@ from typing import Final
 
 from headgate.net.sockets import LentSocket
 from headgate.server.activation import Lent, lent_at
-from headgate.server.handover import LENT, PORT, VARIABLE, Handover, HandoverFailed, read_packet, ready_packets, receive_handover
+from headgate.server.handover import (
+    LENT,
+    PORT,
+    VARIABLE,
+    Handover,
+    HandoverFailed,
+    read_packet,
+    ready_packets,
+    receive_handover,
+)
 
 logger = logging.getLogger("headgate.supervisor")
 

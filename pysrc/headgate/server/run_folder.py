@@ -25,8 +25,8 @@ UNLOCKED: Final = "-unlocked"
 # Bytes of the longest path of a socket (unix(7), without the NUL), and of a name in the folder, with a slash.
 MAX_PATH: Final = 107
 MAX_NAME: Final = 24
-# How many entries of the place a start looks at (10 ms at most, if all have such a name), and how many folders of its user
-# it opens (1 ms).
+# How many entries of the place a start looks at (10 ms at most, if all have such a name), and how many folders of its
+# user it opens (1 ms).
 MAX_ENTRIES: Final = 4096
 MAX_FOLDERS: Final = 64
 OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
