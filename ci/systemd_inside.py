@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PORT, ADMIN = 25910, 25911
+PORT, ADMIN, STATS = 25910, 25911, 25912
 URL = f"http://127.0.0.1:{PORT}/"
 CONFIG = Path("/etc/headgate/config.yaml")
 TEXT = """
-config: {{adminAddr: "127.0.0.1:{admin}", statsAddr: "off", readinessAddr: "off"}}
+config: {{adminAddr: "127.0.0.1:{admin}", statsAddr: "[::]:{stats}", readinessAddr: "off"}}
 gateways: {{default: {{port: {port}}}}}
 routes: [{{policies: {{directResponse: {{status: 200, body: "{body}"}}}}}}]
 """
@@ -29,15 +29,15 @@ def ctl(*words: str) -> str:
     """Run systemctl; return what it prints."""
     done = subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
     if done.returncode:
-        last = ["journalctl", "-n", "40", "--no-pager"]
-        state = subprocess.run(last, capture_output=True, text=True, check=False).stdout
-        fail(f"systemctl {' '.join(words)}: {done.stdout}{done.stderr}\n{state}")
+        fail(f"systemctl {' '.join(words)}: {done.stdout}{done.stderr}")
     return done.stdout.strip()
 
 
 def fail(why: str) -> None:
-    """End the check."""
-    print(f"FAILED: {why}")
+    """End the check, with what systemd and the gateway have said."""
+    last = ["journalctl", "-n", "60", "--no-pager", "-o", "short-precise"]
+    said = subprocess.run(last, capture_output=True, text=True, check=False).stdout
+    print(f"FAILED: {why}\n{said}")
     sys.exit(1)
 
 
@@ -71,7 +71,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 def write(body: str) -> None:
     """Write the configuration, which only the gateway may read."""
-    CONFIG.write_text(TEXT.format(admin=ADMIN, port=PORT, body=body))
+    CONFIG.write_text(TEXT.format(admin=ADMIN, stats=STATS, port=PORT, body=body))
     subprocess.run(["chown", "root:headgate", str(CONFIG)], check=True)
     CONFIG.chmod(0o640)
 
@@ -164,7 +164,7 @@ def upgrade() -> None:
 
 def socket_unit() -> None:
     """Clients that come while the service is down wait in the socket."""
-    drop_in("headgate.socket", f"[Socket]\nListenStream=\nListenStream={PORT}\n")
+    drop_in("headgate.socket", f"[Socket]\nListenStream=\nListenStream={PORT}\nListenStream={STATS}\n")
     ctl("start", "headgate.socket")
     expect(show("ActiveState"), "inactive", "the socket listens without the service")
     expect(served(), "third", "the first client starts the service")
@@ -177,6 +177,8 @@ def socket_unit() -> None:
         ctl("kill", "--kill-whom=main", "-s", "USR2", "headgate.service")
         until(lambda: show("MainPID") not in (main, "0"), "an upgrade with a socket unit")
     expect(wrong, [], "no request is lost there")
+    with urllib.request.urlopen(f"http://127.0.0.1:{STATS}/metrics", timeout=PATIENCE) as answer:
+        expect(b"gw_" in answer.read(), True, "the stats server has the other socket")
 
 
 def main() -> None:

@@ -52,9 +52,10 @@ class Unit:
         self.log_path = folder / "log.txt"
         self.status = ""
 
-    def write(self, text: str, settings: str = "") -> None:
+    def write(self, text: str, settings: str = "", stats: str = "off") -> None:
         new = self.config.with_suffix(".new")
-        head = f'config: {{adminAddr: "off", statsAddr: "off", readinessAddr: "off", workerThreads: 2{settings}}}\n'
+        servers = f'adminAddr: "off", statsAddr: "{stats}", readinessAddr: "off"'
+        head = f"config: {{{servers}, workerThreads: 2{settings}}}\n"
         new.write_text(head + text)
         new.rename(self.config)
 

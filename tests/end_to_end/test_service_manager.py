@@ -73,23 +73,34 @@ def test_start_reload_and_stop_are_told(unit: Units) -> None:
 
 
 def test_a_lent_socket_is_served_and_stays_with_the_manager(unit: Units) -> None:
-    port = free_port()
-    one = unit(port)
-    one.write(hello(port))
-    early = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-    early.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    """One of a port, and one of the stats server."""
+    port, stats = free_port(), free_port()
+    one = unit(port, stats)
+    one.write(hello(port), stats=f"[::]:{stats}")
+
+    def asked() -> list[socket.socket]:
+        clients = [socket.create_connection(("127.0.0.1", each), timeout=PATIENCE) for each in (port, stats)]
+        for client in clients:
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        return clients
+
+    def check(clients: list[socket.socket]) -> None:
+        body, page = (client.makefile("rb").read() for client in clients)
+        assert body.endswith(b"hello")
+        assert b"gw_downstream_connections_total" in page
+        for client in clients:
+            client.close()
+
+    early = asked()
     process = one.start()
     one.wait("READY=1")
-    assert early.makefile("rb").read().endswith(b"hello"), "who came before the gateway is served"
+    check(early)        # who came before the gateway is served
     assert ask(port) == "hello"
     assert one.stop() == 0
     # Nobody accepts, and still no client is refused: the next process serves them.
-    late = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-    late.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    late = asked()
     assert one.start() is not process
-    assert late.makefile("rb").read().endswith(b"hello")
-    early.close()
-    late.close()
+    check(late)
 
 
 def test_a_port_may_leave_the_configuration_and_come_back(unit: Units) -> None:

@@ -56,11 +56,11 @@ class AdminServers:
 
     def bind(self, settings: ProcessSettings, handed: Iterable[tuple[str, socket.socket]] = ()) -> None:
         """Take the configured ports, so that nothing but start() is left to do once traffic is served. `handed`:
-        listening sockets of a gateway whose place this one takes, with the names of their servers; those that are not
-        configured are closed. Raises OSError, whose message names the server.
+        listening sockets of a gateway whose place this one takes, or of a service manager, with the names of their
+        servers; those that are not configured are closed. Raises OSError, whose message names the server.
         """
         left = list(handed)
-        for name, address in _wanted(settings).items():
+        for name, address in configured(settings).items():
             try:
                 self._bound[name] = _bind(address, [one for one in left if one[0] == name])
             except OSError as error:
@@ -76,7 +76,7 @@ class AdminServers:
 
     async def start(self, settings: ProcessSettings) -> None:
         """Serve at the configured ports; the gateway is then ready. Raises OSError, whose message names the server."""
-        wanted = _wanted(settings)
+        wanted = configured(settings)
         for name in sorted({"admin", "stats", "readiness"} - wanted.keys()):
             logger.info("server is off", extra={"server": name})
         if not self._bound:
@@ -152,6 +152,12 @@ class AdminServers:
             await self._mounts.close()
 
 
+def configured(settings: ProcessSettings) -> dict[str, ListenAddress]:
+    """Return where the servers that are not off listen, by their names."""
+    addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
+    return {name: address for name, address in addresses.items() if not address.off}
+
+
 def page_url(address: ListenAddress) -> str:
     """Return the URL of the page for a browser on this machine."""
     host = ipaddress.ip_address(address.hosts[0])
@@ -164,11 +170,6 @@ def _is_private(address: ListenAddress | None) -> bool:
     return address is not None and (
         address.unix_path is not None or all(ipaddress.ip_address(host).is_loopback for host in address.hosts)
     )
-
-
-def _wanted(settings: ProcessSettings) -> dict[str, ListenAddress]:
-    addresses = {"admin": settings.admin, "stats": settings.stats, "readiness": settings.readiness}
-    return {name: address for name, address in addresses.items() if not address.off}
 
 
 def _unusable(name: str, address: ListenAddress, error: OSError) -> OSError:

@@ -15,7 +15,9 @@ import socket
 from collections.abc import Iterable, MutableMapping
 from typing import Final, NamedTuple
 
+from headgate.admin.servers import configured
 from headgate.ir.gateway import Gateway
+from headgate.ir.process import ProcessSettings
 from headgate.net.sockets import LentSocket, ipv6_works
 from headgate.server.failures import ReloadFailed
 
@@ -98,17 +100,30 @@ def lent_at(name: str, sock: socket.socket) -> Lent:
 
 
 def check_lent(sockets: Iterable[Lent], gateway: Gateway) -> None:
-    """Raise ReloadFailed if one is at an address where the configuration does not listen."""
-    strange = [
-        lent.text for lent in sockets
-        if not any(lent.serves(bind.host, bind.port) for bind in gateway.binds if not bind.internal)
-    ]  # fmt: skip
+    """Raise ReloadFailed if one is at an address where the configuration does not listen, be it a port or a server of
+    the operator's.
+    """
+    binds = [bind for bind in gateway.binds if not bind.internal]
+    servers = configured(gateway.process).values()
+    places = [(bind.host, bind.port) for bind in binds]
+    places += [(host, address.port) for address in servers for host in address.hosts]
+    strange = [lent.text for lent in sockets if not any(lent.serves(host, port) for host, port in places)]
     if strange:
-        ports = ", ".join(bind.address for bind in gateway.binds if not bind.internal) or "nowhere"
+        ports = ", ".join([*(bind.address for bind in binds), *(address.text for address in servers)]) or "nowhere"
         raise ReloadFailed(
             f"the service manager hands over {', '.join(strange)}, where the configuration does not listen "
             f"(it listens at: {ports})"
         )
+
+
+def lent_servers(sockets: Iterable[Lent], process: ProcessSettings) -> list[tuple[str, socket.socket]]:
+    """Return copies of the sockets that the operator's servers mean, with their names."""
+    return [
+        (name, lent.sock.dup())
+        for lent in sockets
+        for name, address in configured(process).items()
+        if any(lent.serves(host, address.port) for host in address.hosts)
+    ]
 
 
 def find_lent(sockets: Iterable[Lent], host: str, port: int) -> socket.socket | None:

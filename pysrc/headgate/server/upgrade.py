@@ -10,7 +10,7 @@ from headgate.admin.servers import AdminServers
 from headgate.config.load import FileSource, Loaded, Source
 from headgate.net.sockets import LentSocket
 from headgate.net.tasks import spawn
-from headgate.server.activation import lent_sockets
+from headgate.server.activation import lent_servers, lent_sockets
 from headgate.server.handover import LENT, PORT, HandedSocket, Handover
 from headgate.server.predecessor import Predecessor
 from headgate.server.service_manager import ServiceManager
@@ -63,7 +63,7 @@ class Upgradable(WorkerCare):
             lent, servers = self._predecessor.lent(), self._predecessor.servers()
             self._sockets.inherit(self._predecessor.ports())
         self._sockets.borrow(lent, None if self._delivered else self.gateway)
-        self._admin.bind(self.gateway.process, servers)
+        self._admin.bind(self.gateway.process, [*servers, *lent_servers(lent, self.gateway.process)])
 
     async def upgrade(self) -> int:
         """Have a new process take the place of this one, which then drains; return its id. Raises UpgradeRefused, after

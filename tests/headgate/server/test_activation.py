@@ -12,14 +12,15 @@ from headgate.config.load import TextSource, load
 from headgate.ir.gateway import Gateway
 from headgate.net.sockets import LentSocket, ipv6_works
 from headgate.server import activation
-from headgate.server.activation import Lent, check_lent, find_lent, lent_sockets
+from headgate.server.activation import Lent, check_lent, find_lent, lent_servers, lent_sockets
 from headgate.server.bound_sockets import BoundSockets
 from headgate.server.failures import ReloadFailed
 
 
 def gateway(*ports: int) -> Gateway:
     binds = ", ".join(f"{{port: {port}, listeners: [{{name: a}}]}}" for port in ports)
-    return load(TextSource(f"binds: [{binds or ''}]")).gateway
+    servers = 'config: {adminAddr: "off", statsAddr: "off", readinessAddr: "off"}'
+    return load(TextSource(f"{servers}\nbinds: [{binds or ''}]")).gateway
 
 
 def environ(count: int | str = 1, names: str = "web") -> dict[str, str]:
@@ -96,6 +97,20 @@ def test_a_socket_where_nothing_listens_is_refused(handed: socket.socket) -> Non
         check_lent(lent, gateway(port + 1))
     with pytest.raises(ReloadFailed, match="nowhere"):
         check_lent(lent, gateway())
+
+
+def test_a_server_of_the_operator_may_have_it(handed: socket.socket) -> None:
+    lent = taken(environ())
+    port = handed.getsockname()[1]
+    settings = f'config: {{statsAddr: "[::]:{port}", adminAddr: "off", readinessAddr: "[::]:{port + 1}"}}'
+    with_stats = load(TextSource(settings)).gateway
+    check_lent(lent, with_stats)
+    [(name, sock)] = lent_servers([lent[0]._replace(sock=handed)], with_stats.process)
+    assert (name, sock.getsockname()) == ("stats", handed.getsockname())
+    assert sock.fileno() != handed.fileno(), "a copy: the server closes it, and the manager's goes on"
+    sock.close()
+    with pytest.raises(ReloadFailed, match=rf"does not listen.*\[::\]:{port + 1}"):
+        check_lent(lent, load(TextSource(settings.replace(f"{port}", f"{port + 1}", 1))).gateway)
 
 
 def test_names_may_be_missing(handed: socket.socket) -> None:
