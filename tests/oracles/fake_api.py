@@ -143,7 +143,7 @@ class FakeApiServer:
         kept = copy.deepcopy(document)
         metadata = kept["metadata"]
         metadata["resourceVersion"] = str(self.version)
-        metadata.setdefault("uid", f"uid-{self.version}")
+        metadata.setdefault("uid", f"uid-{self.version}" if before is None else before["metadata"]["uid"])
         metadata.setdefault("creationTimestamp", "2026-01-01T00:00:00Z")
         old = 0 if before is None else before["metadata"].get("generation", 0)
         same = before is not None and before.get("spec") == kept.get("spec")

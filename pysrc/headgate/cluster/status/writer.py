@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from headgate.cluster.calls import ApiCalls, ApiError
-from headgate.cluster.snapshot import GroupKind, ObjectKey
+from headgate.cluster.snapshot import GroupKind, Json, ObjectKey
 from headgate.cluster.status.merge import emptied, merged
 from headgate.cluster.translate.conditions import ObjectStatus
 from headgate.cluster.watch.pauses import Pauses
@@ -42,14 +42,16 @@ def now_text() -> str:
 
 
 class StatusWriter:
-    """Writes nothing until `lead`. `path`: of an object, None for a kind without a status. `wrote`: told of each try,
-    with the result `success`, `conflict` or `error`."""
+    """Writes nothing until `lead`. `path`: of an object, None for a kind without a status. `judged`: the uid of the
+    object that the translation has seen; what was said of one is never written to another of its name. `wrote`: told
+    of each try, with the result `success`, `conflict` or `error`."""
 
     def __init__(
         self,
         calls: ApiCalls,
         known: StoredStatuses,
         path: Callable[[GroupKind, ObjectKey], str | None],
+        judged: Callable[[GroupKind, ObjectKey], str],
         wrote: Callable[[GroupKind, str], None] = lambda _kind, _result: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -57,6 +59,7 @@ class StatusWriter:
         self._calls = calls
         self._known = known
         self._path = path
+        self._uid_judged = judged
         self._wrote = wrote
         self._sleep = sleep
         self._wanted: dict[About, ObjectStatus] = {}
@@ -67,6 +70,8 @@ class StatusWriter:
         self._again: set[About] = set()
         # What was written and has not been read yet.
         self._written: dict[About, Stored] = {}
+        # Objects that have taken the place of those that were judged: the next translation has seen them.
+        self._replaced: set[About] = set()
         self._workers: list[asyncio.Task[Any]] = []
         self._first = True
 
@@ -79,6 +84,10 @@ class StatusWriter:
                 self._enqueue(about)
             else:
                 self._wanted.pop(about, None)
+        # What is said of them may be the same as of those before them.
+        replaced, self._replaced = self._replaced, set()
+        for about in replaced & self._wanted.keys():
+            self._enqueue(about)
         if self._first:
             self._first = False
             self._leftovers()
@@ -107,6 +116,7 @@ class StatusWriter:
         self._queue, self._queued = asyncio.Queue(), set()
         self._busy.clear()
         self._again.clear()
+        self._replaced.clear()
 
     def _enqueue(self, about: About, early: bool = False) -> None:
         if (self._workers or early) and about not in self._queued:
@@ -152,6 +162,9 @@ class StatusWriter:
             wanted = self._wanted.get(about)
             if wanted is None or stored is None or path is None:
                 return
+            if stored.uid != self._uid_judged(*about):
+                self._replaced.add(about)
+                return
             fields = merged(stored.status, wanted.content, self.now())
             if not fields:
                 return
@@ -168,7 +181,7 @@ class StatusWriter:
                 stored = await self._asked(path)
                 continue
             self._wrote(about[0], "success")
-            self._written[about] = Stored(answer["metadata"]["resourceVersion"], answer.get("status") or {})
+            self._written[about] = _stored(answer)
             return
 
     async def _asked(self, path: str) -> Stored | None:
@@ -178,7 +191,7 @@ class StatusWriter:
             if error.status == _NOT_FOUND:
                 return None
             raise
-        return Stored(found["metadata"]["resourceVersion"], found.get("status") or {})
+        return _stored(found)
 
     def _newest(self, about: About) -> Stored | None:
         """Return what is known of an object: what was read of it, or what was written since."""
@@ -191,6 +204,11 @@ class StatusWriter:
             del self._written[about]
             return read
         return written
+
+
+def _stored(found: Json) -> Stored:
+    about = found["metadata"]
+    return Stored(about["resourceVersion"], found.get("status") or {}, about.get("uid", ""))
 
 
 def _is_later(version: str, other: str) -> bool:

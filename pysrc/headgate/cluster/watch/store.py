@@ -11,10 +11,11 @@ from headgate.cluster.watch.kinds import Kept, WatchedKind
 
 
 class Stored(NamedTuple):
-    """The version of an object and its status, as they were read last."""
+    """The version of an object and its status, as they were read last. `uid`: another one for each object of a name."""
 
     version: str
     status: Json
+    uid: str
 
 
 class Store:
@@ -107,7 +108,7 @@ class Store:
         """Return whether what is translated has changed."""
         key = key_of(found.document)
         if found.status is not None:
-            now = Stored(found.version, found.status)
+            now = Stored(found.version, found.status, found.document["metadata"].get("uid", ""))
             before = self._stored[kind].get(key)
             self._stored[kind][key] = now
             # One that is new may have been there before, deleted and made again in one moment: it lacks its status.

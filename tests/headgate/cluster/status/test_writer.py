@@ -34,12 +34,20 @@ class ServerStatuses:
     def __init__(self, server: FakeApiServer) -> None:
         self._server = server
         self.frozen: dict[ObjectKey, Stored] = {}
+        # What was judged, where it is not what the server has now.
+        self.judged: dict[ObjectKey, str] = {}
 
     def stored(self, kind: GroupKind, key: ObjectKey) -> Stored | None:
         if key in self.frozen:
             return self.frozen[key]
         found = self._server._places[ROUTES].objects.get(key)
-        return None if found is None else Stored(found["metadata"]["resourceVersion"], found.get("status") or {})
+        if found is None:
+            return None
+        return Stored(found["metadata"]["resourceVersion"], found.get("status") or {}, found["metadata"]["uid"])
+
+    def uid(self, kind: GroupKind, key: ObjectKey) -> str:
+        found = self.stored(kind, key)
+        return self.judged.get(key, "" if found is None else found.uid)
 
     def all_stored(self) -> Iterator[tuple[GroupKind, ObjectKey, Stored]]:
         for key in list(self._server._places[ROUTES].objects):
@@ -60,7 +68,9 @@ class Writing:
         self.client = KubernetesClient(ClusterAccess(server=server.url), no_time)
         self.known = ServerStatuses(server)
         self.results: list[str] = []
-        self.writer = StatusWriter(self.client, self.known, path, lambda _kind, result: self.results.append(result), no_time)
+        self.uid = str(server.get(ROUTES, "shop/cart")["metadata"]["uid"])
+        told = self.results.append
+        self.writer = StatusWriter(self.client, self.known, path, self.known.uid, lambda _kind, result: told(result), no_time)
 
     def status(self, name: str = "shop/cart") -> Json:
         found: Json = self.server.get(ROUTES, name).get("status") or {}
@@ -180,7 +190,7 @@ def test_many_objects_are_written_at_the_same_time_but_not_all() -> None:
 
 def test_after_a_conflict_the_object_is_read_and_written_again() -> None:
     async def body(found: Writing) -> None:
-        found.known.frozen[CART] = Stored("1", {})
+        found.known.frozen[CART] = Stored("1", {}, found.uid)
         theirs = {"parentRef": {"name": "x"}, "controllerName": "other", "conditions": []}
         found.server.put(ROUTES, http_route() | {"status": {"parents": [theirs]}})
         found.writer.lead()
@@ -196,7 +206,7 @@ def test_after_a_conflict_the_object_is_read_and_written_again() -> None:
 
 def test_what_was_written_counts_until_it_is_read() -> None:
     async def body(found: Writing) -> None:
-        found.known.frozen[CART] = Stored(found.server.get(ROUTES, "shop/cart")["metadata"]["resourceVersion"], {})
+        found.known.frozen[CART] = Stored(found.server.get(ROUTES, "shop/cart")["metadata"]["resourceVersion"], {}, found.uid)
         found.writer.lead()
         found.writer.want([wanted()])
         await until(lambda: found.said() == "True")
@@ -251,9 +261,32 @@ def test_an_object_that_is_gone_needs_no_status() -> None:
     async def body(found: Writing) -> None:
         found.writer.lead()
         gone = ObjectKey("shop", "gone")
-        found.known.frozen[gone] = Stored("1", {})
+        found.known.frozen[gone] = Stored("1", {}, found.uid)
         found.writer.want([wanted(key=gone), wanted()])
         await until(lambda: found.said() == "True" and not found.writer._busy and not found.writer._queued)
         assert "error" not in found.results
+
+    writing(body)
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_what_was_said_of_an_object_is_not_written_to_another_of_its_name(read: bool) -> None:
+    async def body(found: Writing) -> None:
+        if not read:
+            found.known.frozen[CART] = Stored("1", {}, found.uid)
+        found.known.judged[CART] = found.uid
+        other = http_route()
+        found.server.put(ROUTES, other | {"metadata": {**other["metadata"], "uid": "another"}})
+        found.server.put(ROUTES, http_route("shop/next"))
+        found.writer.lead()
+        found.writer.want([wanted(generation=7)])
+        found.writer.want([wanted(key=ObjectKey("shop", "next"))])
+        await until(lambda: found.said("shop/next") == "True" and not found.writer._busy and not found.writer._queued)
+        assert found.status() == {}
+        # The next translation has seen the other one, of which it says the same.
+        found.known.frozen.clear()
+        found.known.judged[CART] = "another"
+        found.writer.want([])
+        await until(lambda: found.said() == "True")
 
     writing(body)
