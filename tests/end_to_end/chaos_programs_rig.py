@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import os
+import signal
 import subprocess
 import threading
 import time
@@ -10,11 +13,21 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import httpx
+from manifests import Json
 from tests.end_to_end.processes import alive, kill
 from tests.end_to_end.running import PATIENCE
 
 # Answers of an API server that has just begun, is about to end, or has lost its store.
 PASSING = (429, 500, 503, 504)
+FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1"
+JAIL = "turned-away"
+# A priority level without any room turns all requests away: https://kubernetes.io/docs/concepts/cluster-administration/flow-control/
+LEVEL: Json = {
+    "apiVersion": FLOW.removeprefix("/apis/"), "kind": "PriorityLevelConfiguration", "metadata": {"name": JAIL},
+    "spec": {"type": "Limited", "limited": {
+        "nominalConcurrencyShares": 0, "lendablePercent": 0, "borrowingLimitPercent": 0, "limitResponse": {"type": "Reject"},
+    }},
+}  # fmt: skip
 # Seconds that something may take at an API server that is ready all the time.
 MOST = PATIENCE * 8
 
@@ -40,6 +53,11 @@ class Program:
             self._down = False
             self._start()
 
+    def hang(self, on: bool) -> None:
+        """Stop it where it is, with its connections open, or let it go on."""
+        with self._lock, contextlib.suppress(ProcessLookupError):
+            os.kill(int(self._file.read_text()), signal.SIGSTOP if on else signal.SIGCONT)
+
     def revive(self) -> None:
         """Start it again if it has ended by itself: an API server does whose store is away when it begins."""
         with self._lock:
@@ -51,6 +69,38 @@ class Program:
         with self._log.open("ab") as log:
             self._child = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         self._file.write_text(str(self._child.pid))
+
+
+class Store:
+    """The etcd of ci/cluster-lab/up.sh, asked through its JSON gateway: https://etcd.io/docs/v3.6/dev-guide/api_grpc_gateway/"""
+
+    def __init__(self, folder: Path) -> None:
+        words = (folder / "env").read_text().split()
+        self._url = next(one.partition("=")[2] for one in words if one.startswith("KUBETEST_ETCD="))
+
+    def compact(self) -> bool:
+        """Forget all versions but the newest: who lists from an older one, or watches from before, gets 410. Return
+        whether the store was there."""
+        with contextlib.suppress(httpx.TransportError):
+            asked = {"key": base64.b64encode(b"/registry/").decode(), "count_only": True}
+            found = httpx.post(f"{self._url}/v3/kv/range", json=asked)
+            if found.status_code == 200:
+                revision = found.json()["header"]["revision"]
+                return httpx.post(f"{self._url}/v3/kv/compaction", json={"revision": revision}).status_code == 200
+        return False
+
+
+def jailed(namespace: str, account: str) -> Json:
+    """Return the rule that has the requests of a service account at that level."""
+    subject = {"kind": "ServiceAccount", "serviceAccount": {"namespace": namespace, "name": account}}
+    everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+    return {
+        "apiVersion": LEVEL["apiVersion"], "kind": "FlowSchema", "metadata": {"name": JAIL},
+        "spec": {
+            "priorityLevelConfiguration": {"name": JAIL}, "matchingPrecedence": 2,
+            "rules": [{"subjects": [subject], "resourceRules": [everything]}],
+        },
+    }  # fmt: skip
 
 
 class ApiServer:
@@ -84,6 +134,14 @@ class ApiServer:
 
         self.until(answered, lambda: f"no answer: {[one.text for one in found]}")
         return found[0]
+
+    def send(self, method: str, path: str, document: Json | None = None) -> httpx.Response:
+        """Apply (PATCH), delete or read something, however long the server is away."""
+        query = {"fieldManager": "tests", "force": "true"} if method == "PATCH" else {}
+        kind = {"content-type": "application/apply-patch+yaml"} if method == "PATCH" else {}
+        answer = self.answer(lambda: self._client.request(method, path, json=document, headers=kind, params=query))
+        assert answer.status_code in (200, 201, 202, 404), answer.text
+        return answer
 
     def until(self, holds: Callable[[], object], told: Callable[[], object]) -> None:
         """Wait until something holds. The time begins anew whenever the server is not ready: nobody can do anything then."""

@@ -18,9 +18,9 @@ from typing import Any
 import yaml
 from manifests import Json, http_route, to
 from tests.end_to_end.acceptance_rig import SYSTEM, Lab
-from tests.end_to_end.chaos_programs_rig import ApiServer, Program
+from tests.end_to_end.chaos_programs_rig import FLOW, JAIL, LEVEL, ApiServer, Program, Store, jailed
 from tests.end_to_end.controller_rig import RunningController
-from tests.end_to_end.faulty_api_rig import FaultyApi
+from tests.end_to_end.faulty_api_rig import SAID, FaultyApi
 from tests.end_to_end.processes import children_of, kill
 from tests.end_to_end.running import PATIENCE
 
@@ -29,7 +29,7 @@ from headgate.cluster.controller.known import RETURN_S
 MARK = "x-version"
 STEADY, BUSY = "edge/steady", "edge/busy"
 STEADY_ROUTES = 10
-WAYS = {"content-type": "application/apply-patch+yaml"}
+THROTTLED = SAID[429]
 
 
 class Changes:
@@ -94,11 +94,7 @@ class Changes:
         self.made += 1
 
     def _sent(self, method: str, name: str, document: Json | None) -> None:
-        path = self.lab._path("HTTPRoute", name)
-        query = {"fieldManager": "tests", "force": "true"} if method == "PATCH" else {}
-        kind = WAYS if method == "PATCH" else {}
-        answer = self.server.answer(lambda: self.lab.client.request(method, path, json=document, headers=kind, params=query))
-        assert answer.status_code in (200, 201, 202, 404), answer.text
+        self.server.send(method, self.lab._path("HTTPRoute", name), document)
 
 
 def versioned(name: str, parent: str, version: int | str) -> Json:
@@ -177,8 +173,10 @@ class Traffic:
 class ChaosLab:
     """`api`: the way that the controller has to the API server. `programs`: those of the API server, none of the small one."""
 
-    def __init__(self, lab: Lab, api: FaultyApi, programs: dict[str, Program], routes: int, seed: int) -> None:
-        self.lab, self.api, self.programs = lab, api, programs
+    def __init__(
+        self, lab: Lab, api: FaultyApi, programs: dict[str, Program], store: Store | None, routes: int, seed: int
+    ) -> None:
+        self.lab, self.api, self.programs, self.store = lab, api, programs, store
         self.server = ApiServer(lab.client, programs.values())
         self.random = random.Random(seed)
         self.changes = Changes(lab, self.server, routes, seed + 1)
@@ -239,6 +237,23 @@ class ChaosLab:
         time.sleep(pause)
         self.programs[name].start()
 
+    def compact(self, store: Store, pause: float) -> None:
+        """Everything is listed slowly, while the store forgets what was when a list began."""
+        self.api.slow(True)
+        self.api.expire()
+        ends = time.monotonic() + pause
+        self.server.until(lambda: store.compact() and time.monotonic() > ends, lambda: "the store is away")
+        self.api.slow(False)
+
+    def turn_away(self, pause: float) -> None:
+        """The server itself answers 429 to the controller, whatever it asks."""
+        self.server.send("PATCH", f"{FLOW}/prioritylevelconfigurations/{JAIL}", LEVEL)
+        before = self.api.did[THROTTLED]
+        self.server.send("PATCH", f"{FLOW}/flowschemas/{JAIL}", jailed(SYSTEM, "headgate"))
+        self.until(lambda: self.api.did[THROTTLED] > before, lambda: "the controller is not turned away")
+        time.sleep(pause)
+        self.server.send("DELETE", f"{FLOW}/flowschemas/{JAIL}")
+
     def for_a_while(self, fault: Callable[[bool], None], pause: float) -> None:
         fault(True)
         time.sleep(pause)
@@ -257,6 +272,10 @@ class ChaosLab:
         }
         for name in self.programs:
             found[f"{name} dies"] = lambda pause, name=name: self.kill_program(name, pause)  # type: ignore[misc]
+            found[f"{name} hangs"] = lambda pause, name=name: self.for_a_while(self.programs[name].hang, pause)  # type: ignore[misc]
+        if (store := self.store) is not None:
+            found["the store is compacted"] = lambda pause: self.compact(store, pause)
+            found["the server turns the controller away"] = self.turn_away
         return found
 
     def strike(self, name: str, pause: float) -> None:
@@ -351,6 +370,10 @@ class ChaosLab:
         if held != {"Accepted": "True", "Programmed": "True"}:
             found.append(f"{key}: {status.get('conditions')}")
         return found
+
+    def attached(self, name: str) -> int:
+        """Return how many routes the status of a Gateway counts."""
+        return sum(int(one["attachedRoutes"]) for one in self.get("Gateway", name)["status"]["listeners"])
 
     def transitions(self) -> dict[str, Any]:
         """Return what must never change: conditions of what nobody touches, with the times of their last change, and the

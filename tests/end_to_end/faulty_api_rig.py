@@ -25,6 +25,8 @@ EXPIRED = {
     "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410,
     "message": "too old resource version",
 }  # fmt: skip
+# What the server says by itself.
+SAID = {410: "expired by the server", 429: "throttled by the server"}
 BUSY = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests", "code": 429, "message": "later"}
 
 
@@ -106,11 +108,14 @@ class FaultyApi:
         if watch and request.path in self._expired:
             self._expired.discard(request.path)
             return await self._too_old(request)
-        headers = {name: request.headers[name] for name in ASKED if name in request.headers}
+        # Long lists are packed for who does not say that he cannot read it.
+        headers = {name: request.headers[name] for name in ASKED if name in request.headers} | {"accept-encoding": "identity"}
         try:
             async with self._session.request(
                 request.method, URL(f"{self._origin}{request.raw_path}", encoded=True), data=await request.read(), headers=headers
             ) as answer:
+                if answer.status in SAID:
+                    self.did[SAID[answer.status]] += 1
                 if self._slow and request.method == "GET" and not watch:
                     self.did["slowed"] += 1
                     await answer.read()
@@ -131,6 +136,8 @@ class FaultyApi:
         self._watches[id(request)] = request
         try:
             async for piece in answer.content.iter_any():
+                if b'"code":410' in piece:
+                    self.did[SAID[410]] += 1
                 if not self._flowing.is_set():
                     self.did["held"] += 1
                     await self._flowing.wait()

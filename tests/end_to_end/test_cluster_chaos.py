@@ -17,9 +17,10 @@ import pytest
 from cluster_lab import RunningCluster, built, kubernetes
 from manifests import gateway, listener
 from tests.end_to_end.acceptance_rig import Lab, namespaces, real_lab, small_lab
-from tests.end_to_end.chaos_programs_rig import Program
+from tests.end_to_end.chaos_onlooker_rig import Onlooker
+from tests.end_to_end.chaos_programs_rig import Program, Store
 from tests.end_to_end.chaos_rig import BUSY, STEADY, STEADY_ROUTES, ChaosLab, Traffic, seconds, versioned
-from tests.end_to_end.faulty_api_rig import FaultyApi
+from tests.end_to_end.faulty_api_rig import SAID, FaultyApi
 
 __all__ = ["kubernetes"]
 SEED = int(os.environ.get("HEADGATE_CHAOS_SEED", "1"))
@@ -34,17 +35,18 @@ def chaos(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ChaosLab]:
         programs: dict[str, Program] = {}
         if request.param == "small":
             lab = stack.enter_context(small_lab(tmp_path))
-            context = None
+            context, store = None, None
         else:
             built()
             cluster: RunningCluster = request.getfixturevalue("kubernetes")
             lab = stack.enter_context(real_lab(cluster, tmp_path))
             folder = cluster.kubeconfig.parent
             programs = {name: Program(folder, name) for name in ("kube-apiserver", "etcd")}
+            store = Store(folder)
             context = ssl.create_default_context(cafile=str(folder / "pki" / "ca.crt"))
         api = FaultyApi(str(lab.client.base_url).rstrip("/"), context, SEED)
         stack.callback(api.close)
-        found = ChaosLab(lab, api, programs, ROUTES, SEED)
+        found = ChaosLab(lab, api, programs, store, ROUTES, SEED)
         stack.callback(found.close)
         prepare(found)
         yield found
@@ -65,7 +67,9 @@ def prepare(chaos: ChaosLab) -> None:
 def test_nothing_is_lost_and_nothing_flaps(chaos: ChaosLab) -> None:
     began, since, before = time.monotonic(), chaos.transitions(), chaos.accepted_since()
     traffic = Traffic(chaos.address_of(STEADY), chaos.lab.port)
+    onlooker = Onlooker(chaos.lab.client, STEADY, chaos.attached(STEADY) // 2)
     traffic.begin()
+    onlooker.begin()
     names = list(chaos.faults())
     chaos.random.shuffle(names)
     struck, returned = 0, False
@@ -81,6 +85,7 @@ def test_nothing_is_lost_and_nothing_flaps(chaos: ChaosLab) -> None:
                     chaos.random.shuffle(names)
             chaos.settle()
             assert not traffic.lost, (traffic.lost[:5], chaos.told[-5:])
+            assert not onlooker.flaps, (onlooker.flaps[:5], chaos.told[-5:])
             now = chaos.transitions()
             if returned and chaos.late:
                 # A machine that is this busy cannot show that nothing flaps when the controller dies.
@@ -94,7 +99,11 @@ def test_nothing_is_lost_and_nothing_flaps(chaos: ChaosLab) -> None:
         assert traffic.asked > struck
         assert chaos.api.did["cut"]
         assert chaos.api.did["expired"]
+        assert onlooker.read > chaos.changes.made
+        if chaos.programs:
+            assert all(chaos.api.did[name] for name in SAID.values()), chaos.api.did
     finally:
         traffic.close()
+        onlooker.close()
         if LONG:
-            print(f"\n{struck} faults, {chaos.changes.made} changes, {traffic.asked} requests; {dict(chaos.api.did)}")
+            print(f"\n{struck} faults, {chaos.changes.made} changes, {traffic.asked} requests, {onlooker.read} versions read; {dict(chaos.api.did)}")
