@@ -349,7 +349,8 @@ cdef class BlockReader:
             if self.at >= self.end or self.text[self.at] != 58 or self.at - start > MAX_KEY:
                 raise unusual()
             self.at += 1
-            if self.at >= self.end or self.text[self.at] != 32:
+            # Behind a key in quotes the value may follow at once, as in JSON without blanks.
+            if self.plain and (self.at >= self.end or self.text[self.at] != 32):
                 raise unusual()
             self.count += 1
             c = self.flow_char()

@@ -67,13 +67,14 @@ PLAIN = [
     "a:\n    b:\n     - c\n     - d: e\n       f: g\n",
     "a: b c  d\nb: x   # y\n",
     "- {a: b}\n- [c]\n- 'd'\n- e: 'f'\n",
+    'x: {"a":{"b":[1,-2,"c",{"d":null}],"e":""},"f g":true,\'h\':i,"j":\n k}\n',
     "\n\n# head\na: 1\n\n",
     "a: [b, # said\n\nc,\n    {d: e,\n# said\nf: 'g'}\n]\nh: {i: [\n1\n], j: k # said\n}\n",
 ]
 UNUSUAL = [
     "", "# a", "a", "'a'", "[a]", "{a: b}", "a: &x 1", "a: *x", "a: !!str 1", "a: |\n  b", "a: >\n  b", "a: b\n  c", "a: 'b\n  c'",
     "a:\tb", "a: b\r\nc: d", "a: 1\na: 2", "<<: 1", "--- \na: 1", "a: 1\n...\n", "%YAML 1.2\n---\na: 1", "a: b: c", "a: - b",
-    "? a\n: b", "a: [b, ]", "a: {b, c: d}", "a: {b: , c: d}", "a: {'b':c}", "a: {b:c}", "a: [b: c]", "a : b",
+    "? a\n: b", "a: [b, ]", "a: {b, c: d}", "a: {b: , c: d}", "a: {b:c}", "a: {'b':}", "a: {'b':,c: d}", "a: {'b'::c}", "a: {'b':#c\n}", "a: {'b' :c}", "a: [b: c]", "a : b",
     "'a' : b", "a: 'b' c", "a: [b] c", "a: \"\\x41\"", "a: @b", "a: `b", "a: %b", "a:\n  b", "a:\n  b: 1\n c: 2", "- a\n b", "- a\nb: c",
     "a: 1\n- b", "a:\n  - b\n c: d", "$A: 1", "a: ${NONE}", "a: {b: ${A}}", "\ufeffa: 1", "a: b\u2028c", "a: \u0085", "a: [#b]",
     "a: [b #c]", "a: [b\n c]", "a: {b\n : c}", "a: {b:\n c}", "a: [b,\n--- ]", "a: [b,\n...\n]", "a: [b,#c\n d]", "a: [b,\n\n", "a: {b: c", "a: [", "a: '", "a: \"b\\", "a" * 1001 + ": 1", "- " * 101 + "a", "a: [" + "[" * 101 + "]" * 101 + "]",
@@ -103,7 +104,7 @@ def test_most_configurations_are_plain() -> None:
 
 SCALARS = st.sampled_from([
     "a", "b c", "-1", "'x y'", "\"q\\\"\"", "1", "true", "~", "a#b", "a:b", "http://h:1/p", "${A}", "'$B'", "[]", "{}", "[a, 'b']",
-    "{a: b, 'c d': [1]}", "{a: {b: c}}", "x # said", "'it''s'", "\u00e9", "a, b", "a]b", "\"\"", "''", "[a, {b: 'c, d'}]", "a  b",
+    "{a: b, 'c d': [1]}", "{\"a\":b,'c':[1,{\"d\":-1}]}", "{a: {b: c}}", "x # said", "'it''s'", "\u00e9", "a, b", "a]b", "\"\"", "''", "[a, {b: 'c, d'}]", "a  b",
 ])  # fmt: skip
 DOCUMENTS = st.recursive(
     SCALARS,
