@@ -52,7 +52,8 @@ class Directory(Protocol):
 class Notes:
     """What was found beside the values while a part of the file was read: the files that it names, in the order of
     their mention, warnings, expressions with their phases, the paths of the targeted policies that hold for it, the
-    names of the backends that it refers to, and whether it needs the SPIFFE Workload API.
+    names of the backends that it refers to, the services that it refers to (`namespace/hostname`, or a host name alone
+    that a service may have), and whether it needs the SPIFFE Workload API.
     """
 
     watched: dict[str, None] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Notes:
     expressions: dict[tuple[str, str], None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     backends: set[str] = field(default_factory=set)
+    services: set[str] = field(default_factory=set)
     spiffe: bool = False
 
     def add(self, other: Notes) -> None:
@@ -69,6 +71,7 @@ class Notes:
         self.expressions.update(other.expressions)
         self.used |= other.used
         self.backends |= other.backends
+        self.services |= other.services
         self.spiffe = self.spiffe or other.spiffe
 
 

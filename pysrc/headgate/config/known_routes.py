@@ -27,7 +27,7 @@ class KnownRoute:
     """What an item that is a route came to. `list_path`: of the list that it stands in; `column`: where its first key
     stands; `named`: its name does not depend on its index. `built`: its route by the key of the listener, and behind it
     those that it leads to; `notes`: None
-    where there are none but expressions and `backends`, the named ones that it refers to.
+    where there are none but expressions, `backends`, the named ones that it refers to, and `services`.
     """
 
     list_path: str
@@ -39,6 +39,7 @@ class KnownRoute:
     expressions: tuple[tuple[str, str], ...]
     notes: Notes | None
     backends: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
 
     def stays(self, index: int) -> bool:
         """Tell whether it is the same at another index of its list."""
@@ -126,8 +127,9 @@ def known_route(spec: RouteSpec) -> KnownRoute:
         key=spec.key,
         built=tuple((key, route) for key, routes in listed.built.items() for route in routes),
         expressions=tuple(listed.notes.expressions),
-        notes=None if plain else replace(notes, expressions={}, backends=set()),
+        notes=None if plain else replace(notes, expressions={}, backends=set(), services=set()),
         backends=tuple(notes.backends),
+        services=tuple(notes.services),
     )
 
 

@@ -1,20 +1,21 @@
 """What a text says beside its routes, so that a change of it can be told from others: which routes depend on it.
 
-Routes depend on named backends, which they refer to (`Notes.backends`), on route groups that they delegate to, directly
-or through others, and on targeted policies, which hold for them (both in `Notes.used`) or come to hold for them. All
-else that is no route (process settings, gateways, listeners, services, the sections `llm`, `mcp` and `ui`) may bear on
-every route: where it changes, the whole text is read.
+Routes depend on named backends, which they refer to (`Notes.backends`), on services with their workloads
+(`Notes.services`), on route groups that they delegate to, directly or through others, and on targeted policies, which
+hold for them (both in `Notes.used`) or come to hold for them. All else that is no route (process settings, gateways,
+listeners, the sections `llm`, `mcp` and `ui`) may bear on every route: where it changes, the whole text is read.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from headgate.config.check import Record
 from headgate.config.context import Notes
 from headgate.config.route_groups import mark_of
+from headgate.config.services import Declared
 from headgate.config.standalone import Standalone
 from headgate.document.nodes import DocumentNode
 
@@ -23,7 +24,29 @@ COMPARED_LATER: Final = ("binds", "routes")
 BACKENDS: Final = "backends"
 POLICIES: Final = "policies"
 GROUPS: Final = "routeGroups"
-Depends = Callable[[frozenset[str], tuple[str, ...], Notes | None], bool]
+SERVICES: Final = "services"
+WORKLOADS: Final = "workloads"
+
+
+class Dependent(Protocol):
+    """A route that may depend on the rest. `full_names`: `namespace/name` of it and of those that it leads to, none
+    where that is not known; `backends` and `services`: what it refers to; `notes`: the others.
+    """
+
+    @property
+    def full_names(self) -> frozenset[str]: ...
+
+    @property
+    def backends(self) -> tuple[str, ...]: ...
+
+    @property
+    def services(self) -> tuple[str, ...]: ...
+
+    @property
+    def notes(self) -> Notes | None: ...
+
+
+Depends = Callable[[Dependent], bool]
 
 
 class WrittenPolicy(NamedTuple):
@@ -37,12 +60,15 @@ class WrittenPolicy(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """`sections`: digests by key; `backends` and `groups`: index and digest by name; `policies`: in their order."""
+    """`sections`: digests by key; `backends` and `groups`: index and digest by name; `policies`: in their order;
+    `services`: what each came to, by `namespace/hostname`.
+    """
 
     sections: dict[str, bytes]
     backends: dict[str, tuple[int, bytes]]
     policies: tuple[WrittenPolicy, ...]
     groups: dict[str, tuple[int, bytes]]
+    services: dict[str, Declared]
 
 
 def rest_of(standalone: Standalone) -> Rest:
@@ -50,19 +76,19 @@ def rest_of(standalone: Standalone) -> Rest:
     root = standalone.root
     entries = root.node.value
     assert isinstance(entries, dict)
-    apart = (*COMPARED_LATER, BACKENDS, POLICIES, GROUPS)
+    apart = (*COMPARED_LATER, BACKENDS, POLICIES, GROUPS, SERVICES, WORKLOADS)
     sections = {key: _digest(entry.node) for key, entry in entries.items() if key not in apart}
     backends = {
         one["name"].removeprefix("/"): (index, _digest(one.node)) for index, one in enumerate(root.records(BACKENDS))
     }
     groups = {one["name"]: (index, _digest(one.node)) for index, one in enumerate(root.records(GROUPS))}
-    return Rest(sections, backends, tuple(map(_written_policy, root.records(POLICIES))), groups)
+    services = standalone.backends.services.declared()
+    return Rest(sections, backends, tuple(map(_written_policy, root.records(POLICIES))), groups, services)
 
 
 def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
     """Return a function that tells whether a route may have changed with the rest of the text; None where every route
-    may have. It gets `namespace/name` of the route and of those that it leads to (none where that is not known), the
-    named backends that it refers to, and its notes. `outer`: the notes of what is no route.
+    may have. `outer`: the notes of what is no route.
     """
     if old.sections != new.sections:
         return None
@@ -85,18 +111,32 @@ def dependents(old: Rest, new: Rest, outer: Notes) -> Depends | None:
                 changed.add(policy.backend)
             else:
                 return None
-    if not outer.backends.isdisjoint(changed):
+    services = _changed_services(old.services, new.services)
+    if not (outer.backends.isdisjoint(changed) and outer.services.isdisjoint(services)):
         return None  # a policy or another backend refers to it
 
-    def depends(names: frozenset[str], backends: tuple[str, ...], notes: Notes | None) -> bool:
-        if (not names.isdisjoint(routes) if names else bool(routes)) or not changed.isdisjoint(backends):
+    def depends(route: Dependent) -> bool:
+        if not (changed.isdisjoint(route.backends) and services.isdisjoint(route.services)):
+            return True
+        if routes and not ((names := route.full_names) and names.isdisjoint(routes)):
             return True
         # A warning may say where the backend stands.
+        notes = route.notes
         return notes is not None and (
-            not paths.isdisjoint(notes.used) or (bool(notes.warnings) and not moved.isdisjoint(backends))
+            not paths.isdisjoint(notes.used) or (bool(notes.warnings) and not moved.isdisjoint(route.backends))
         )
 
     return depends
+
+
+def _changed_services(old: dict[str, Declared], new: dict[str, Declared]) -> set[str]:
+    """Return what parts refer to services by that are new, gone or others: their keys and their host names."""
+    found: set[str] = set()
+    for key in old.keys() | new.keys():
+        if old.get(key) != new.get(key):
+            found.add(key)
+            found.update(one[0].hostname for one in (old.get(key), new.get(key)) if one is not None)
+    return found
 
 
 def _digest_in(rest: Rest, name: str) -> bytes | None:

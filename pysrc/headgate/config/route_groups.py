@@ -137,6 +137,7 @@ class RouteGroups:
         self._context.notes.expressions.update(group.notes.expressions)
         self._context.notes.used |= group.notes.used
         self._context.notes.backends |= group.notes.backends
+        self._context.notes.services |= group.notes.services
         return group
 
     def about_unused(self) -> dict[str, Unused]:

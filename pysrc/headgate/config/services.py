@@ -14,6 +14,8 @@ from headgate.errors import Problem
 from headgate.ir.service import Balancing, Service, Workload
 
 Ports = tuple[tuple[int, int], ...]
+# A service with its workloads, in their order.
+Declared = tuple[Service, tuple[Workload, ...]]
 PORT_RANGE: Final = range(1, 65536)
 # Whether a service whose port says this (`appProtocol` of Kubernetes, in any case) is spoken to in HTTP/2.
 APP_PROTOCOLS: Final = {
@@ -37,6 +39,8 @@ class Services:
         self._context = context
         self.by_key: dict[str, Service] = {}
         self.workloads: dict[str, Workload] = {}
+        # The workloads of each service by its key, in the order of all.
+        self._serving: dict[str, list[Workload]] = {}
 
     def declare(self, services: list[Record], workloads: list[Record]) -> None:
         """Read both lists."""
@@ -52,6 +56,9 @@ class Services:
             self.workloads[workload.uid] = workload
         for record in services:
             self._endpoints(record)
+        for workload in self.workloads.values():
+            for key in dict(workload.services):
+                self._serving.setdefault(key, []).append(workload)
 
     def _endpoints(self, record: Record) -> None:
         """Add the workloads that a service names itself."""
@@ -153,15 +160,27 @@ class Services:
     def endpoints(self, service: Service, port: int) -> list[tuple[Workload, str, int]]:
         """Return the workloads of a service that requests for a port of it go to, each with its address and port."""
         found = []
-        for workload in self.workloads.values():
-            served = dict(workload.services).get(service.key)
-            if served is None or not (workload.healthy or _takes_all(service)):
+        for workload in self._serving.get(service.key, ()):
+            if not (workload.healthy or _takes_all(service)):
                 continue
-            target = dict(served).get(port) or dict(service.ports).get(port)
+            target = dict(dict(workload.services)[service.key]).get(port) or dict(service.ports).get(port)
             host = workload.addresses[0] if workload.addresses else workload.hostname
             if target and host:
                 found.append((workload, host, target))
         return self._nearest(service, found)
+
+    def declared(self) -> dict[str, Declared]:
+        """Return by its key what a service is, and its workloads with nothing of what else they serve."""
+        return {
+            key: (
+                service,
+                tuple(
+                    replace(one, services=tuple(served for served in one.services if served[0] == key))
+                    for one in self._serving.get(key, ())
+                ),
+            )
+            for key, service in self.by_key.items()
+        }
 
     def places(self, hostname: str, port: int) -> tuple[tuple[str, int], ...] | None:
         """Return host and port of the workloads behind a port of the service of a host name; None if there is no such

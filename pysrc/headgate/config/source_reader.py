@@ -5,9 +5,9 @@ text, cut at the items of a long list (`pieces`), and what the routes among them
 routes differ the next time, a short text is read in the place of the whole one: everything that is no route, and the
 routes that are new. What these come to takes its place among the known ones. The result is that of reading everything:
 routes know nothing of each other but their names, which are compared, and all else that a route depends on (the files
-that are named, the environment, the rest of the text) must be as it was. Where named backends or targeted policies
-differ, the routes that depend on them are read again (`rest`). A text with a fault is read as a whole, so that all
-faults are told with their places.
+that are named, the environment, the rest of the text) must be as it was. Where named backends, services or targeted
+policies differ, the routes that depend on them are read again (`rest`). A text with a fault is read as a whole, so that
+all faults are told with their places.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headgate.config.known_routes import (
 )
 from headgate.config.load import Loaded, Reading, Source, collector_paused, interpret, opened
 from headgate.config.pieces import Cut, cut, mark, split_item
-from headgate.config.rest import BACKENDS, POLICIES, dependents, rest_of
+from headgate.config.rest import BACKENDS, POLICIES, SERVICES, WORKLOADS, dependents, rest_of
 from headgate.config.routes import RouteSpec
 from headgate.config.standalone import all_notes, whole_digest
 from headgate.document.hunks import Hunk, hunks
@@ -51,6 +51,8 @@ MAX_TEXT: Final = 2 * MAX_NODES
 MOST_NEW: Final = 0.25
 # So many changed routes are looked for in the lists of their listeners; for more, these are made anew.
 FEW: Final = 8
+# Fields of a configuration that are no routes and may be long.
+LONG: Final = (BACKENDS, POLICIES, SERVICES, WORKLOADS)
 Contents = Mapping[str, bytes | None]
 
 
@@ -283,7 +285,7 @@ class _Change:
             (position, route)
             for position, route in enumerate(self._routes)
             if route is not None and position not in self._new
-            if depends(route.full_names, route.backends, route.notes)
+            if depends(route)
         ]
         self._gone += [route for _, route in found]
         self._new |= dict(found)
@@ -350,10 +352,10 @@ class _Change:
         return gateway, warnings, files
 
     def _long(self, reading: Reading) -> dict[str, Any]:
-        """Return named backends and targeted policies, those of before where they are equal."""
+        """Return what there may be many of beside routes, what was there before where it is equal."""
         now, before = reading.loaded.gateway, self.known.gateway
         return {
-            name: getattr(now, name) for name in (BACKENDS, POLICIES) if getattr(now, name) != getattr(before, name)
+            name: getattr(now, name) for name in LONG if getattr(now, name) != getattr(before, name)
         }
 
     def _keys(self) -> set[str]:

@@ -33,7 +33,9 @@ STEP: Final = 256
 # Pickles that share one memo, and so one copy of what is equal in them.
 BATCH: Final = 256
 # Fields of the root of which there may be many: their values travel one by one as well, unless they stay.
-LONG: Final = ("backends", "policies", "services", "workloads")
+LONG: Final = ("backends", "policies")
+# Fields of the root that stay in the supervisor: what routes take from them is in the routes.
+UNSENT: Final = ("services", "workloads")
 UNCHANGED: Final = -1
 
 Programs = Mapping[tuple[str, str], Program]
@@ -57,9 +59,9 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A configuration without its routes and the values of LONG. `splices`: for each listener of each port what is
-    other than before, in order; `sent`: how many routes follow; `counts`: how many values of each of LONG, or
-    UNCHANGED; `programs`: how many compiled expressions come last; `dropped`: those of the worker that it needs no
+    """A configuration without its routes and the values of LONG and UNSENT. `splices`: for each listener of each port
+    what is other than before, in order; `sent`: how many routes follow; `counts`: how many values of each of LONG,
+    or UNCHANGED; `programs`: how many compiled expressions come last; `dropped`: those of the worker that it needs no
     more; `fresh`: that is all of them, because the functions they call have changed.
     """
 
@@ -244,7 +246,7 @@ def _without_routes(gateway: Gateway) -> Gateway:
         replace(bind, listeners=tuple(replace(listener, routes=()) for listener in bind.listeners))
         for bind in gateway.binds
     )
-    empty: dict[str, Any] = dict.fromkeys(LONG, ())
+    empty: dict[str, Any] = dict.fromkeys((*LONG, *UNSENT), ())
     return replace(gateway, binds=binds, expressions=frozenset(), **empty)
 
 

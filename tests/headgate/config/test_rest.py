@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
 from headgate.config.context import Context, Notes
@@ -19,11 +21,30 @@ backends:
   host: one.test:80
 - name: two
   host: two.test:80
+services:
+- {name: s, namespace: n, hostname: s.test, ports: {'80': 8080}}
+- {name: t, namespace: n, hostname: t.test, ports: {'80': 8080}}
+workloads:
+- {uid: w, name: w, namespace: n, workloadIps: [10.0.0.1], services: {n/s.test: {'80': 8080}}}
+- {uid: v, name: v, namespace: n, workloadIps: [10.0.0.2], services: {n/s.test: {'80': 8080}, n/t.test: {'80': 8081}}}
 routes:
 - name: a
   backends: [{backend: one}]
 """
 ENVIRON = {"PLACE": "two.test:80"}
+
+
+class Part(NamedTuple):
+    """A route, by default at no listener and without references."""
+
+    full_names: frozenset[str] = frozenset()
+    backends: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    notes: Notes | None = None
+
+
+def named(name: str, **of_it: tuple[str, ...]) -> Part:
+    return Part(frozenset((name,)), **of_it)  # type: ignore[arg-type]
 
 
 def context_of(text: str) -> Context:
@@ -58,19 +79,52 @@ def test_a_change_concerns_those_who_refer_to_it(change: tuple[str, str], concer
         text = text.replace("{timeout: {requestTimeout: 3s}}", "{requestHeaderModifier: {set: {a: b}}}")
     depends = dependents(rest(TEXT), rest(text), Notes())
     assert depends is not None
-    found = {name for name in ("default/a", "default/b", "default/c") if depends(frozenset((name,)), (), None)}
-    found |= {name for name in ("one", "two", "three") if depends(frozenset(("default/c",)), (name,), None)}
-    found |= {path for path in ("policies[0]", "policies[1]") if depends(frozenset(("default/c",)), (), Notes(used={path}))}
+    found = {name for name in ("default/a", "default/b", "default/c") if depends(named(name))}
+    found |= {name for name in ("one", "two", "three") if depends(named("default/c", backends=(name,)))}
+    other = named("default/c")
+    found |= {path for path in ("policies[0]", "policies[1]") if depends(other._replace(notes=Notes(used={path})))}
     assert found == concerned
-    assert depends(frozenset(), (), None) == any("/" in one for one in concerned), "a route at no listener"
+    assert depends(Part()) == any("/" in one for one in concerned), "a route at no listener"
+
+
+@pytest.mark.parametrize(
+    ("change", "concerned"),
+    [
+        (("10.0.0.1", "10.0.0.3"), {"n/s.test", "s.test"}),
+        (("8081", "8082"), {"n/t.test", "t.test"}),
+        (("n/s.test: {'80': 8080}, ", ""), {"n/s.test", "s.test"}),
+        (("10.0.0.2", "10.0.0.3"), {"n/s.test", "s.test", "n/t.test", "t.test"}),
+        (("hostname: t.test", "hostname: u.test"), {"n/t.test", "t.test", "n/u.test", "u.test"}),
+        (("hostname: s.test, ports: {'80': 8080}", "hostname: s.test, ports: {'81': 8080}"), {"n/s.test", "s.test"}),
+    ],
+)  # fmt: skip
+def test_a_change_of_a_service_or_of_what_serves_it_concerns_those_who_refer_to_it(
+    change: tuple[str, str], concerned: set[str]
+) -> None:
+    assert change[0] in TEXT
+    changed = rest(TEXT.replace(*change))
+    depends = dependents(rest(TEXT), changed, Notes())
+    assert depends is not None
+    names = [f"{space}{name}.test" for name in "stu" for space in ("", "n/")]
+    assert {name for name in names if depends(Part(services=(name,)))} == concerned
+    assert not depends(named("default/a", backends=("one",)))
+    assert dependents(rest(TEXT), changed, Notes(services=concerned)) is None, "a policy refers to it"
+
+
+def test_services_in_another_order_concern_nobody() -> None:
+    first, second = TEXT.split("services:\n")[1].splitlines()[:2]
+    depends = dependents(rest(TEXT), rest(TEXT.replace(f"{first}\n{second}", f"{second}\n{first}")), Notes())
+    assert depends is not None
+    assert not depends(Part(services=("n/s.test", "n/t.test")))
 
 
 def test_a_backend_that_has_only_moved_concerns_those_with_warnings() -> None:
     moved = TEXT.replace("backends:\n", "backends:\n- name: zero\n  host: zero.test:80\n", 1)
     depends = dependents(rest(TEXT), rest(moved), Notes())
     assert depends is not None
-    assert not depends(frozenset(("default/a",)), ("one",), Notes())
-    assert depends(frozenset(("default/a",)), ("one",), Notes(warnings=["backends[0]: said"]))
+    route = named("default/a", backends=("one",))
+    assert not depends(route._replace(notes=Notes()))
+    assert depends(route._replace(notes=Notes(warnings=["backends[0]: said"])))
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,20 @@ backends:
   host: key.test:80
   policies: {backendAuth: {key: {file: key.txt}}}
 """
+SERVICES = """services:
+- {name: s, namespace: n, hostname: s.test, ports: {'80': 8080}}
+- {name: t, namespace: n, hostname: t.test, ports: {'80': 8080}, endpoints: {x: {workloadUid: w1}}}
+workloads:
+- {uid: w1, name: w, namespace: n, workloadIps: [10.0.0.1], services: {n/s.test: {'80': 8080}}}
+- {uid: w2, name: w, namespace: n, workloadIps: [10.0.0.2], services: {n/s.test: {'80': 8080}, n/t.test: {'80': 8081}}}
+"""
+OF_SERVICES = [
+    ("10.0.0.1", "10.0.0.NUMBER"), ("10.0.0.2", "10.0.0.NUMBER"), ("8081", "80NUMBER"), ("n/s.test: {'80': 8080}, ", ""),
+    ("hostname: t.test", "hostname: u.test"), ("services:\n", "services:\n- {name: u, namespace: n, hostname: u.test, ports: {'80': 1}}\n"),
+    ("ports: {'80': 8080}}", "ports: {'80': 8080}, appProtocols: {'80': http2}}"), (SERVICES, ""), ("", SERVICES),
+    ("workloads:\n", "workloads:\n- {uid: w3, name: w, namespace: n, workloadIps: [10.0.1.1], services: {n/u.test: {'80': 1}}}\n"),
+    ("- {uid: w1", "- {uid: w9"), ("namespace: n, hostname: s.test", "namespace: m, hostname: s.test"),
+]  # fmt: skip
 # Further entries of the two lists: what a change of the rest may add, remove or move.
 MORE_POLICIES = [
     "- name: {name: NAME, namespace: default}\n  target: {route: {name: a2, namespace: default}}\n"
@@ -45,11 +59,14 @@ MORE_POLICIES = [
     "  policy: {timeout: {requestTimeout: NUMBERs}}\n",
     "- name: {name: NAME, namespace: default}\n  target: {route: {name: a1, namespace: default}}\n"
     "  policy: {authorization: {rules: ['request.path == \"/NUMBER\"']}}\n",
+    "- name: {name: NAME, namespace: default}\n  target: {route: {name: a2, namespace: default}}\n"
+    "  policy: {requestMirror: {backend: {service: {name: n/s.test, port: 80}}}}\n",
 ]
 MORE_BACKENDS = [
     "- name: missing-NUMBER\n  host: found.test:80\n",
     "- name: bNUMBER\n  host: b.test:NUMBER\n",
     "- name: through\n  host: far.test:80\n  policies: {backendTunnel: {proxy: {backend: shared}}}\n",
+    "- name: through\n  host: far.test:80\n  policies: {backendTunnel: {proxy: {service: {name: n/s.test, port: 80}}}}\n",
 ]
 BODIES = [
     "  matches: [{path: {pathPrefix: /NUMBER}}]\n  backends: [{host: 'NUMBER.test:80'}]\n",
@@ -66,6 +83,10 @@ BODIES = [
     "  gateways: [other]\n",
     "  gateways: [default, other/l]\n  hostnames: ['h.test', \"*.NUMBER.test\"]\n",
     "  backends: [{backend: missing-NUMBER}]\n",
+    "  backends: [{service: {name: n/s.test, port: 80}}]\n",
+    "  backends: [{service: {name: n/t.test, port: 80}}, {service: {name: n/u.test, port: 80}, weight: 2}]\n",
+    "  backends: [{mcp: {targets: [{name: m, mcp: {host: 'http://t.test:80/mcp'}}]}}]\n",
+    "  policies: {requestMirror: {backend: {service: {name: n/t.test, port: 80}}}}\n  backends: [{host: 'a.test:80'}]\n",
     "  backends: [{backend: through}, {backend: shared}]\n",
     "  policies: {requestMirror: {backend: {backend: shared}}}\n  backends: [{host: 'a.test:80'}]\n",
     "  backends:\n  - backend: shared\n    policies:\n      backendAuth: {key: {file: other.txt}}\n",
@@ -112,6 +133,7 @@ class Editor:
         if self.tail == self.policies:
             self.tail = ""
         self.head = HEAD
+        self.services = self.draw.choice([SERVICES, SERVICES, ""])
 
     def route(self, wrong: float = 0.0) -> str:
         self.numbers += 1
@@ -130,7 +152,15 @@ class Editor:
             head = self.head
             lines = "".join(self.indent + line for one in self.routes for line in one.splitlines(keepends=True))
             list_of = f"routes:\n{lines}"
-        return f"{head}{self.policies}{list_of}{self.tail}"
+        return f"{head}{self.policies}{list_of}{self.tail}{self.services}"
+
+    def edit_services(self) -> None:
+        """Change services and what serves them."""
+        if self.draw.random() < 0.3:
+            self.services = SERVICES
+        old, new = self.draw.choice(OF_SERVICES)
+        if old or not self.services:
+            self.services = self.services.replace(old, new.replace("NUMBER", str(self.draw.randint(11, 99))), 1)
 
     def edit_rest(self) -> None:
         """Change what is no route: backends and policies above all."""
@@ -225,6 +255,8 @@ def test_reading_again_is_reading_all(seed: int, tmp_path_factory: pytest.TempPa
             editor.edit(wrong=0.15)
         if editor.draw.random() < 0.4:
             editor.edit_rest()
+        if editor.draw.random() < 0.4:
+            editor.edit_services()
         if editor.draw.random() < 0.3:
             editor.routes = saved
 
@@ -375,6 +407,37 @@ def test_what_depends_on_a_change_is_read_with_it(
     assert reader.whole == 1
 
 
+@pytest.mark.parametrize(
+    ("change", "new"),
+    [
+        (("10.0.0.1", "10.0.0.3"), {1, 2}),
+        (("10.0.0.2", "10.0.0.3"), {1, 2, 3}),
+        (("8081", "8082"), {2, 3}),
+        (("services:\n", "services:\n- {name: u, namespace: n, hostname: u.test, ports: {'80': 1}}\n"), {2}),
+        (("hostname: t.test", "hostname: x.test"), {2, 3}),
+    ],
+)
+def test_what_depends_on_a_service_is_read_with_it(tmp_path: Path, change: tuple[str, str], new: set[int]) -> None:
+    bodies = {
+        1: "  backends: [{service: {name: n/s.test, port: 80}}]\n",
+        2: "  backends: [{service: {name: n/s.test, port: 80}}, {service: {name: n/t.test, port: 80}}, {service: {name: n/u.test, port: 80}}]\n",
+        3: "  backends: [{mcp: {targets: [{name: m, mcp: {host: 'http://t.test:80/mcp'}}]}}]\n",
+    }
+    plain = SERVICES.replace(", endpoints: {x: {workloadUid: w1}}", "")
+    text = HEAD + "routes:\n" + "".join(named(number, bodies.get(number, BODIES[0])) for number in range(8)) + plain
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    reader = SourceReader(FileSource(str(path)))
+    before = reader.load(ENVIRON)
+    path.write_text(text.replace(*change))
+    found = outcome(lambda: reader.load(ENVIRON))
+    assert reader.whole == 1
+    assert found == outcome(lambda: load(reader.source, environ=ENVIRON))
+    after = reader.load(ENVIRON)
+    listed = zip(routes_of(before), routes_of(after), strict=True)
+    assert {number for number, (one, other) in enumerate(listed) if one is not other} == new
+
+
 def routes_of(loaded: Loaded) -> tuple[Route, ...]:
     return loaded.gateway.binds[0].listeners[0].routes
 
@@ -387,7 +450,7 @@ def routes_of(loaded: Loaded) -> tuple[Route, ...]:
         lambda text: text.replace("workerThreads: 1", "workerThreads: 2"),
         lambda text: text.replace("policies:\n", "policies:\n" + MORE_POLICIES[3].replace("NUMBER", "5"), 1),
         lambda text: text.replace("a3\n", "a3\n  backends: &anchor [{host: 'a:1'}]\n"),
-        lambda text: text + "services: []\n",
+        lambda text: text + "llm: {models: []}\n",
     ],
     ids=["two of a name", "port", "process", "policy of a gateway", "anchor", "another section"],
 )

@@ -117,6 +117,19 @@ def test_long_lists_that_stay_are_not_sent_again() -> None:
     assert got == second
 
 
+def test_services_stay_behind_and_what_routes_take_from_them_arrives() -> None:
+    text = """
+gateways: {default: {port: 3000}}
+services: [{name: s, namespace: n, hostname: s.test, ports: {'80': 8080}}]
+workloads: [{uid: w, name: w, namespace: n, workloadIps: [10.0.0.1], services: {n/s.test: {'80': 8080}}}]
+routes: [{name: a, backends: [{service: {name: n/s.test, port: 80}}]}]
+"""
+    gateway = gateway_of(text)
+    got = received(gateway).gateway
+    assert (gateway.services and gateway.workloads, got.services, got.workloads) == (gateway.workloads, (), ())
+    assert routes_of(got) == routes_of(gateway)
+
+
 def expression_text(*rules: str, functions: str = "") -> str:
     own = f"config: {{customFunctions: '{functions}'}}\n" if functions else ""
     lines = [f"- {{name: r{n}, policies: {{authorization: {{rules: ['{rule}']}}}}}}" for n, rule in enumerate(rules)]
