@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -130,8 +130,11 @@ types: $(VENV)/.test-deps ## mypy, strict
 stubs: $(VENV)/.test-deps ## the .pyi files say what the compiled modules do
 	PYTHON=$(BIN)/python ci/stubtest.sh
 
+# COMPILED=kept: the wheel takes the modules that were compiled in place from the same sources. Otherwise it compiles them all.
+COMPILED ?=
+
 wheel: $(VENV)/.test-deps ## build the wheel and the source distribution into dist/
-	$(if $(filter kept,$(WHEEL)),ls dist/headgate-*linux_*.whl,ci/wheel.sh $(BIN)/python)
+	$(if $(filter kept,$(WHEEL)),ls dist/headgate-*linux_*.whl,$(if $(filter kept,$(COMPILED)),HEADGATE_COMPILED=$(CURDIR)/engine )ci/wheel.sh $(BIN)/python)
 
 wheel-check: wheel ## install the wheel in a clean environment without a compiler, and serve a request
 	ci/wheel_check.sh $(PYTHON)
@@ -220,6 +223,18 @@ debug-malloc: $(VENV)/.test-deps ## engine and end-to-end tests under the debugg
 
 sanitize: $(VENV)/.test-deps ## engine tests and ten minutes of each fuzz target over an engine with sanitizers (needs libasan)
 	PYTHON=$(BIN)/python ci/sanitize.sh 600
+
+checks: lint types stubs wheel-check sanitize-smoke debug-malloc-short fuzz-short ## what CI runs before the tests (`make -j2 -Otarget`: two at a time)
+
+# Short forms for CI. 3: there are no sanitizers on this machine.
+sanitize-smoke: $(VENV)/.test-deps
+	PYTHON=$(BIN)/python ci/sanitize.sh 3 smoke || [ $$? = 3 ]
+
+debug-malloc-short: $(VENV)/.test-deps
+	PYTHON=$(BIN)/python ci/debug_malloc.sh short
+
+fuzz-short: $(VENV)/.test-deps
+	PYTHON=$(BIN)/python ci/fuzz.sh 3
 
 soak: $(VENV)/.test-deps  ## the slow end-to-end runs, and three minutes of each part of what must hold for as long as a gateway runs
 	HEADGATE_SOAK=180 $(BIN)/python -m pytest --timeout 1800 tests/end_to_end/test_soak.py

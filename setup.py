@@ -6,6 +6,7 @@ Environment:
   HEADGATE_ONLY=a,b         build only the modules whose dotted name contains one of these words
   HEADGATE_SANITIZE=address checks of memory and of undefined behaviour; =fuzzer also counts edges for libFuzzer (needs
                             clang). ci/sanitize.sh and ci/fuzz_guided.sh build with it, into folders of their own
+  HEADGATE_COMPILED=engine  compile nothing, and take the modules that a build in place has left in this folder
   SOURCE_COMMIT             commit that the build calls itself where there is no git checkout
   SOURCE_DATE_EPOCH         its date, in seconds (reproducible-builds.org); else that of the commit
 """
@@ -38,6 +39,8 @@ ENGINE = Path("engine")
 DEBUG = os.environ.get("HEADGATE_ENGINE_DEBUG") == "1"
 OPTIMIZE = os.environ.get("HEADGATE_OPTIMIZE", "3")
 ONLY = [word for word in os.environ.get("HEADGATE_ONLY", "").split(",") if word]
+
+COMPILED = os.environ.get("HEADGATE_COMPILED", "")
 
 SANITIZE = os.environ.get("HEADGATE_SANITIZE", "")
 
@@ -130,6 +133,18 @@ class BuildExt(build_ext):
             shutil.rmtree(Path(self.build_lib) / DRIVERS, ignore_errors=True)
         super().run()
 
+    def build_extension(self, ext: Extension) -> None:
+        if not COMPILED:
+            super().build_extension(ext)
+            return
+        module = Path(COMPILED, self.get_ext_filename(ext.name))
+        source = Path(COMPILED, *ext.name.split(".")).with_suffix(".pyx")
+        if not module.exists() or module.stat().st_mtime < source.stat().st_mtime:
+            raise SystemExit(f"{module} is not compiled from the {source.name} beside it: build in place first")
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(module, target)
+
 
 BUILT = Path("headgate/build.json")
 
@@ -198,7 +213,7 @@ if __name__ == "__main__":
         },
         cmdclass={"build_ext": BuildExt, "build_py": BuildPy, "sdist": Sdist},
         # A source distribution holds what Cython reads, not what it writes.
-        ext_modules=one_extension_per_pyx() if "sdist" in sys.argv[1:] else build_all(),
+        ext_modules=one_extension_per_pyx() if COMPILED or "sdist" in sys.argv[1:] else build_all(),
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
         zip_safe=False,
     )

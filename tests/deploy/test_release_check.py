@@ -143,3 +143,6 @@ def test_a_wheel_that_is_kept_is_not_built() -> None:
     assert "ci/wheel.sh" not in done.stdout
     done = subprocess.run(["make", "-n", "wheel"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "ci/wheel.sh" in done.stdout
+    assert "HEADGATE_COMPILED" not in done.stdout
+    done = subprocess.run(["make", "-n", "wheel", "COMPILED=kept"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f"HEADGATE_COMPILED={ROOT}/engine ci/wheel.sh" in done.stdout
