@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.end_to_end.running import Gateway
@@ -68,6 +69,17 @@ def loaded(running: Gateway) -> set[str]:
     return set(IMPORTED.findall(running.log()))
 
 
+def mapped_kb(pid: int, library: str) -> int:
+    """Return KiB of a library that a process has in its memory."""
+    found, inside = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+            inside = library in line and "r-xp" in line
+        elif inside and line.startswith("Rss:"):
+            found += int(line.split()[1])
+    return found
+
+
 def test_a_plain_file_loads_what_it_uses(gateway: Callable[..., Gateway]) -> None:
     running = gateway(PLAIN, environment={"PYTHONVERBOSE": "1"})
     found = loaded(running)
@@ -79,6 +91,10 @@ def test_a_plain_file_loads_what_it_uses(gateway: Callable[..., Gateway]) -> Non
         more = {one for one in inside - needed if one.split(".")[0] != "shape"}
         assert more == set(), f"{package}: a plain file loads more than it needs"
         assert needed - inside == set(), f"{package}: these are no longer needed"
+    # What only the start has run of it is given back, in each process.
+    pids = [running.process.pid, *running.worker_pids()]
+    running.wait(lambda: [mapped_kb(pid, "/route/table.") for pid in pids] == [0, 0])
     # The test would see it.
     running.reload(LIMITED)
+    assert mapped_kb(pids[1], "/route/table.") > 0
     assert {"headgate.config.policy.cors", "headgate.policy.cors"} <= loaded(running)

@@ -23,7 +23,7 @@ RANK = (
     ("guard", "http1", "http2", "limit", "profile", "route"),
     ("context", "document", "llm.eventstream", "peek", "shared", "sse", "tls", "websocket"),
     ("wire",),
-    ("clock", "errors", "lazy_pattern"),
+    ("clock", "errors", "lazy_pattern", "library_pages"),
 )
 LEVEL = {name: level for level, names in enumerate(RANK) for name in names}
 # (who, whom): why it stands.

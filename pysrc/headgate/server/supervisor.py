@@ -20,10 +20,12 @@ from headgate.errors import ConfigErrors
 from headgate.ir.gateway import Gateway
 from headgate.net.tasks import spawn
 from headgate.pipeline.modules import needed_modules
+from headgate.pipeline.slices import in_slices
 from headgate.server.config_warnings import warn
 from headgate.server.control import Drain
 from headgate.server.failures import ReloadFailed, WorkerLost
 from headgate.server.first_load import FirstLoad
+from headgate.server.library_pages import drop_steps
 from headgate.server.metrics_push import MetricsPush
 from headgate.server.reload_meter import ReloadMeter
 from headgate.server.service_manager import ServiceManager
@@ -132,6 +134,7 @@ class Supervisor(Upgradable):
         ]  # fmt: skip
         if self._delivery is not None:
             self._following = spawn("delivery", self._delivery.run(self.segment))
+        await in_slices(drop_steps())
         await self._stopped.wait()
         for task in tasks:
             task.cancel()

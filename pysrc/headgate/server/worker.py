@@ -50,6 +50,7 @@ from headgate.server.control import (
 from headgate.server.drain import drain
 from headgate.server.heartbeat import Heartbeat
 from headgate.server.imports import import_beside
+from headgate.server.library_pages import drop_steps
 from headgate.server.listen import Acceptor, Factory, SharedAcceptor
 from headgate.server.reports import long_report, memory
 from headgate.server.template import WorkerStart
@@ -305,6 +306,8 @@ class WorkerProcess:
             self._ports.pop(key, None)
         # Nobody accepts at a lent socket without a port any more when this configuration is told to be in force.
         await asyncio.sleep(0)
+        if before is None:
+            spawn("library pages", in_slices(drop_steps()))
 
     def _acceptor(self, key: str, factory: Factory) -> Acceptor:
         sock = self._sockets[key]
