@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import array
 import os
 import platform
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# A line of proc_pid_maps(5) about a file.
+MAPPING = re.compile(r"(?P<start>\w+)-(?P<end>\w+) \S+ (?P<offset>\w+) (?P<file>\S+ \d+) +(?P<name>/.*)")
+# Bits of an entry of proc_pid_pagemap(5): the page is in memory, and one of a file.
+PRESENT, OF_FILE = 1 << 63, 1 << 61
 
 
 class Memory(NamedTuple):
@@ -58,31 +65,36 @@ def memory(root: int) -> Memory:
     return Memory(rss, pss, count)
 
 
+def _file_pages(pid: int) -> Iterator[tuple[str, int]]:
+    """Each page of a file that a process has mapped and not changed: device and inode, and the number of the page."""
+    with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/pagemap").open("rb", buffering=0) as pagemap:
+        for line in maps:
+            # Shared memory has a name too, and is counted elsewhere.
+            if (mapping := MAPPING.match(line)) is None or mapping["name"].startswith("/memfd:"):
+                continue
+            start, end, offset = (int(mapping[name], 16) // PAGE for name in ("start", "end", "offset"))
+            entries = array.array("Q", os.pread(pagemap.fileno(), (end - start) * 8, start * 8))
+            for index, entry in enumerate(entries):
+                if entry & PRESENT and entry & OF_FILE:
+                    yield mapping["file"], offset + index
+
+
 def memory_alone_kb(root: int) -> int:
     """KiB that a tree takes where no other process has mapped the same files, such as Python's own library.
 
-    PSS counts a page of a file by the share of all processes of the machine. Here, each file counts once, with the pages
-    of the process that has most of it mapped; the others of a tree, which are forked, have few that it lacks.
+    PSS counts a page of a file by the share of all processes of the machine. Here, each that a process of the tree has
+    mapped counts once (proc_pid_pagemap(5)), and other memory by its PSS: nobody else has it.
     """
-    anonymous = 0
-    files: dict[str, int] = {}
+    other_kb = 0
+    pages: set[tuple[str, int]] = set()
     for pid in tree(root):
-        mapped: dict[str, int] = {}
-        name = ""
         try:
-            lines = Path(f"/proc/{pid}/smaps").read_text().splitlines()
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            pages.update(_file_pages(pid))
         except OSError:
             continue
-        for line in lines:
-            if (start := re.match(r"[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)", line)) is not None:
-                name = start[1]
-            elif (size := re.match(r"(Rss|Anonymous): +(\d+)", line)) is not None and name.startswith("/"):
-                mapped[name] = mapped.get(name, 0) + (int(size[2]) if size[1] == "Rss" else -int(size[2]))
-        for name, size_kb in mapped.items():
-            files[name] = max(files.get(name, 0), size_kb)
-        anonymous += sum(int(found) for found in re.findall(r"^Pss_(?:Anon|Shmem): +(\d+)", rollup, re.M))
-    return anonymous + sum(files.values())
+        other_kb += sum(int(found) for found in re.findall(r"^Pss_(?:Anon|Shmem): +(\d+)", rollup, re.M))
+    return other_kb + len(pages) * PAGE // 1024
 
 
 def machine() -> dict[str, object]:
