@@ -104,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(source: FileSource | TextSource) -> int:
     gc.disable()  # imports create no garbage
+    from headgate.server.ending import leave
     from headgate.server.start import serve
 
     try:
@@ -113,12 +114,12 @@ def _serve(source: FileSource | TextSource) -> int:
         return 1
     outcome = serve(source, feed)
     if isinstance(outcome, int):
-        return outcome
+        leave(outcome)
     # This is a worker. Its loop runs here because a CPU profile reads every frame of the stack in each sample.
     with outcome.runner:
         outcome.runner.get_loop().run_forever()
         outcome.task.result()
-    return 0
+    leave(0)
 
 
 def _delivery_feed() -> Feed | None:

@@ -1,16 +1,19 @@
-"""The end of the supervisor has a bound. Example: a thread that waits for a file system that is gone would keep it for
-ever, and signals do nothing by then.
+"""How processes of a gateway end: at once, and within a bound.
+
+A thread that waits for a file system that is gone would keep the supervisor for ever, and signals do nothing by then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
+import contextlib
 import logging
 import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 logger = logging.getLogger("headgate.supervisor")
 
@@ -40,6 +43,20 @@ def bound_end(status: int, clean: Callable[[], None], seconds: float = END_SECON
     timer = threading.Timer(seconds, cut)
     timer.daemon = True
     timer.start()
+
+
+def leave(status: int) -> NoReturn:
+    """End the process as the interpreter does, which waits for threads, calls what `atexit` has and writes what streams
+    hold, but leave its memory to the kernel.
+
+    To take all objects apart takes 30 ms of CPU time, and makes copies of the memory that processes share.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # closed, or its reader has gone
+            stream.flush()
+    os._exit(status)
 
 
 def _tasks(loop: asyncio.AbstractEventLoop) -> str:

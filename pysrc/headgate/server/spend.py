@@ -54,10 +54,10 @@ class SpendKeeper:
 
     async def carry(self) -> bool:
         """Bring ledger and accounts to the same state. Return whether that could be done."""
-        from headgate.telemetry.requests.stores import LogFailure
-
         if self._ledger is None:
             return True
+        from headgate.telemetry.requests.stores import LogFailure
+
         try:
             await asyncio.to_thread(self._ledger.carry, datetime.now(UTC))
         except LogFailure as error:

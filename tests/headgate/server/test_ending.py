@@ -1,4 +1,4 @@
-"""What keeps a process from its end."""
+"""How processes end, and what keeps them from it."""
 
 from __future__ import annotations
 
@@ -57,3 +57,31 @@ def test_what_does_not_end_is_named_and_left(tmp_path: Path, work: str, named: s
 
 def test_an_end_in_time_is_left_alone(tmp_path: Path) -> None:
     assert run(tmp_path, "pass", PATIENCE * 2) == (0, "", True)
+
+
+LEAVING = """
+import atexit, sys, threading
+from headgate.server.ending import leave
+
+class Left:
+    def __del__(self):
+        print("taken apart")
+
+left = Left()
+go = threading.Event()
+atexit.register(print, "at exit")
+threading.Thread(target=lambda: (go.wait(), print("thread"))).start()
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+sys.stderr.write("error")
+go.set()
+{before}
+leave(5)
+"""
+
+
+@pytest.mark.parametrize(("before", "said"), [("", "thread\nat exit\n"), ("sys.stdout.close()", "")])
+def test_a_process_that_leaves_ends_all_but_its_objects(before: str, said: str) -> None:
+    words = [sys.executable, "-c", LEAVING.format(before=before)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (5, said)
+    assert done.stderr.startswith("error")

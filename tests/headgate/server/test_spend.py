@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -45,6 +46,11 @@ def test_a_store_that_is_left_and_taken_up_again_is_not_added_twice(tmp_path: Pa
         await keeper.stop()
 
     asyncio.run(run())
+
+
+def test_a_gateway_without_keys_loads_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "headgate.telemetry.requests.stores", None)
+    asyncio.run(SpendKeeper(Segment.create()).stop())
 
 
 def test_a_database_that_does_not_answer_does_not_hold_the_loop(
