@@ -26,8 +26,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-# What `headgate -f FILE` imports whatever the file says, and what the sample servers share.
-IMPORTED = ("headgate.server.start", "headgate.sample.web")
+# What `headgate -f FILE` imports whatever the file says, what it imports for the configurations of many tests (the longest of them take
+# a quarter of a second of a processor for it), and what the sample servers share.
+IMPORTED = (
+    "headgate.cli", "headgate.server.start", "headgate.server.ending", "headgate.admin.web", "headgate.admin.stats", "headgate.admin.readiness",
+    "headgate.admin.routes", "headgate.expr.compile", "headgate.expr.transport", "headgate.pipeline.llm", "headgate.backend.llm.guards.step",
+    "headgate.config.llm_models", "headgate.pipeline.mcp", "headgate.policy.identity", "headgate.policy.backend_auth",
+    "headgate.policy.direct_response", "headgate.pipeline.virtual_keys", "headgate.telemetry.spend.ledger", "headgate.telemetry.requests.sqlite",
+    "headgate.telemetry.requests.writer", "headgate.config.resources.reading", "headgate.config.resources.sqlite", "headgate.config.resources.postgres",
+    "headgate.net.redis_store", "headgate.policy.shared.compile", "headgate.net.tls_library", "encodings.idna",
+    "cryptography.hazmat.primitives.ciphers.aead", "headgate.sample.web",
+)
 # What servers of the official SDK of MCP are made of (tests/peers/sdk_server.py): a second and a half.
 SDK = ("mcp.server.mcpserver", "mcp.server.sse", "mcp.server.streamable_http_manager", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
 # pytest says in it which test runs.
@@ -231,7 +240,16 @@ def main() -> None:
     gc.enable()
     sys.path[0] = str(Path.cwd())
     sys.argv = [module, *arguments]
-    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    status = 0
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if not isinstance(end.code, int | None):
+            raise       # words for standard error
+        status = end.code or 0
+    from headgate.server.ending import leave
+
+    leave(status)
 
 
 if __name__ == "__main__":
