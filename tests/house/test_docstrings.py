@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.house.parsing_rig import many_trees, parsed
+
+__all__ = ["many_trees"]
 
 ROOT = Path(__file__).resolve().parents[2]
 # Rows of one table each: what a row takes and returns is said once, above them.
@@ -20,7 +23,7 @@ Public = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 def silent(text: str) -> list[str]:
     """Return the public names of a module, in its order, that have no docstring."""
-    nodes = (node for node in ast.parse(text).body if isinstance(node, Public) and not node.name.startswith("_"))
+    nodes = (node for node in parsed(text).body if isinstance(node, Public) and not node.name.startswith("_"))
     return [node.name for node in nodes if not ast.get_docstring(node)]
 
 
@@ -62,7 +65,7 @@ def raised_in(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 def untold(text: str) -> list[str]:
     """Return the public functions and methods of a module, with the errors that no docstring of theirs, their class or module names."""
-    module = ast.parse(text)
+    module = parsed(text)
     found = []
 
     def look(node: ast.Module | ast.ClassDef, told: str) -> None:
@@ -133,7 +136,7 @@ def without_unit(text: str) -> list[str]:
                 if not one.target.id.startswith("_") and asks(one.target.id, one.annotation) and not IN_WORDS.search(f"{told} {said}"):
                     found.append(f"{node.name}.{one.target.id}")
 
-    look(ast.parse(text), "")
+    look(parsed(text), "")
     return found
 
 

@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tests.house.parsing_rig import many_trees
+
+__all__ = ["many_trees"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PRODUCT = (ROOT / "pysrc", ROOT / "engine" / "headgate_engine")
@@ -118,14 +121,13 @@ def python_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
     """Return the definitions of a Python file with their lines, and the names that it uses."""
     defined: list[tuple[str, int, int]] = []
     used: list[Use] = []
-    tree = ast.parse(text)
     docstrings = set()
-    for node in ast.walk(tree):
+    # A docstring is seen later than what it belongs to.
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                docstrings.add(id(first.value))
-    for node in ast.walk(tree):
+                docstrings.add(first.value)
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 defined.append((node.name, node.lineno, node.end_lineno or node.lineno))
@@ -135,7 +137,7 @@ def python_names(text: str) -> tuple[list[tuple[str, int, int]], list[Use]]:
                 used.append((node.attr, node.lineno))
             case ast.keyword(arg=str(name)):
                 used.append((name, node.value.lineno))
-            case ast.Constant(value=str(value)) if id(node) not in docstrings and len(value) < LONGEST_TEXT:
+            case ast.Constant(value=str(value)) if node not in docstrings and len(value) < LONGEST_TEXT:
                 used += [(word, node.lineno) for word in WORD.findall(value)]
     return defined, used
 
@@ -194,12 +196,13 @@ def unused_methods(files: dict[Path, str], folders: tuple[Path, ...]) -> Iterato
     uses: dict[str, list[tuple[Path, int]]] = defaultdict(list)
     bases: dict[str, set[str]] = defaultdict(set)
     for path, text in files.items():
-        module, lines = path.with_suffix(""), (text if path.suffix == ".py" else plain(text)).split("\n")
+        module, code = path.with_suffix(""), text if path.suffix == ".py" else plain(text)
+        lines = code.split("\n")
+        for word in set(WORD.findall(code)):
+            named[word].add(module)
         for number, line in enumerate(lines, 1):
             if (derived := DERIVED.match(line)) is not None:
                 bases[derived[1]].update(WORD.findall(derived[2]))
-            for word in WORD.findall(line):
-                named[word].add(module)
             quoted = " ".join(one or other for one, other in QUOTED.findall(line))
             for name in (*ATTRIBUTE.findall(line), *WORD.findall(quoted)):
                 uses[name].append((path, number))

@@ -190,7 +190,7 @@ def test_any_change_of_routes_comes_to_what_a_fresh_start_has(reloads: list[list
 )
 def test_two_hundred_reloads_leave_nothing_behind(rig: Rig, policies: str, tmp_path: Path) -> None:
     """One route changes, and one of two certificates of the port. What is counted shows in fewer: only one kind has all of them."""
-    last = 205 if effort.LONG or policies.startswith("authorization") else 55
+    last = 205 if effort.LONG or policies.startswith("authorization") else 25
     kinds = (
         RunningConfiguration, BindPlan, ListenerPlan, RoutePlan, RouteRule, RouteTable, Route, Gateway, SniSelector, TlsContext,
         ClientContext, HiddenParameter, CredentialLocation,
@@ -297,7 +297,7 @@ def test_all_of_a_configuration_goes_with_it(rig: Rig, monkeypatch: pytest.Monke
             gc.disable()
             try:
                 before = objects()
-                for _ in range(3 if effort.LONG else 2):
+                for _ in range(3 if effort.LONG else 1):
                     swap(gateway)
                     swap(empty)
                 rig.rest(lambda before=before: not objects() - before)
