@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,32 @@ def test_the_service_fits_the_gateway() -> None:
     drain_s = load(TextSource("binds: []")).gateway.process.max_termination_ms / 1000
     assert drain_s < int(service["TimeoutStopSec"][0].removesuffix("s"))
     assert int(service["WatchdogSec"][0].removesuffix("s")) >= 10, "a worker is silent after five seconds"
+
+
+def test_a_stop_waits_for_the_gateway() -> None:
+    """As systemd itself does only for a child of its own, which a gateway is no more after an upgrade."""
+    [line] = values("headgate.service")["ExecStop"]
+    program = """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+print("ready", flush=True)
+signal.sigwait({signal.SIGTERM})
+print("told", flush=True)
+input()
+"""
+    command = [sys.executable, "-c", program]
+    gateway = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert gateway.stdout is not None
+    assert gateway.stdout.readline() == "ready\n"
+    words = shlex.split(line.removeprefix("-").replace("${MAINPID}", str(gateway.pid)))
+    stop = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    assert gateway.stdout.readline() == "told\n"
+    assert stop.poll() is None
+    gateway.communicate("\n", timeout=60)
+    assert gateway.returncode == 0
+    assert stop.communicate(timeout=60)[1] == ""
+    # The last look finds no process: that is its status, and the dash in front says that it does not count.
+    assert line.startswith("-")
 
 
 def test_the_socket_is_that_of_the_first_configuration(tmp_path: Path) -> None:
