@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 python=$(realpath "${PYTHON:-.venv/bin/python}" --no-symlinks)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} cp --parents {} "$copy" 2>/dev/null || true
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy" 2>/dev/null || true
 cd "$copy"
 HEADGATE_ENGINE_DEBUG=1 "$python" setup.py -q build_ext --inplace
 PYTHONPATH="$copy/engine:$copy/pysrc" "$python" -m pytest tests/engine -p no:cacheprovider

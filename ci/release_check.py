@@ -23,10 +23,11 @@ WHEEL = "headgate-{version}-*.whl"
 SDIST = "headgate-{version}.tar.gz"
 DEB = "headgate_{version}_*.deb"
 BINARY = "headgate-{version}-linux-x86_64"
+COMPONENTS = "headgate-{version}-linux-x86_64.cdx.json"
 SBOM = "headgate-{version}.cdx.json"
 LICENCES = "headgate-{version}-licences.md"
 PROVENANCE = "provenance.json"
-ARTEFACTS = (WHEEL, SDIST, DEB, BINARY, SBOM, LICENCES, PROVENANCE)
+ARTEFACTS = (WHEEL, SDIST, DEB, BINARY, COMPONENTS, SBOM, LICENCES, PROVENANCE)
 
 
 class Step(NamedTuple):

@@ -8,7 +8,7 @@ python=$1
 case $python in */*) python=$(cd "$(dirname "$python")" && pwd)/$(basename "$python") ;; esac
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} cp --parents {} "$copy" 2>/dev/null || true
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$copy" 2>/dev/null || true
 rm -rf dist
 mkdir dist
 # The copy has no git: the build is told (setup.py).

@@ -33,7 +33,10 @@ fi
 mkdir -p "$work/src" dist/wheels
 find "$work/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 rm -rf "$work"/src/build/lib.* "$work"/src/build/bdist.*
-git ls-files -z --cached --others --exclude-standard | xargs -0 -I{} cp -p --parents {} "$work/src" 2>/dev/null || true
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp -p --parents -t "$work/src" 2>/dev/null || true
+# With the C that Cython has made already: it is the same for all interpreters.
+mkdir -p "$work/src/build"
+[ ! -d build/cython ] || cp -a -u build/cython "$work/src/build/"
 SOURCE_COMMIT=${SOURCE_COMMIT:-$(git rev-parse HEAD)}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_COMMIT SOURCE_DATE_EPOCH

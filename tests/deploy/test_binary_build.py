@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
 import tarfile
@@ -132,8 +133,29 @@ DEBIAN = Path("/usr/bin/python3.11")
 def test_the_licences_of_the_interpreter_and_of_what_the_starter_has_are_in_it(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib/libc.so.6").touch()
-    build.licences(tmp_path, DEBIAN)
+    packages = build.debian_packages(tmp_path, DEBIAN)
+    assert {"python3.11-minimal", "libc6"} <= packages.keys()
+    assert [name for name in packages if name.endswith("-cross")] == []
+    build.licences(tmp_path, packages, DEBIAN)
     found = {path.name for path in (tmp_path / "share/licences").iterdir()}
     assert {"headgate", "python", "python3.11-minimal", "libc6"} <= found
     assert "libzstd-dev" in found or not Path("/usr/share/doc/libzstd-dev").exists()
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in (tmp_path / "share/licences/python").read_text()
+
+
+def test_the_list_of_components_has_packages_of_both(tmp_path: Path) -> None:
+    for name, version in (("headgate", "1.0"), ("Zope.Thing", "2.0+local")):
+        folder = tmp_path / f"{name}-{version}.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    text = build.components(tmp_path, {"libc6": "2.36-9+deb12u14"}, "1.0")
+    told = json.loads(text)
+    assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
+    assert told["metadata"]["component"]["version"] == "1.0"
+    assert [(one["name"], one["version"], one["purl"]) for one in told["components"]] == [
+        ("libc6", "2.36-9+deb12u14", "pkg:deb/debian/libc6@2.36-9%2Bdeb12u14"),
+        ("zope-thing", "2.0+local", "pkg:pypi/zope-thing@2.0%2Blocal"),
+    ]
+    # Equal inputs give equal files: nothing says when it was written.
+    assert not {"serialNumber", "timestamp"} & (told.keys() | told["metadata"].keys())
+    assert build.components(tmp_path, {"libc6": "2.36-9+deb12u14"}, "1.0") == text
