@@ -145,6 +145,15 @@ class BuildExt(build_ext):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(module, target)
 
+    def build_extensions(self) -> None:
+        # An interpreter that was built somewhere of its own (pyenv) has every module look for libraries there, on all
+        # machines that it comes to. Ours need none but the C library.
+        for name in ("linker_so", "linker_so_cxx"):
+            words = getattr(self.compiler, name, None)
+            if words is not None:
+                setattr(self.compiler, name, [word for word in words if not word.startswith("-Wl,-rpath")])
+        super().build_extensions()
+
 
 BUILT = Path("headgate/build.json")
 

@@ -25,6 +25,9 @@ mkdir -p "$site" "$home/bin" "$root/usr/bin" "$root/DEBIAN"
 mv "$site/bin/py-spy" "$home/bin/"
 "$python" -m pip install -q --no-compile --no-deps --target "$site" --upgrade dist/headgate-*linux_*.whl
 rm -rf "$site/bin" "$site/share"
+# What runs it is in $home/bin; scripts of others are data here.
+find "$site" -type f -perm /111 ! -name '*.so*' -exec chmod 644 {} +
+find "$home" -type f \( -name '*.so*' -o -path "$home/bin/py-spy" \) -exec strip --strip-unneeded --remove-section=.comment {} +
 find "$site" \( -name RECORD -o -name direct_url.json -o -name REQUESTED -o -name INSTALLER \) -path '*.dist-info/*' -delete
 ln -s "/usr/bin/python$minor" "$home/bin/python"
 printf 'home = /usr/bin\ninclude-system-site-packages = false\nversion = %s\n' "$minor" > "$home/pyvenv.cfg"
@@ -49,6 +52,7 @@ for page in headgate gwctl; do
   install -D -m 644 -t "$root/usr/share/zsh/vendor-completions" "build/completions/_$page"
   install -D -m 644 -t "$root/usr/share/fish/vendor_completions.d" "build/completions/$page.fish"
 done
+install -D -m 644 deploy/debian/lintian-overrides "$root/usr/share/lintian/overrides/headgate"
 install -D -m 644 deploy/debian/copyright "$root/usr/share/doc/headgate/copyright"
 # One entry, as Debian's policy wants it; what has changed is beside it, for people.
 date=$(LC_ALL=C date -u -R -d "@$SOURCE_DATE_EPOCH")
@@ -63,4 +67,4 @@ sed -e "s/@VERSION@/$version/; s/@ARCHITECTURE@/$architecture/; s/@PYTHON@/pytho
 (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) > "$root/DEBIAN/md5sums"
 find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 rm -f dist/headgate_*.deb
-dpkg-deb --root-owner-group -Zzstd --build "$root" "dist/headgate_${version}_$architecture.deb"
+dpkg-deb --root-owner-group -Zxz -z3 --build "$root" "dist/headgate_${version}_$architecture.deb"

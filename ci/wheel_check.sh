@@ -22,6 +22,13 @@ if [ -n "$audit" ]; then
 else
   echo "wheel check: auditwheel is not installed; what the wheel needs of the system is not looked at" >&2
 fi
+# Nothing that looks for libraries where it was built.
+if command -v readelf >/dev/null; then
+  mkdir "$work/unpacked"
+  "$1" -m zipfile -e "$wheel" "$work/unpacked"
+  strange=$(find "$work/unpacked" -name '*.so' -exec readelf -d {} + | grep -E 'R(UN)?PATH' | grep -v '\$ORIGIN' | head -1 || true)
+  [ -z "$strange" ] || { echo "wheel check failed: $strange" >&2; exit 1; }
+fi
 # Versions alone: pip would want a hash of the wheel as well.
 sed -n 's/^\([a-z0-9].*[^ ]\) *\\$/\1/p' "$root/ci/locks/run.txt" > "$work/versions.txt"
 # What the check itself needs, and no compiler.
