@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from bench.macro.identity import token
@@ -29,7 +30,13 @@ class Case(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     session: bool = False
 
+    def of(self, chosen: Collection[str]) -> list[str]:
+        """Return which of the chosen peers take part. The one-file program does wherever the installed one does."""
+        found = [name for peer in self.peers for name in ((peer, ONE_FILE) if peer == "headgate" else (peer,))]
+        return [name for name in found if name in chosen]
 
+
+ONE_FILE = "headgate-one-file"
 PLAIN = ("direct", "nginx", "nginx-log", "haproxy", "envoy", "headgate", "headgate-quiet")
 OURS = ("headgate", "headgate-quiet")
 GATEWAY = ("direct", "nginx", "headgate", "headgate-quiet")

@@ -161,7 +161,9 @@ PROXIES: dict[str, Callable[[Path, str, int, int], list[str]]] = {
     "headgate-one-file": _one_file,
 }
 QUIET = "headgate-quiet"
-VARIANTS = (QUIET, "nginx-log", "headgate-one-file")
+# The same programs with another log: nothing of them is measured but requests.
+LOGGERS = (QUIET, "nginx-log")
+VARIANTS = (*LOGGERS, "headgate-one-file")
 NAMES = ("direct", *PROXIES)
 DEFAULT = tuple(name for name in NAMES if name not in VARIANTS)
 

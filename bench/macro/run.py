@@ -118,7 +118,7 @@ class Bench:
             farm.stop()
 
     def peers_of(self, case: Case, number: int) -> list[str]:
-        chosen = [name for name in case.peers if name in self.options.peers]
+        chosen = case.of(self.options.peers)
         turn = number % len(chosen) if chosen else 0
         return chosen[turn:] + chosen[:turn]
 
@@ -133,7 +133,7 @@ class Bench:
 
     def _case(self, farm: Farm, case: Case, connections: int, number: int) -> None:
         # The order of rows is that of the table, whatever the order of measurement.
-        for name in (name for name in case.peers if name in self.options.peers):
+        for name in case.of(self.options.peers):
             self.samples.setdefault((case.name, connections, name), [])
         for name in self.peers_of(case, number):
             key = (case.name, connections, name)
@@ -150,7 +150,7 @@ class Bench:
 
     def footprint(self, number: int, descriptors: int) -> None:
         """Start and memory of every proxy, once."""
-        names = [name for name in peers.PROXIES if name in self.options.peers and name not in peers.VARIANTS]
+        names = [name for name in peers.PROXIES if name in self.options.peers and name not in peers.LOGGERS]
         with self.farm(number) as farm:
             backend = farm.backend("plain").port
             check.wait(backend, footprint.CASE)
