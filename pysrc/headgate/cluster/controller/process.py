@@ -166,7 +166,7 @@ class Controller:
             known: Mapping[ObjectKey, Any] = snapshot.kinds.get(GATEWAY, {})
             parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways}, ready)
         # Gateways have it before anybody looks through the statuses, which are as many as there are objects.
-        changed = await loop.run_in_executor(self._thread, self._statuses.changed, world.statuses)
+        changed = await loop.run_in_executor(self._thread, self._statuses.changed, world.groups)
         self._seen = snapshot
         self._writer.want(changed)
         if led and self._leads:

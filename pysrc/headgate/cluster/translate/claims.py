@@ -104,10 +104,11 @@ class Claims:
                 for name in one.hostnames or ("",):
                     self._alone.setdefault((one.listener.title, name), key_of(route))
             return
+        kind, key = kind_of(route).kind, key_of(route)
         for one in attached:
-            held = self._held.setdefault((one.listener.title, kind_of(route).kind), _Held())
+            held = self._held.setdefault((one.listener.title, kind), _Held())
             for pattern in _patterns(one):
-                held.add(pattern, key_of(route))
+                held.add(pattern, key)
 
 
 def _patterns(attachment: Attachment) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,15 +47,32 @@ from headgate.cluster.translate.gateway_tls import with_certificate
 from headgate.cluster.translate.inference_pools import pool_fragments, pool_statuses
 from headgate.cluster.translate.parents import gateway_of_set, named_by
 from headgate.cluster.translate.places import Reach, reach
-from headgate.cluster.translate.policies import Attached, policies
+from headgate.cluster.translate.policies import policies
 from headgate.cluster.translate.services import discovered
+
+_NOTHING_SAID: Final = Acknowledged()
+_NOT_THERE: Final = Placement()
 
 
 class World(NamedTuple):
-    """The fragments of each Gateway, and the statuses of all objects that have one from this controller."""
+    """The fragments of each Gateway, and the statuses of all objects that have one from this controller: in groups,
+    each the same list as long as nothing in it has changed."""
 
     gateways: dict[ObjectKey, tuple[Fragment, ...]]
-    statuses: list[ObjectStatus]
+    groups: dict[Hashable, list[ObjectStatus]]
+
+    @property
+    def statuses(self) -> list[ObjectStatus]:
+        """All statuses."""
+        return list(chain.from_iterable(self.groups.values()))
+
+
+class CalledObjects(NamedTuple):
+    """The Services and the GatewayBackends that a Gateway calls. `objects`: both, with their kinds."""
+
+    services: frozenset[ObjectKey]
+    backends: frozenset[ObjectKey]
+    objects: frozenset[tuple[GroupKind, ObjectKey]]
 
 
 class OwnGateway(NamedTuple):
@@ -78,61 +96,64 @@ def everything(
     `global_policies`: a namespace whose GatewayPolicies may be about objects of all namespaces.
     """
     found: dict[ObjectKey, OwnGateway] = {}
-    statuses = [
-        _class_status(one)
-        for one in snapshot.oldest_first(GATEWAY_CLASS)
-        if one["spec"]["controllerName"] == CONTROLLER
-    ]
-    parents: dict[tuple[str, ObjectKey], list[Json]] = {}
-    for gateway in snapshot.oldest_first(GATEWAY):
-        if not is_own(snapshot, gateway):
-            continue
-        key = key_of(gateway)
-        said = acknowledged.get(key, Acknowledged())
-        there = None if deployed is None else deployed.get(key, Placement())
-        found[key] = snapshot.remembered(("gateway", key), _own_gateway, gateway, said, there)
-        statuses += found[key].translation.statuses
-        statuses += found[key].statuses
-        for route, entries in found[key].parents.items():
-            known = parents.setdefault(route, [])
-            # Two Gateways may lead to a route below another.
-            known += [one for one in entries if all(one["parentRef"] != other["parentRef"] for other in known)]
+    groups: dict[Hashable, list[ObjectStatus]] = {"classes": snapshot.remembered("classes", _class_statuses)}
+    for key, gateway in snapshot.remembered("own gateways", _own).items():
+        said = acknowledged.get(key, _NOTHING_SAID)
+        there = None if deployed is None else deployed.get(key, _NOT_THERE)
+        one = found[key] = snapshot.remembered(("gateway", key), _own_gateway, gateway, said, there)
+        groups["gateway", key], groups["routes", key] = one.translation.statuses, one.statuses
+    parents = [one.parents for one in found.values() if one.parents]
+    groups["shared routes"] = snapshot.remembered("shared routes", _shared, parents)
     reached = [
         snapshot.remembered(("reach", key), _reach, key, one.translation.fragments) for key, one in found.items()
     ]
     attached = snapshot.remembered("policies", policies, reached, CONTROLLER, global_policies)
-    used, behind = _used(snapshot, found, attached)
-    called = {
-        key: frozenset([*((SERVICE, one) for one in used[key]), *((GATEWAY_BACKEND, one) for one in behind[key])])
-        for key in found
-    }
+    calls = {
+        key: snapshot.remembered(
+            ("called", key), _called, one.translation.used, one.translation.backends,
+            attached.used[key], attached.backends[key],
+        )
+        for key, one in found.items()
+    }  # fmt: skip
+    called = {key: one.objects for key, one in calls.items()}
     connections = snapshot.remembered("backend TLS", backend_tls, called, CONTROLLER)
     gateways: dict[ObjectKey, tuple[Fragment, ...]] = {}
     for key, one in found.items():
         more = [*attached.fragments[key], *connections.fragments[key]]
-        file = snapshot.remembered(("file", key), _complete, one.translation, more, behind[key], used[key])
-        gateways[key] = file
-    statuses += [_route_status(route, entries) for route, entries in sorted(parents.items())]
-    of_backends = [
-        snapshot.remembered(("backend", key_of(one)), status, one) for one in snapshot.oldest_first(GATEWAY_BACKEND)
-    ]
-    pools = snapshot.remembered(
-        "pools", pool_statuses, {key: one.translation.pools for key, one in found.items()}, CONTROLLER
-    )
-    return World(gateways, [*statuses, *of_backends, *attached.statuses, *connections.statuses, *pools])
+        gateways[key] = snapshot.remembered(("file", key), _complete, one.translation, more, calls[key])
+    pools = {key: one.translation.pools for key, one in found.items()}
+    groups["backends"] = snapshot.remembered("backends", _backend_statuses)
+    groups["policies"], groups["backend TLS"] = attached.statuses, connections.statuses
+    groups["pools"] = snapshot.remembered("pools", pool_statuses, pools, CONTROLLER)
+    return World(gateways, groups)
 
 
-def _used(
-    snapshot: Snapshot, found: Mapping[ObjectKey, OwnGateway], attached: Attached
-) -> tuple[dict[ObjectKey, frozenset[ObjectKey]], dict[ObjectKey, frozenset[ObjectKey]]]:
-    """Return by Gateway the Services and the GatewayBackends that its routes and policies call."""
-    used: dict[ObjectKey, frozenset[ObjectKey]] = {}
-    behind: dict[ObjectKey, frozenset[ObjectKey]] = {}
-    for key, one in found.items():
-        backends = one.translation.backends | attached.backends[key]
-        services, behind[key] = snapshot.remembered(("called", key), _called, frozenset(backends))
-        used[key] = frozenset(one.translation.used | attached.used[key] | services)
-    return used, behind
+def _own(snapshot: Snapshot) -> dict[ObjectKey, Json]:
+    """Return the Gateways of own classes, the oldest first."""
+    return {key_of(one): one for one in snapshot.oldest_first(GATEWAY) if is_own(snapshot, one)}
+
+
+def _class_statuses(snapshot: Snapshot) -> list[ObjectStatus]:
+    classes = snapshot.oldest_first(GATEWAY_CLASS)
+    return [_class_status(one) for one in classes if one["spec"]["controllerName"] == CONTROLLER]
+
+
+def _backend_statuses(snapshot: Snapshot) -> list[ObjectStatus]:
+    found = snapshot.oldest_first(GATEWAY_BACKEND)
+    return [snapshot.remembered(("backend", key_of(one)), status, one) for one in found]
+
+
+def _shared(
+    _snapshot: Snapshot, parents: list[dict[tuple[str, ObjectKey], list[Json]]]
+) -> list[ObjectStatus]:
+    """Return the statuses of routes that name several Gateways. `parents`: those of each Gateway."""
+    found: dict[tuple[str, ObjectKey], list[Json]] = {}
+    for of_gateway in parents:
+        for route, entries in of_gateway.items():
+            known = found.setdefault(route, [])
+            # Two Gateways may lead to a route below another.
+            known += [one for one in entries if all(one["parentRef"] != other["parentRef"] for other in known)]
+    return [_route_status(route, entries) for route, entries in sorted(found.items())]
 
 
 def _own_gateway(
@@ -148,7 +169,7 @@ def _own_gateway(
         assert found is not None
         references = found["spec"].get("parentRefs") or ()
         if len(entries) == len(references) and all(one.get("kind") != HTTP_ROUTE.kind for one in references):
-            statuses.append(_route_status(route, entries))
+            statuses.append(snapshot.remembered(("status", route), _status_of, route, entries))
         else:
             parents[route] = entries
     return OwnGateway(made, statuses, parents)
@@ -171,21 +192,25 @@ def _reach(_snapshot: Snapshot, gateway: ObjectKey, fragments: tuple[Fragment, .
 
 
 def _called(
-    snapshot: Snapshot, backends: frozenset[ObjectKey]
-) -> tuple[frozenset[ObjectKey], frozenset[ObjectKey]]:
-    services, known = called_by(snapshot, backends)
-    return frozenset(services), frozenset(known)
+    snapshot: Snapshot, services: Set[ObjectKey], backends: Set[ObjectKey], *of_policies: Set[ObjectKey]
+) -> CalledObjects:
+    """Return what routes and policies of a Gateway call, and what these backends call in turn."""
+    services_of_policies, backends_of_policies = of_policies
+    more, known = called_by(snapshot, backends | backends_of_policies)
+    used, behind = frozenset(services | services_of_policies | more), frozenset(known)
+    objects = [*((SERVICE, one) for one in used), *((GATEWAY_BACKEND, one) for one in behind)]
+    return CalledObjects(used, behind, frozenset(objects))
 
 
 def _complete(
-    snapshot: Snapshot,
-    made: GatewayTranslation,
-    policies: list[Fragment],
-    backends: frozenset[ObjectKey],
-    used: frozenset[ObjectKey],
+    snapshot: Snapshot, made: GatewayTranslation, policies: list[Fragment], calls: CalledObjects
 ) -> tuple[Fragment, ...]:
-    """Return all fragments of a Gateway. `backends` and `used`: GatewayBackends and Services of routes and policies."""
-    called = (*named(snapshot, backends), *discovered(snapshot, used), *pool_fragments(snapshot, made.pools))
+    """Return all fragments of a Gateway."""
+    called = (
+        *named(snapshot, calls.backends),
+        *snapshot.remembered("services", discovered, calls.services),
+        *pool_fragments(snapshot, made.pools),
+    )
     return tuple(with_certificate((*made.fragments, *policies, *called), made.certificate))
 
 
@@ -197,6 +222,10 @@ def _gateway_of(listener_set: Json) -> Iterator[ObjectKey]:
 
 _ROUTES: Final = tuple(ObjectIndex(kind, named_by) for kind in (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE, TCP_ROUTE))
 _SETS: Final = ObjectIndex(LISTENER_SET, _gateway_of)
+
+
+def _status_of(_snapshot: Snapshot, route: tuple[str, ObjectKey], entries: list[Json]) -> ObjectStatus:
+    return _route_status(route, entries)
 
 
 def _route_status(route: tuple[str, ObjectKey], entries: list[Json]) -> ObjectStatus:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 Json = dict[str, Any]
 # Ends the name of a route that stands in a group for one backend of another route.
 INNER: Final = "/mirrored"
+
+
+class Called(NamedTuple):
+    """What is called: ports of services by `<namespace>/<host>`, and named backends."""
+
+    services: frozenset[tuple[str, int]]
+    backends: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +31,31 @@ class Fragment:
     value: Json
     parent: str = ""
     order: tuple[Any, ...] = field(default=())
+    # What it calls, once somebody has looked: a fragment stays the same object while it does not change.
+    _known_calls: list[Called] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def called(self) -> Called:
+        """Return what it calls."""
+        if not self._known_calls:
+            services: set[tuple[str, int]] = set()
+            backends: set[str] = set()
+            _walk(self.value, services, backends)
+            self._known_calls.append(Called(frozenset(services), frozenset(backends)))
+        return self._known_calls[0]
+
+
+def _walk(value: Any, services: set[tuple[str, int]], backends: set[str]) -> None:
+    if isinstance(value, list):
+        for one in value:
+            _walk(one, services, backends)
+    elif isinstance(value, dict):
+        for name, one in value.items():
+            if name == "service" and isinstance(one, dict) and "port" in one and "name" in one:
+                services.add((one["name"], one["port"]))
+            elif name == "backend" and isinstance(one, str):
+                backends.add(one)
+            else:
+                _walk(one, services, backends)
 
 
 def assembled(fragments: Iterable[Fragment]) -> Json:

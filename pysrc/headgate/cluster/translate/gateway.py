@@ -83,7 +83,10 @@ def translate(
 ) -> GatewayTranslation:
     """Return what a Gateway comes to. `sets` and `routes`: ListenerSets and routes that name it, the oldest first."""
     key, takes = key_of(gateway), [one for one in sets if taken(snapshot, gateway, one)]
-    known = listeners(snapshot, gateway, takes)
+    # The same objects as before where nothing about them has changed, so that routes compare them by identity.
+    known = snapshot.remembered("listeners", listeners, gateway, takes)
+    for one in known:
+        one.attached = 0
     found = _Routed(snapshot, key, known)
     for route in routes:
         found.add(route)
@@ -127,20 +130,23 @@ class _Routed:
 
     def add(self, route: Json) -> None:
         snapshot = self._snapshot
+        about, key = kind_of(route), key_of(route)
         entries: list[Json] = []
         counted: set[str] = set()
         # A listener that two parentRefs name has the route once.
         found: dict[str, Fragment] = {}
         for index, reference in enumerate(route["spec"].get("parentRefs") or ()):
-            if gateway_named(snapshot, route, reference) != self._gateway:
+            attached = snapshot.remembered(
+                ("at", about, key, index), _attached, route, reference, self._gateway, self._known
+            )
+            if attached is None:
                 continue
-            attached = attachments(snapshot, route, reference, self._known)
             if not isinstance(attached, Unmet):
                 attached = self._claims.left(route, attached)
             usable: list[Attachment] = [] if isinstance(attached, Unmet) else attached
-            kind = kind_of(route)
-            made = _TRANSLATORS[kind]
-            result = snapshot.remembered((kind, key_of(route), index), made, route, usable, self._places)
+            result, entry = snapshot.remembered(
+                ("route", about, key, index), _at_parent, route, reference, attached, self._places
+            )
             counted |= {one.listener.title for one in usable}
             if _some_rule_holds(route, result):
                 self._claims.hold(route, usable)
@@ -148,19 +154,16 @@ class _Routed:
             self._hand_on(result.delegated)
             self.used |= set(result.used)
             self.backends |= set(result.backends)
-            entries.append(_parent(route, reference, attached if isinstance(attached, Unmet) else None, result))
+            entries.append(entry)
         if counted:
             self.pools |= pools_named(snapshot, route)
-            self._serve(route)
+            if about == HTTP_ROUTE:
+                self._served[key] = route
         for one in self._known:
             one.attached += one.title in counted
         self._found |= found
         if entries:
-            self.parents.setdefault((kind_of(route).kind, key_of(route)), []).extend(entries)
-
-    def _serve(self, route: Json) -> None:
-        if kind_of(route) == HTTP_ROUTE:
-            self._served[key_of(route)] = route
+            self.parents.setdefault((about.kind, key), []).extend(entries)
 
     def add_models(self) -> None:
         """Add the models of listeners and of the routes that were added."""
@@ -184,7 +187,7 @@ class _Routed:
         """Note the routes that a route hands requests on to. They may be below several, and several times."""
         for one in below:
             self.pools |= pools_named(self._snapshot, one.route)
-            self._serve(one.route)
+            self._served[key_of(one.route)] = one.route
             if one.reference is None:
                 continue
             result = RouteResult(
@@ -194,6 +197,25 @@ class _Routed:
             entries = self.parents.setdefault((HTTP_ROUTE.kind, key_of(one.route)), [])
             if all(entry["parentRef"] != one.reference for entry in entries):
                 entries.append(_parent(one.route, one.reference, None, result))
+
+
+def _attached(
+    snapshot: Snapshot, route: Json, reference: Json, gateway: ObjectKey, known: list[ListenerState]
+) -> list[Attachment] | Unmet | None:
+    """Return where a route attaches by one parentRef; None if that leads to another Gateway."""
+    if gateway_named(snapshot, route, reference) != gateway:
+        return None
+    return attachments(snapshot, route, reference, known)
+
+
+def _at_parent(
+    snapshot: Snapshot, route: Json, reference: Json, attached: list[Attachment] | Unmet, places: dict[str, str]
+) -> tuple[RouteResult, Json]:
+    """Return what a route comes to at one parent, and the entry of its status about that."""
+    refused = attached if isinstance(attached, Unmet) else None
+    usable = [] if isinstance(attached, Unmet) else attached
+    result = _TRANSLATORS[kind_of(route)](snapshot, route, usable, places)
+    return result, _parent(route, reference, refused, result)
 
 
 def _listeners(key: ObjectKey, known: list[ListenerState]) -> Iterator[Fragment]:

@@ -10,7 +10,8 @@ that nothing has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from itertools import zip_longest
+from itertools import chain, compress, islice
+from operator import is_not
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from headgate.cluster.snapshot import GroupKind, Json, ObjectIndex, ObjectKey, Snapshot, seniority
@@ -22,7 +23,6 @@ _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 # What is read: an object (kind and key), all of a kind (kind and None), or an entry of an index.
 _Read = tuple[Hashable, Hashable]
-_NOTHING: Final[Any] = (None, None)
 _NONE: Final[Mapping[ObjectKey, Json]] = {}
 
 
@@ -174,9 +174,9 @@ class TranslationMemory:
 
 def _differing(before: Mapping[ObjectKey, Json], after: Mapping[ObjectKey, Json]) -> list[ObjectKey]:
     """Return the keys of objects that are new, gone or others."""
-    # What is in its place has not changed; only the rest is looked up.
-    places = zip_longest(after.items(), before.values(), fillvalue=_NOTHING)
-    moved = [pair for pair, old in places if pair is not _NOTHING and pair[1] is not old]
+    # What is in its place has not changed; only the rest is looked up. No Python runs for an object: there are many.
+    others = compress(after.items(), map(is_not, after.values(), before.values()))
+    moved = chain(others, islice(after.items(), len(before), None))
     changed = [key for key, one in moved if before.get(key) is not one]
     if len(after) - len(before) != sum(key not in before for key in changed):
         changed += [key for key in before if key not in after]

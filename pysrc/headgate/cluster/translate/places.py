@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from headgate.cluster.snapshot import (
     GATEWAY,
@@ -17,7 +17,7 @@ from headgate.cluster.snapshot import (
     ObjectKey,
     Snapshot,
 )
-from headgate.cluster.translate.fragments import INNER, Fragment, Json
+from headgate.cluster.translate.fragments import INNER, Called, Fragment, Json
 from headgate.cluster.translate.gateway_backends import TranslatedBackend, sections, translate_backend
 from headgate.cluster.translate.gateway_backends import file_name as backend_name
 from headgate.cluster.translate.grpc_routes import file_name
@@ -28,13 +28,6 @@ from headgate.cluster.translate.services import host
 _FILE_GATEWAY: Final = {"gatewayName": "default", "gatewayNamespace": "default"}
 # What is behind routes and policies, which may call it.
 CALLED: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
-
-
-class Called(NamedTuple):
-    """What is called: ports of services by `<namespace>/<host>`, and named backends."""
-
-    services: frozenset[tuple[str, int]]
-    backends: frozenset[str]
 
 
 class RuleCalls(NamedTuple):
@@ -104,25 +97,10 @@ def called_from(place: Place, reached: Reach) -> frozenset[str]:
 
 def called(fragments: Iterable[Fragment]) -> Called:
     """Return what fragments call."""
-    services: set[tuple[str, int]] = set()
-    backends: set[str] = set()
-    for one in fragments:
-        _walk(one.value, services, backends)
-    return Called(frozenset(services), frozenset(backends))
-
-
-def _walk(value: Any, services: set[tuple[str, int]], backends: set[str]) -> None:
-    if isinstance(value, list):
-        for one in value:
-            _walk(one, services, backends)
-    elif isinstance(value, dict):
-        for name, one in value.items():
-            if name == "service" and isinstance(one, dict) and "port" in one and "name" in one:
-                services.add((one["name"], one["port"]))
-            elif name == "backend" and isinstance(one, str):
-                backends.add(one)
-            else:
-                _walk(one, services, backends)
+    calls = [one.called() for one in fragments]
+    return Called(
+        frozenset().union(*(one.services for one in calls)), frozenset().union(*(one.backends for one in calls))
+    )
 
 
 class Place(NamedTuple):

@@ -20,10 +20,9 @@ from headgate.cluster.translate.calls import OF_ROUTES, calls, unsuited
 from headgate.cluster.translate.checked import faults_of_port
 from headgate.cluster.translate.client_side import REFUSED, client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
-from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.fragments import Called, Fragment, Json
 from headgate.cluster.translate.places import (
     CALLED,
-    Called,
     Place,
     Reach,
     called,

@@ -116,8 +116,9 @@ def test_a_changed_route_is_translated_and_no_other() -> None:
     before = memory.translate(cluster.now(), {})
     assert memory.computed > 60
     after = memory.translate(cluster.put(http_route("shop/r7", {"backendRefs": [to("pay")]}, hostnames=("r7.test",))), {})
-    # The root, the Gateway, the route, what the Gateway reaches, its file; and the policies, one of which selects routes.
-    assert memory.computed <= 6
+    # The root, the Gateway, the route and where it is attached, what the Gateway reaches, its file; and the policies, one
+    # of which selects routes.
+    assert memory.computed <= 7
     inner, main = ObjectKey("edge", "inner"), ObjectKey("edge", "main")
     assert after.gateways[inner] is before.gateways[inner]
     known = {one.key: one for one in before.gateways[main]}
@@ -130,7 +131,8 @@ def test_changed_endpoints_touch_no_route() -> None:
     cluster, memory = Changing(CLUSTER), TranslationMemory()
     before = memory.translate(cluster.now(), {})
     after = memory.translate(cluster.put(endpoints("shop/pay-1", "pay", ["10.0.0.8"])), {})
-    assert memory.computed == 2
+    # The root, the file of the Gateway, and its services.
+    assert memory.computed == 3
     assert after.gateways != before.gateways
     assert after.statuses == before.statuses
     memory.translate(cluster.now(), {})
