@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, compress, islice
+from operator import is_not
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
 Json = dict[str, Any]
@@ -76,6 +78,17 @@ def seniority(document: Mapping[str, Any]) -> tuple[str, ObjectKey]:
 def generation(document: Mapping[str, Any]) -> int:
     """Return the number of the object's specification, which the API server counts up; 0 without one."""
     return int(document["metadata"].get("generation", 0))
+
+
+def differing(before: Mapping[ObjectKey, Json], after: Mapping[ObjectKey, Json]) -> list[ObjectKey]:
+    """Return the keys of objects that are new, gone or others."""
+    # What is in its place has not changed; only the rest is looked up. No Python runs for an object: there are many.
+    others = compress(after.items(), map(is_not, after.values(), before.values()))
+    moved = chain(others, islice(after.items(), len(before), None))
+    changed = [key for key, one in moved if before.get(key) is not one]
+    if len(after) - len(before) != sum(key not in before for key in changed):
+        changed += [key for key in before if key not in after]
+    return changed
 
 
 class ObjectIndex(NamedTuple):

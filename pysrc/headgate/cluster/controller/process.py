@@ -85,6 +85,10 @@ class Controller:
         self._return: asyncio.TimerHandle | None = None
         self._leading: list[asyncio.Task[Any]] = []
         self.metrics.add("controller_objects", "gauge", "Objects that are known, by kind.", self._counts)
+        self.metrics.add(
+            "controller_pending_statuses", "gauge", "Objects whose status waits to be looked at or written.",
+            lambda: {(): self._writer.pending()},
+        )  # fmt: skip
         self.metrics.add("controller_leader", "gauge", "1 while this replica leads.", self._leader)
         self.metrics.add(
             "controller_dropped_events_total", "counter", "Warnings about Gateways that became no Events.",

@@ -248,6 +248,12 @@ def live(snapshot: Snapshot, namespace: str, name: str) -> list[tuple[str, Any]]
     return found
 
 
+def object_keys(gateway: ObjectKey) -> list[ObjectKey]:
+    """Return what the objects of a Gateway are called, of whatever kind: what live() looks at."""
+    name = short_name(gateway.name)
+    return [ObjectKey(gateway.namespace, name + suffix) for suffix in dict.fromkeys(suffix for _, suffix in _PARTS)]
+
+
 _SUFFIXES: Final = {owned_kinds.SECRET: (SESSION_KEY_SUFFIX,), owned_kinds.CONFIG_MAP: ("", AUTHORITY_SUFFIX)}
 _PARTS: Final = tuple((one.group_kind, suffix) for one in OWNED for suffix in _SUFFIXES.get(one, ("",)))
 

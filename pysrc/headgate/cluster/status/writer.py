@@ -1,4 +1,8 @@
-"""Writing statuses: the newest value of each object, one write at a time, and none without a difference."""
+"""Writing statuses: the newest value of each object, one write at a time, and none without a difference.
+
+The first statuses of a cluster, or a change of all objects, may take a minute to write. Few that have changed do not
+wait for these.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,11 @@ from headgate.net.tasks import spawn
 logger = logging.getLogger("gateway-controller")
 
 # Writes at a time: an API server does some 600 in a second.
-PARALLEL: Final = 16
+PARALLEL: Final = 32
+# Those of them that look first at what waits longest, so that it is written however much changes.
+PATIENT: Final = 4
+# Statuses that change at once and are still written before those that wait.
+MOST_URGENT: Final = 64
 TRIES: Final = 5
 CONFLICT_SECONDS: Final = 0.1
 _NOT_FOUND: Final = 404
@@ -63,11 +71,14 @@ class StatusWriter:
         self._wrote = wrote
         self._sleep = sleep
         self._wanted: dict[About, ObjectStatus] = {}
-        self._queue: asyncio.Queue[About] = asyncio.Queue()
-        self._queued: set[About] = set()
+        # What waits to be written, in the order in which it came; the values say nothing.
+        self._urgent: dict[About, None] = {}
+        self._others: dict[About, None] = {}
+        self._waiting = asyncio.Semaphore(0)
         self._busy: set[About] = set()
-        # Objects that are wanted otherwise, or have changed, while they are written.
-        self._again: set[About] = set()
+        # Objects that are wanted otherwise, or have changed, while they are written, and those whose write failed; and
+        # whether they are urgent then.
+        self._again: dict[About, bool] = {}
         # What was written and has not been read yet.
         self._written: dict[About, Stored] = {}
         # Objects that have taken the place of those that were judged: the next translation has seen them.
@@ -77,11 +88,12 @@ class StatusWriter:
 
     def want(self, changed: Iterable[ObjectStatus]) -> None:
         """Take statuses that have changed (WantedStatuses)."""
-        for one in changed:
+        found = list(changed)
+        for one in found:
             about = (one.kind, one.key)
             if one.content:
                 self._wanted[about] = one
-                self._enqueue(about)
+                self._enqueue(about, urgent=len(found) <= MOST_URGENT)
             else:
                 self._wanted.pop(about, None)
         # What is said of them may be the same as of those before them.
@@ -103,9 +115,11 @@ class StatusWriter:
         """Begin to write."""
         if self._workers:
             return
+        self._workers = [
+            spawn(f"status writer {number}", self._work(patient=number < PATIENT)) for number in range(PARALLEL)
+        ]
         for about in self._wanted:
-            self._enqueue(about, early=True)
-        self._workers = [spawn(f"status writer {number}", self._work()) for number in range(PARALLEL)]
+            self._enqueue(about)
 
     async def follow(self) -> None:
         """Write nothing any more. Writes that have begun are broken off: the server does them or does not."""
@@ -113,15 +127,32 @@ class StatusWriter:
         for one in workers:
             one.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        self._queue, self._queued = asyncio.Queue(), set()
+        self._urgent, self._others, self._waiting = {}, {}, asyncio.Semaphore(0)
         self._busy.clear()
         self._again.clear()
         self._replaced.clear()
 
-    def _enqueue(self, about: About, early: bool = False) -> None:
-        if (self._workers or early) and about not in self._queued:
-            self._queued.add(about)
-            self._queue.put_nowait(about)
+    def pending(self) -> int:
+        """Return how many objects wait to be looked at, or are being written."""
+        return len(self._urgent) + len(self._others) + len(self._busy)
+
+    def _enqueue(self, about: About, urgent: bool = False) -> None:
+        if not self._workers or about in self._urgent:
+            return
+        if about not in self._others:
+            (self._urgent if urgent else self._others)[about] = None
+            self._waiting.release()
+        elif urgent:
+            del self._others[about]
+            self._urgent[about] = None
+
+    def _next(self, patient: bool) -> About:
+        """Take an object out of those that wait, of which there is one."""
+        first, second = (self._others, self._urgent) if patient else (self._urgent, self._others)
+        found = first or second
+        about = next(iter(found))
+        del found[about]
+        return about
 
     def _leftovers(self) -> None:
         """Take away what an earlier run of this controller said of objects that nothing is said of now."""
@@ -130,13 +161,13 @@ class StatusWriter:
                 self._wanted[kind, key] = ObjectStatus(kind, key, content)
                 self._enqueue((kind, key))
 
-    async def _work(self) -> None:
+    async def _work(self, patient: bool) -> None:
         pauses = Pauses()
         while True:
-            about = await self._queue.get()
-            self._queued.discard(about)
+            await self._waiting.acquire()
+            about = self._next(patient)
             if about in self._busy:
-                self._again.add(about)
+                self._again[about] = True
                 continue
             self._busy.add(about)
             try:
@@ -145,13 +176,12 @@ class StatusWriter:
             except ApiError as error:
                 self._wrote(about[0], "error")
                 logger.warning("status of %s %s: %s", about[0].kind, about[1], error)
-                self._again.add(about)
+                self._again.setdefault(about, False)
                 await self._sleep(pauses.next())
             finally:
                 self._busy.discard(about)
             if about in self._again:
-                self._again.discard(about)
-                self._enqueue(about)
+                self._enqueue(about, self._again.pop(about))
             await asyncio.sleep(0)  # the queue may be long, and nothing to write
 
     async def _write(self, about: About) -> None:

@@ -10,11 +10,9 @@ that nothing has changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from itertools import chain, compress, islice
-from operator import is_not
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from headgate.cluster.snapshot import GroupKind, Json, ObjectIndex, ObjectKey, Snapshot, seniority
+from headgate.cluster.snapshot import GroupKind, Json, ObjectIndex, ObjectKey, Snapshot, differing, seniority
 from headgate.cluster.translate.deployed import Placed
 from headgate.cluster.translate.everything import World, everything
 from headgate.cluster.translate.gateway import Acknowledged
@@ -80,7 +78,7 @@ class TranslationMemory:
             before, after = self._kinds.get(kind, _NONE), kinds.get(kind, _NONE)
             if before is after:
                 continue
-            changed = _differing(before, after)
+            changed = differing(before, after)
             if changed:
                 self._mark((kind, None))
                 self._ordered.pop(kind, None)
@@ -170,17 +168,6 @@ class TranslationMemory:
             objects = self._kinds.get(index.kind, _NONE)
             self._move(index, _NONE, objects, list(objects))
         return sorted(self._entries[index].get(entry, {}).values(), key=seniority)
-
-
-def _differing(before: Mapping[ObjectKey, Json], after: Mapping[ObjectKey, Json]) -> list[ObjectKey]:
-    """Return the keys of objects that are new, gone or others."""
-    # What is in its place has not changed; only the rest is looked up. No Python runs for an object: there are many.
-    others = compress(after.items(), map(is_not, after.values(), before.values()))
-    moved = chain(others, islice(after.items(), len(before), None))
-    changed = [key for key, one in moved if before.get(key) is not one]
-    if len(after) - len(before) != sum(key not in before for key in changed):
-        changed += [key for key in before if key not in after]
-    return changed
 
 
 class _View(Snapshot):

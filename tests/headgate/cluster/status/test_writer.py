@@ -14,7 +14,7 @@ from waiting import no_time, until
 from headgate.cluster.client import KubernetesClient
 from headgate.cluster.kubeconfig import ClusterAccess
 from headgate.cluster.snapshot import HTTP_ROUTE, GroupKind, ObjectKey
-from headgate.cluster.status.writer import PARALLEL, StatusWriter
+from headgate.cluster.status.writer import MOST_URGENT, PARALLEL, PATIENT, StatusWriter
 from headgate.cluster.translate.conditions import ObjectStatus
 from headgate.cluster.watch.store import Stored
 
@@ -155,7 +155,7 @@ def test_the_newest_value_wins_and_an_object_is_written_once_at_a_time() -> None
         for number in range(50):
             found.writer.want([wanted("True" if number % 2 else "False")])
             await asyncio.sleep(0)
-        await until(lambda: found.said() == "True" and not found.writer._busy and not found.writer._queued)
+        await until(lambda: found.said() == "True" and not found.writer.pending())
         assert most == 1
         assert found.writes < 25
 
@@ -184,6 +184,40 @@ def test_many_objects_are_written_at_the_same_time_but_not_all() -> None:
         found.writer.want([wanted(key=ObjectKey("shop", one)) for one in names])
         await until(lambda: all(found.said(f"shop/{one}") == "True" for one in names))
         assert 1 < most <= PARALLEL
+
+    writing(body)
+
+
+@pytest.mark.parametrize("patient", [False, True])
+def test_what_changes_is_written_before_what_waits_and_holds_nothing_up(patient: bool) -> None:
+    async def body(found: Writing) -> None:
+        order: list[str] = []
+        free = asyncio.Event()
+        merge = found.client.merge
+
+        async def held(path: str, document: Json) -> Json:
+            await free.wait()
+            order.append(path.split("/")[-2])
+            return await merge(path, document)
+
+        found.client.merge = held  # type: ignore[method-assign]
+        names = [f"r{number}" for number in range(300)]
+        for one in names:
+            found.server.put(ROUTES, http_route(f"shop/{one}"))
+        found.writer.want([wanted(key=ObjectKey("shop", one)) for one in names])
+        found.writer.lead()
+        await until(lambda: len(found.writer._busy) == PARALLEL)
+        changed = names[-MOST_URGENT:] if patient else names[-1:]
+        found.writer.want([wanted(generation=2, key=ObjectKey("shop", one)) for one in changed])
+        free.set()
+        if patient:
+            # Beside many that change, some of the workers write what waited before.
+            await until(lambda: len(order) > PARALLEL + 2 * PATIENT)
+            assert set(order[PARALLEL:]) - {*changed}
+        await until(lambda: not found.writer.pending())
+        assert sorted(order) == sorted(names), "each once: what waited was the newer one"
+        if not patient:
+            assert order.index(names[-1]) < 3 * PARALLEL
 
     writing(body)
 
@@ -263,7 +297,7 @@ def test_an_object_that_is_gone_needs_no_status() -> None:
         gone = ObjectKey("shop", "gone")
         found.known.frozen[gone] = Stored("1", {}, found.uid)
         found.writer.want([wanted(key=gone), wanted()])
-        await until(lambda: found.said() == "True" and not found.writer._busy and not found.writer._queued)
+        await until(lambda: found.said() == "True" and not found.writer.pending())
         assert "error" not in found.results
 
     writing(body)
