@@ -38,9 +38,9 @@ class Receiver:
                 self.got.append(({name.lower(): value for name, value in handler.headers.items()}, body))
                 what = left.pop(0) if len(left) > 1 else left[0]
                 if what == "by name":
-                    what = "500" if json.loads(body)["name"] == "bad" else "200"
+                    what = {"bad": "500", "slow": "hang"}.get(json.loads(body)["name"], "200")
                 if what == "hang":
-                    self.leave.wait(60)
+                    self.leave.wait(300)
                     return
                 handler.send_response(int(what))
                 handler.send_header("content-length", "0")
@@ -177,15 +177,17 @@ def test_of_two_gateways_one_tells(gateway: Start, provider: StandIn, receiver: 
         assert sum(found["name"] == "ci" for found in hook.documents()) == 1
 
 
-def test_an_alert_that_fails_holds_up_no_later_one(
+def test_an_alert_that_fails_or_hangs_holds_up_no_later_one(
     gateway: Start, provider: StandIn, receiver: Callable[..., Receiver], tmp_path: Path
 ) -> None:
     hook = receiver("by name")
-    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", hook.port)
+    running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", hook.port, "200s")
     limits = [{"requests": 100, "per": "month", "warnAtPercent": 1}]
+    assert chat(running, make(running, "slow", limits=limits)).status_code == 200
+    running.wait(lambda: hook.got)
     assert chat(running, make(running, "bad", limits=limits)).status_code == 200
-    running.wait(lambda: len(hook.got) >= 3)
-    # The first one has failed three times, and waits for its next turn.
+    running.wait(lambda: len(hook.got) >= 4)
+    # The first one has no answer yet, the second has failed three times and waits for its next turn.
     assert chat(running, make(running, "good", limits=limits)).status_code == 200
     running.wait_metric('gw_key_alerts_total{outcome="delivered"}', 1)
     assert running.metric('gw_key_alerts_total{outcome="failed"}') == 0
