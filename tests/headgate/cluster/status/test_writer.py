@@ -315,7 +315,7 @@ def test_what_was_said_of_an_object_is_not_written_to_another_of_its_name(read: 
         found.writer.lead()
         found.writer.want([wanted(generation=7)])
         found.writer.want([wanted(key=ObjectKey("shop", "next"))])
-        await until(lambda: found.said("shop/next") == "True" and not found.writer._busy and not found.writer._queued)
+        await until(lambda: found.said("shop/next") == "True" and not found.writer.pending())
         assert found.status() == {}
         # The next translation has seen the other one, of which it says the same.
         found.known.frozen.clear()
