@@ -196,7 +196,7 @@ def running(
 
 @pytest.fixture
 def page(browser: Browser, running: Gateway) -> Iterator[Page]:
-    found = browser.page()
+    found = browser.tab()
     yield found
     # Whatever a view shows, nothing fails in it, and no text of others was taken for markup.
     assert found.problems() == []
