@@ -47,7 +47,7 @@ class Browser:
         options = [
             "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
             "--disable-background-networking", "--disable-component-update", "--disable-default-apps", "--disable-sync",
-            "--disable-extensions", "--force-color-profile=srgb", "--remote-debugging-port=0", f"--user-data-dir={folder}",
+            "--disable-extensions", "--disable-back-forward-cache", "--force-color-profile=srgb", "--remote-debugging-port=0", f"--user-data-dir={folder}",
         ]  # fmt: skip
         if hosts:
             options.append(f"--host-resolver-rules={hosts}")
