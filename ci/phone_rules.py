@@ -43,6 +43,7 @@ class Automaton:
         self.steps: dict[int, tuple[int, int]] = {}
         self.free: dict[int, list[int]] = {}
         self.last = 0
+        self._behind: dict[frozenset[int], tuple[frozenset[int], ...]] = {}
         self.final = self._add(sre_parser.parse(pattern).data, 0)
 
     def _new(self) -> int:
@@ -87,10 +88,14 @@ class Automaton:
                 todo += self.free.get(state, ())
         return frozenset(found)
 
-    def after(self, states: frozenset[int], digit: int) -> frozenset[int]:
-        """Return the states behind a digit."""
-        steps = (self.steps[state] for state in states if state in self.steps)
-        return self.closed(after for mask, after in steps if mask >> digit & 1)
+    def behind(self, states: frozenset[int]) -> tuple[frozenset[int], ...]:
+        """Return the states behind each digit."""
+        found = self._behind.get(states)
+        if found is None:
+            steps = [self.steps[state] for state in states if state in self.steps]
+            found = tuple(self.closed(after for mask, after in steps if mask >> digit & 1) for digit in DIGITS)
+            self._behind[states] = found
+        return found
 
 
 def mask_of(kind: Any, value: Any) -> int:
@@ -138,10 +143,8 @@ class Tree:
                 good = accepts([one.final in state for one, state in zip(automata, states, strict=True)], length)
                 behind = (0,) * 10
                 if length < LONGEST:
-                    behind = tuple(
-                        grow(length + 1, tuple(one.after(s, digit) for one, s in zip(automata, states, strict=True)))
-                        for digit in DIGITS
-                    )
+                    ways = zip(*(one.behind(own) for one, own in zip(automata, states, strict=True)), strict=True)
+                    behind = tuple(grow(length + 1, way) for way in ways)
                 found = seen[length, states] = self._node(good, behind)
             return found
 

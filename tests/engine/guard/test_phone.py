@@ -20,13 +20,17 @@ REGIONS = ("US", "GB", "DE", "IL", "IN", "CA", "BR")
 
 
 def library(candidate: bytes) -> bool:
-    """What the library says of a candidate in any of the regions."""
+    """What the library says of a candidate in any of the regions. Several regions may read the same number, which it is asked about once."""
+    found: list[phonenumbers.PhoneNumber] = []
     for region in REGIONS:
         try:
-            if phonenumbers.is_valid_number(phonenumbers.parse(candidate.decode(), region)):
-                return True
+            one = phonenumbers.parse(candidate.decode(), region)
         except phonenumbers.NumberParseException:
             continue
+        if one not in found:
+            if phonenumbers.is_valid_number(one):
+                return True
+            found.append(one)
     return False
 
 
