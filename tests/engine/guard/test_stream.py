@@ -77,10 +77,10 @@ def gemini(texts: list[tuple[int, str]]) -> bytes:
 MAKE = {"completions": completions, "messages": messages, "responses": responses, "gemini": gemini}
 
 
-def said(stream: bytes, form: str) -> dict[int, str]:
-    """What a client of the format adds up."""
+def said(stream: bytes, form: str, decoder: SseDecoder | None = None) -> dict[int, str]:
+    """What a client of the format adds up; with a decoder, of the next part of a stream."""
     found: dict[int, str] = {}
-    for event in SseDecoder().decode(stream):
+    for event in (decoder or SseDecoder()).decode(stream):
         if event.data == b"[DONE]":
             continue
         data = json.loads(event.data)
@@ -152,14 +152,14 @@ def chunk(text: str) -> bytes:
 
 def masked_in(pieces: list[str], overlap: int = OVERLAP, scanner: Scanner = BUILTINS) -> tuple[str, list[str]]:
     """The text that a client gets of these deltas, and what it has got when each of them has come."""
-    guard = StreamGuard("completions", scanner=scanner, overlap=overlap)
-    out, seen = b"", []
+    guard, decoder = StreamGuard("completions", scanner=scanner, overlap=overlap), SseDecoder()
+    got, seen = "", []
     for piece in pieces:
         guard.feed(chunk(piece))
-        out += guard.take()
-        seen.append(said(out, "completions").get(0, ""))
+        got += said(guard.take(), "completions", decoder).get(0, "")
+        seen.append(got)
     guard.end()
-    return said(out + guard.take(), "completions").get(0, ""), seen
+    return got + said(guard.take(), "completions", decoder).get(0, ""), seen
 
 
 # With the usual overlap an address has at most that many bytes in front of its last one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import threading
 import warnings
@@ -56,6 +57,12 @@ def strictly(model: Any, value: Any) -> Any:
     return model.model_validate(value)
 
 
+@functools.cache
+def service_model(name: str) -> ServiceModel:
+    """Return what the library knows of a service of AWS: a file of some hundred KB."""
+    return ServiceModel(Loader().load_service_model(name, "service-2"), name)
+
+
 @pytest.mark.parametrize(("pair", "case"), REPLIES)
 def test_whole_replies_are_what_the_library_of_the_client_reads(pair: pairs.Converter, case: str) -> None:
     reply = pair.reply(cases("replies", pair.upstream)[case], plain(pair, False))
@@ -67,8 +74,7 @@ def test_whole_replies_are_what_the_library_of_the_client_reads(pair: pairs.Conv
             reply.pop("service_tier", None)
         strictly(MODELS[pair.client], reply)
     elif pair.client == "converse":
-        service = ServiceModel(Loader().load_service_model("bedrock-runtime", "service-2"), "bedrock-runtime")
-        report = ParamValidator().validate(with_bytes(reply), service.operation_model("Converse").output_shape)
+        report = ParamValidator().validate(with_bytes(reply), service_model("bedrock-runtime").operation_model("Converse").output_shape)
         assert not report.has_errors(), report.generate_report()
     elif pair.client == "embeddings":
         openai.types.CreateEmbeddingResponse.model_validate(reply)
@@ -138,8 +144,32 @@ class Failed(Exception):
 Found = tuple[str, list[tuple[str, Any]]]
 
 
+# A client takes longer to make than to use.
+@functools.cache
+def openai_client(provider: str) -> openai.OpenAI:
+    return openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+
+
+@functools.cache
+def anthropic_client(provider: str) -> anthropic.Anthropic:
+    return anthropic.Anthropic(api_key="x", max_retries=0, base_url=provider)
+
+
+@functools.cache
+def google_client(provider: str) -> genai.Client:
+    return genai.Client(api_key="x", http_options={"base_url": provider})
+
+
+@functools.cache
+def aws_client(provider: str) -> Any:
+    return boto3.client(
+        "bedrock-runtime", endpoint_url=provider, region_name="us-east-1", aws_access_key_id="a",
+        aws_secret_access_key="not-a-real-one", config=Config(retries={"total_max_attempts": 1}),
+    )  # fmt: skip
+
+
 def completions_of(provider: str) -> Found:
-    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    client = openai_client(provider)
     text: list[str] = []
     calls: dict[int, list[Any]] = {}
     stops = []
@@ -177,7 +207,7 @@ def messages_of(provider: str) -> Found:
         elif event.event.startswith("content_block_"):
             assert data["index"] == open_block
             open_block = None if event.event == "content_block_stop" else open_block
-    client = anthropic.Anthropic(api_key="x", max_retries=0, base_url=provider)
+    client = anthropic_client(provider)
     with client.messages.stream(model="m", max_tokens=9, messages=[{"role": "user", "content": "x"}]) as stream:
         message = stream.get_final_message()
     assert message.stop_reason is not None
@@ -187,7 +217,7 @@ def messages_of(provider: str) -> Found:
 
 def responses_of(provider: str) -> Found:
     events = SseDecoder().decode(Provider.body)
-    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    client = openai_client(provider)
     found: list[Any] = []
     with client.responses.stream(model="m", input="x") as stream:
         for event in stream:
@@ -206,7 +236,7 @@ def responses_of(provider: str) -> Found:
 
 
 def gemini_of(provider: str) -> Found:
-    client = genai.Client(api_key="x", http_options={"base_url": provider})
+    client = google_client(provider)
     text: list[str] = []
     calls: list[tuple[str, Any]] = []
     stops = []
@@ -225,7 +255,7 @@ def gemini_of(provider: str) -> Found:
 
 
 def text_of(provider: str) -> Found:
-    client = openai.OpenAI(api_key="x", max_retries=0, base_url=provider)
+    client = openai_client(provider)
     found = list(client.completions.create(model="m", prompt="x", stream=True))
     choices = [choice for chunk in found for choice in chunk.choices]
     assert sum(choice.finish_reason is not None for choice in choices) == 1
@@ -233,10 +263,7 @@ def text_of(provider: str) -> Found:
 
 
 def converse_of(provider: str) -> Found:
-    client = boto3.client(
-        "bedrock-runtime", endpoint_url=provider, region_name="us-east-1", aws_access_key_id="a",
-        aws_secret_access_key="not-a-real-one", config=Config(retries={"total_max_attempts": 1}),
-    )  # fmt: skip
+    client = aws_client(provider)
     text: list[str] = []
     calls: dict[int, list[str]] = {}
     names: list[str] = []
@@ -281,8 +308,7 @@ def with_bytes(value: Any) -> Any:
                          ids=[name for name, pair in zip(IDS, PAIRS, strict=True) if pair.upstream in BEDROCK])  # fmt: skip
 def test_requests_to_bedrock_fit_the_vendors_model(pair: pairs.Converter) -> None:
     service, operation = BEDROCK[pair.upstream]
-    model = ServiceModel(Loader().load_service_model(service, "service-2"), service).operation_model(operation)
-    shape = model.input_shape
+    shape = service_model(service).operation_model(operation).input_shape
     checked = 0
     for body in cases("requests", pair.client).values():
         try:
