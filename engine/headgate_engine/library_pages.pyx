@@ -123,7 +123,7 @@ def drop_library_pages(long first, long count):
     visit.pagemap = open(b"/proc/self/pagemap", O_RDONLY | O_CLOEXEC)
     if visit.pagemap < 0:
         return 0
-    # The dynamic linker's lock is held meanwhile (dl_iterate_phdr(3)): no library goes, and nothing else gets its place.
+    # glibc holds the lock of its linker meanwhile: no library goes, and nothing else gets its place. musl keeps all.
     dl_iterate_phdr(_visit, &visit)
     close(visit.pagemap)
     return max(0, visit.number - first)

@@ -57,7 +57,7 @@ def test_the_libraries_are_counted() -> None:
 # Writes into the code of a library, as a debugger does, drops all pages, and tells: KiB of another library that are mapped before,
 # after, and when it has been used again; mappings that have lost what was written to them; the byte that was written.
 CODE = """
-import ctypes, json, re
+import ctypes, json, mmap, re
 import headgate_engine.peek.json as used, headgate_engine.shared.segment as patched
 from headgate_engine.library_pages import drop_library_pages
 
@@ -76,10 +76,10 @@ def clean(name):
 protect = ctypes.CDLL(None).mprotect
 protect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 last = next(one["end"] for one in mappings().values() if one["name"] == patched.__file__ and "x" in one["rights"]) - 1
-page = last - 4095
-assert protect(page, 4096, 7) == 0
+page = last + 1 - mmap.PAGESIZE
+assert protect(page, mmap.PAGESIZE, 7) == 0
 ctypes.memset(last, 0x5A, 1)
-assert protect(page, 4096, 5) == 0
+assert protect(page, mmap.PAGESIZE, 5) == 0
 
 before, mapped = mappings(), clean(used.__file__)
 drop_library_pages(0, 1_000_000)
