@@ -95,7 +95,7 @@ async def measure(kubeconfig: str, changes: int) -> None:
     count = sum(one.place == "routes" for found in sends.gateways.values() for one in found)
     print(f"first state                  {time.monotonic() - began:.2f} s, {count} routes, {len(sends.gateways)} Gateways")
     print(f"memory                       {resident():.0f} MiB", flush=True)
-    while controller._writer._queued or controller._writer._busy or not controller._writer._workers:  # noqa: ASYNC110
+    while controller._writer.pending() or not controller._writer._workers:  # noqa: ASYNC110
         await asyncio.sleep(0.1)
     print(f"statuses written             {time.monotonic() - began:.2f} s, memory {resident():.0f} MiB", flush=True)
     stalls = Stalls()

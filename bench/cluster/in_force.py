@@ -1,17 +1,20 @@
 """From the API server's answer until a change is in force at a data plane, and what all of it takes.
 
-`python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES]`, at an API server of `ci/cluster-lab` with nothing in it.
+`python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES] [--quiet-start]`, at an API server of `ci/cluster-lab` with
+nothing in it. `--quiet-start`: changes begin when the first statuses of all objects are written; without it they come beside that.
 
 `headgate controller` and a data plane of one Gateway run as processes. Routes are those of `bench.cluster.routes`, and two more: one whose
 redirect says which version is in force, and one to a Service whose endpoint moves between two servers. They are asked for every millisecond,
 so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall.
 
 Beside the time of the clock, which others on the machine lengthen, stands the CPU time of each process, and where a change was when: until it
-was translated, until the data plane had put it into force, until a client saw it (from their logs).
+was translated, until the data plane had put it into force, until a client saw it (from their logs). CPU of a change has that of the requests
+that ask for it, and without `--quiet-start` that of the first statuses, but not what the processes use without changes.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import http.client
 import os
@@ -43,6 +46,10 @@ from headgate.cluster.resources import kinds
 SPACE = "team-000"
 GATEWAY = f"{SPACE}/main"
 PROBES = {"moving": "moving.test", "version": "version.test", "steady": "steady.test", "passing": "passing.test"}
+# Between two changes, in seconds: each is measured by itself.
+PAUSE_S = 0.1
+# Without changes.
+QUIET_S = 5.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 PATIENCE_S = 300.0
 
@@ -96,6 +103,8 @@ class Naming(BaseHTTPRequestHandler):
     """Answers with the port that it was asked at."""
 
     protocol_version = "HTTP/1.1"
+    # Head and content in one packet: two would wait for each other's acknowledgement, 40 ms at times.
+    wbufsize = -1
 
     def do_GET(self) -> None:
         body = str(self.server.server_address[1]).encode()
@@ -103,6 +112,7 @@ class Naming(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        self.wfile.flush()
 
     def log_message(self, *_arguments: Any) -> None:
         pass
@@ -163,9 +173,54 @@ def define(client: httpx.Client) -> None:
     for one in map(kinds.definition, kinds.KINDS):
         spec, name = one["spec"], one["metadata"]["name"]
         query = {"fieldManager": "bench", "force": "true"}
-        client.patch(f"{DEFINITIONS}/{name}", json=one, params=query, headers={"content-type": "application/apply-patch+yaml"})
+        headers = {"content-type": "application/apply-patch+yaml"}
+
+        def applied(one: Any = one, name: str = name, query: dict[str, str] = query, headers: dict[str, str] = headers) -> bool:
+            return client.patch(f"{DEFINITIONS}/{name}", json=one, params=query, headers=headers).status_code in (200, 201)
+
+        # A server beside other work may have no time for it at first (504).
+        wait(applied, 0.5)
         path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
         wait(lambda path=path: client.get(path).status_code == 200)  # type: ignore[misc]
+
+
+class FirstStatuses:
+    """Looks once a second how many objects wait for their status, from the moment (by the clock) when caches were warm."""
+
+    def __init__(self, controller: RunningController, warm: float) -> None:
+        self._controller, self._warm = controller, warm
+        self.took = 0.0
+        self.done = threading.Event()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _look(self) -> None:
+        # A replica that does not lead writes none, and one that is busy beside other work may lose the lead.
+        names = ("headgate_controller_pending_statuses", "headgate_controller_leader")
+        while self.written() == 0 or [self._number(one) for one in names] != [0, 1]:
+            time.sleep(1)
+        self.took = time.time() - self._warm
+        self.done.set()
+
+    def _lines(self) -> list[str]:
+        answer = self._controller.get(self._controller.metrics, "/metrics")
+        return [] if answer is None else answer.text.splitlines()
+
+    def _number(self, name: str) -> float | None:
+        """Return None where a controller that is busy does not answer."""
+        return next((float(one.split()[-1]) for one in self._lines() if one.startswith(f"{name} ")), None)
+
+    def written(self) -> int:
+        """Return how many writes of statuses have succeeded."""
+        found = [one for one in self._lines() if "reconciliations_total{" in one and 'controller="status/' in one and '"success"' in one]
+        return int(sum(float(one.split()[-1]) for one in found))
+
+    def tell(self) -> None:
+        """Wait for them, and print how long they took."""
+        if not self.done.wait(PATIENCE_S):
+            raise TimeoutError("statuses are not written")
+        written = self.written()
+        about = "first statuses written, from warm caches"
+        print(f"{about:44} {self.took:.0f} s, {written} writes, {written / self.took:.0f} in a second", flush=True)
 
 
 class Run:
@@ -178,6 +233,9 @@ class Run:
             threading.Thread(target=one.serve_forever, daemon=True).start()
         self.plane: Gateway | None = None
         self.controller: RunningController | None = None
+        self.statuses: FirstStatuses | None = None
+        # CPU seconds in a second without changes, by process.
+        self.idle: dict[str, float] = {}
 
     def start(self) -> RunningController:
         found = self.controller = RunningController(
@@ -208,17 +266,19 @@ class Run:
         return f"{memory_mib(self.controller.process.pid):.0f} MiB"
 
     def prepare(self, kubeconfig: str) -> None:
-        """Make everything, and have a controller deploy it once: data planes need an account and a certificate."""
+        """Have a controller deploy the Gateways once, since data planes need an account and a certificate; then make everything, so that the
+        next controller finds all objects without a status."""
         self.warm()
         print(f"{'controller without routes, RSS':44} {self.rss()}", flush=True)
-        asyncio.run(routes.make(kubeconfig, self.count, self.gateways))
+        asyncio.run(routes.make(kubeconfig, 0, self.gateways))
         port = self.servers[0].server_address[1]
         # The port of all Gateways is one that a process may open.
         spec = {"gatewayClassName": "headgate", "listeners": [{"name": "web", "port": self.lab.port, "protocol": "HTTP"}]}
         self.lab.apply(routes._made("gateway.networking.k8s.io/v1", "Gateway", SPACE, "main", spec))
-        self.lab.apply(redirect("version", "v0.test"), redirect("steady", "steady.test"), *moving(port))
         wait(lambda: all(self.lab.get(kind, f"{GATEWAY}{end}") for kind, end in (("ServiceAccount", ""), ("Service", ""), ("ConfigMap", "-xds-ca"))))
         self.stop()
+        asyncio.run(routes.make(kubeconfig, self.count, self.gateways))
+        self.lab.apply(redirect("version", "v0.test"), redirect("steady", "steady.test"), *moving(port))
 
     def first_state(self) -> None:
         print(f"{'caches warm and translated, from the start':44} {self.warm():.2f} s", flush=True)
@@ -229,58 +289,76 @@ class Run:
         wait(lambda: asking.ask(PROBES["steady"])[0] == 302)
         now = time.time()
         warm = next(logged_at(one) for one in self.controller.log.read_text().splitlines() if "all kinds are listed" in one)
+        self.statuses = FirstStatuses(self.controller, warm)
         planes = cpu_s([self.plane.process.pid, *children_of(self.plane.process.pid)])
         print(f"{'first full state in force, from warm caches':44} {now - warm:.2f} s, from the start of the data plane {now - began:.2f} s")
         print(f"{'CPU of that':44} controller {used:.2f} s until translated, data plane {planes:.2f} s", flush=True)
 
-    def written(self) -> None:
-        """Wait until no status is written any more: the first write all of them."""
+    def used(self) -> dict[str, float]:
+        """Return the CPU seconds of each process."""
         assert self.controller is not None
-        pid, began = self.controller.process.pid, time.monotonic()
-        before = -1.0
-        while (now := cpu_s([pid])) - before > 0.05:
-            before = now
-            time.sleep(2)
-        print(f"{'statuses written, from the first state':44} {time.monotonic() - began - 2:.0f} s, CPU {now:.1f} s", flush=True)
+        assert self.plane is not None
+        supervisor = self.plane.process.pid
+        groups = {"controller": [self.controller.process.pid], "supervisor": [supervisor], "workers": children_of(supervisor)}
+        return {name: cpu_s(pids) for name, pids in groups.items()}
+
+    def quiet(self) -> None:
+        """Look at what happens without changes."""
+        before, stalls = self.used(), Stalls(self.lab.port, PROBES["steady"])
+        time.sleep(QUIET_S)
+        self.idle = {name: (now - before[name]) / QUIET_S for name, now in self.used().items()}
+        stalls.end("a route that nobody changes, in quiet")
+        spent = ", ".join(f"{name} {one * 1e3:.0f} ms" for name, one in self.idle.items())
+        print(f"{'CPU of a second without changes':44} {spent}", flush=True)
 
     def changes(self, number: int) -> None:
         asking = Asking(self.lab.port)
         assert self.controller is not None
         assert self.plane is not None
         self.controller.get(self.controller.admin, "/logging?level=gw/translator=debug", "POST")
-        supervisor, below = self.plane.process.pid, children_of(self.plane.process.pid)
-        groups = {"controller": [self.controller.process.pid], "supervisor": [supervisor], "workers": below}
-        used = {name: cpu_s(pids) for name, pids in groups.items()}
-        found: dict[str, list[tuple[float, float, float]]] = {}
+        found: list[tuple[float, float, float]] = []
         translated = Steps(self.controller.log, '"translated"')
         taken = Steps(self.plane.log_path, "configuration received")
 
-        def changed(about: str, seen: Callable[[], bool]) -> None:
+        def changed(seen: Callable[[], bool]) -> None:
             answered = time.time()
             wait(seen, 0.001)
             now = time.time()
             steps = translated.first_after(answered, now) - answered, taken.first_after(answered, now) - answered, now - answered
-            found.setdefault(about, []).append(steps)
+            found.append(steps)
+            time.sleep(PAUSE_S)
 
-        for turn in range(number):
+        def route(turn: int) -> None:
             version = f"v{turn + 1}.test"
             self.lab.apply(redirect("version", version))
-            changed("a changed route", lambda version=version: version in asking.ask(PROBES["version"])[1])  # type: ignore[misc]
+            changed(lambda: version in asking.ask(PROBES["version"])[1])
+
+        def moved(turn: int) -> None:
             port = self.servers[(turn + 1) % 2].server_address[1]
             self.lab.apply(endpoint(port))
-            changed("a changed Endpoint", lambda port=port: asking.ask(PROBES["moving"])[2] == str(port))  # type: ignore[misc]
-        for turn in range(number // 5):
+            changed(lambda: asking.ask(PROBES["moving"])[2] == str(port))
+
+        def new(turn: int) -> None:
             self.lab.apply(redirect("passing", f"p{turn}.test"))
-            changed("a new route", lambda: asking.ask(PROBES["passing"])[0] == 302)
+            changed(lambda: asking.ask(PROBES["passing"])[0] == 302)
+            # The next one is new again.
             self.lab.delete("HTTPRoute", f"{SPACE}/passing")
-            changed("a deleted route", lambda: asking.ask(PROBES["passing"])[0] == 404)
-        count = sum(map(len, found.values()))
-        for about, steps in found.items():
-            told(about, [one[2] for one in steps])
-            told("  of that until it was translated", [one[0] for one in steps])
-            told("  until the data plane had it in force", [one[1] for one in steps])
-        spent = ", ".join(f"{name} {(cpu_s(pids) - used[name]) / count * 1e3:.1f} ms" for name, pids in groups.items())
-        print(f"{'CPU of a change':44} {spent}", flush=True)
+            wait(lambda: asking.ask(PROBES["passing"])[0] == 404, 0.001)
+            time.sleep(PAUSE_S)
+
+        kinds_of_change = (("a changed route", route, number), ("a changed Endpoint", moved, number), ("a new route, which is deleted then", new, number // 3))
+        for about, change, times in kinds_of_change:
+            found.clear()
+            before, began, stalls = self.used(), time.monotonic(), Stalls(self.lab.port, PROBES["steady"])
+            for turn in range(times):
+                change(turn)
+            took = time.monotonic() - began
+            spent = [f"{name} {(now - before[name] - self.idle[name] * took) / times * 1e3:.1f} ms" for name, now in self.used().items()]
+            told(about, [one[2] for one in found])
+            told("  of that until it was translated", [one[0] for one in found])
+            told("  until the data plane had it in force", [one[1] for one in found])
+            print(f"{'  CPU of a change':44} {', '.join(spent)}", flush=True)
+            stalls.end("  a route that nobody changes, meanwhile")
 
     def memory(self) -> None:
         assert self.plane is not None
@@ -289,7 +367,7 @@ class Run:
         print(f"{'data plane, Pss of its processes':44} {sum(memory_mib(pid, 'Pss') for pid in planes):.0f} MiB", flush=True)
 
 
-def measure(kubeconfig: str, count: int, gateways: int, changes: int) -> None:
+def measure(kubeconfig: str, count: int, gateways: int, changes: int, quiet_start: bool) -> None:
     access = load_access(kubeconfig, os.environ, Path.home())
     folder = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
     with httpx.Client(base_url=access.server, verify=tls_context(access), headers=dict(access.headers), timeout=60) as client:
@@ -300,13 +378,13 @@ def measure(kubeconfig: str, count: int, gateways: int, changes: int) -> None:
         try:
             run.prepare(kubeconfig)
             run.first_state()
-            run.written()
-            quiet = Stalls(lab.port, PROBES["steady"])
-            time.sleep(5)
-            quiet.end("a route that nobody changes, in quiet")
-            busy = Stalls(lab.port, PROBES["steady"])
+            assert run.statuses is not None
+            if quiet_start:
+                run.statuses.tell()
+            run.quiet()
             run.changes(changes)
-            busy.end("a route that nobody changes, meanwhile")
+            if not quiet_start:
+                run.statuses.tell()
             run.memory()
         finally:
             run.close()
@@ -314,9 +392,14 @@ def measure(kubeconfig: str, count: int, gateways: int, changes: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    count, gateways, changes = (int(arguments[index]) if len(arguments) > index else default for index, default in ((1, 1000), (2, 10), (3, 100)))
-    print(f"{count} routes over {gateways} Gateways; load {os.getloadavg()[0]:.1f}", flush=True)
-    measure(arguments[0], count, gateways, changes)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kubeconfig")
+    for name, default in (("routes", 1000), ("gateways", 10), ("changes", 100)):
+        parser.add_argument(name, type=int, nargs="?", default=default)
+    parser.add_argument("--quiet-start", action="store_true", help="wait until the first statuses are written before anything is changed")
+    options = parser.parse_args(arguments)
+    print(f"{options.routes} routes over {options.gateways} Gateways; load {os.getloadavg()[0]:.1f}", flush=True)
+    measure(options.kubeconfig, options.routes, options.gateways, options.changes, options.quiet_start)
     print(f"load {os.getloadavg()[0]:.1f}")
     return 0
 
