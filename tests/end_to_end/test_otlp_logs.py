@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.end_to_end.otlp_rig import GrpcCollector, HttpCollector, tracing
 from tests.end_to_end.provider_stand_in import StandIn, whole
+from tests.end_to_end.running import free_port
 
 pytestmark = pytest.mark.warm
 
@@ -19,6 +20,13 @@ frontendPolicies:
   tracing: {tracing}
 gateways:
   default: {{port: {{port}}}}
+  own: {{port: {own}}}
+policies:
+- name: {{name: own, namespace: default}}
+  target: {{gateway: {{gatewayName: default, gatewayNamespace: default, port: {own}}}}}
+  frontend:
+    accessLog: {{add: {{place: "'own'"}}, otlp: {{host: 127.0.0.1:{others}, protocol: grpc}}}}
+    tracing: {{host: 127.0.0.1:{others}, protocol: grpc, randomSampling: true}}
 routes:
 - name: refused
   matches: [{{path: {{exact: /refused}}}}]
@@ -27,6 +35,7 @@ routes:
   matches: [{{path: {{exact: /broken}}}}]
   backends: [{{host: 127.0.0.1:1}}]
 - name: plain
+  gateways: [default, own]
   matches: [{{path: {{pathPrefix: /}}}}]
   backends: [{{host: 127.0.0.1:{backend}}}]
 """
@@ -46,16 +55,30 @@ def collector(request: pytest.FixtureRequest) -> Iterator[Any]:
     found.stop()
 
 
-def test_requests_are_log_records(gateway: Any, backend: StandIn, collector: Any) -> None:
+@pytest.fixture
+def others() -> Iterator[GrpcCollector]:
+    found = GrpcCollector()
+    yield found
+    found.stop()
+
+
+def test_requests_are_log_records(gateway: Any, backend: StandIn, collector: Any, others: GrpcCollector) -> None:
     protocol = collector.protocol
     otlp = {
         "host": f"127.0.0.1:{collector.port}", "protocol": protocol, "filter": "request.path != '/quiet'",
         "fields": {"add": {"who": "request.headers['x-who']"}, "remove": ["http.version"]},
     }  # fmt: skip
+    own = free_port()
     text = ROUTE.format(
-        otlp=json.dumps(otlp), tracing=tracing(collector, protocol=protocol), backend=backend.port
+        otlp=json.dumps(otlp), tracing=tracing(collector, protocol=protocol), backend=backend.port, own=own, others=others.port,
     )  # fmt: skip
     running = gateway(text)
+    # A port with a log and spans of its own.
+    httpx.get(f"http://127.0.0.1:{own}/own")
+    others.wait(lambda: others.records and others.spans)
+    [record] = others.records
+    assert (record.attributes["http.path"], {one.trace for one in others.spans}) == ("/own", {record.trace})
+    running.wait_log("place=own")
     httpx.get(running.url + "/quiet")
     httpx.post(running.url + "/a", headers={"x-who": "ann"}, content=b"12345")
     httpx.get(running.url + "/refused")
@@ -76,7 +99,8 @@ def test_requests_are_log_records(gateway: Any, backend: StandIn, collector: Any
     ids = {(span.trace, span.id) for span in collector.spans if span.kind == "server"}
     assert {(one.trace, one.span) for one in collector.records} <= ids
     assert {one.flags for one in collector.records} == {1}
-    running.wait_metric('gw_otlp_exported_total{signal="logs"}', 3)
+    running.wait_metric('gw_otlp_exported_total{signal="logs"}', 4)
+    assert not {one.trace for one in others.spans} & {one.trace for one in collector.spans}
 
 
 def test_lines_have_sizes_times_and_levels(gateway: Any, backend: StandIn) -> None:

@@ -16,22 +16,31 @@ from headgate.ir.frontend import STALL_TIMEOUT_MS, AccessLog, Frontend, ProxyPro
 from headgate.ir.policy.ext_authz import ExtAuthz
 from headgate.ir.telemetry import OtlpMetrics, Tracing
 
-# Variables that name a collector of traces; the first that is set holds.
 # Older names of parts.
 _SAME: Final = {"proxy": "proxyProtocol", "logging": "accessLog"}
-# What each port may have for itself, and what of `http` it may not.
-_OF_PORTS: Final = frozenset((
-    "http", "tls", "tcp", "networkAuthorization", "networkExtAuthz", "proxyProtocol", "connect",
-))  # fmt: skip
-_OF_ALL: Final = ("maxBufferSize", "maxModelResponseSize", "pathNormalization")
+# Parts with an older form in `config`.
+_OLDER: Final = (("accessLog", "logging"), ("tracing", "tracing"))
+# What of each part a port may not have for itself.
+_OF_ALL: Final = {
+    "http": ("maxBufferSize", "maxModelResponseSize", "pathNormalization"),
+    "accessLog": ("database",),
+}
+# Variables that name a collector of traces; the first that is set holds.
 COLLECTORS: Final = ("OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
+class PortSide(NamedTuple):
+    """Settings of client connections of one port, with what all ports have. `own`: the parts that it has for itself."""
+
+    record: Record
+    own: frozenset[str]
+
+
 class ClientSide(NamedTuple):
-    """Settings of client connections: of all ports, and of those ports that have others, with what all have."""
+    """Settings of client connections: of all ports, and of those ports that have others."""
 
     whole: Record
-    ports: dict[int, Record]
+    ports: dict[int, PortSide]
 
 
 def attached(context: Context, record: Record, policies: list[Record]) -> ClientSide:
@@ -54,22 +63,29 @@ def attached(context: Context, record: Record, policies: list[Record]) -> Client
                 _check_of_port(context, one["frontend"], kind, value)
             place.setdefault(_SAME.get(kind, kind), value)
     whole = Record(record.node, record.path, found)
-    return ClientSide(whole, {port: Record(record.node, record.path, found | own) for port, own in ports.items()})
+    return ClientSide(whole, {port: _port_side(whole, own) for port, own in ports.items()})
+
+
+def _port_side(whole: Record, own: dict[str, Any]) -> PortSide:
+    """Return what a port has. The request log is that of the gateway, also of ports with an access log of their own."""
+    log, stored = own.get("accessLog"), (whole.get("accessLog") or {}).get("database")
+    more = {} if log is None else {"accessLog": Record(log.node, log.path, {**log.values, "database": stored})}
+    return PortSide(Record(whole.node, whole.path, {**whole.values, **own, **more}), frozenset(own))
 
 
 def _check_of_port(context: Context, record: Record, kind: str, value: Any) -> None:
     """Report what all ports have together."""
-    if _SAME.get(kind, kind) not in _OF_PORTS:
-        context.fault(Problem.VALUE, record, kind, "is for the whole gateway, not for one port")
-    for name in _OF_ALL if kind == "http" and value is not None else ():
+    for name in _OF_ALL.get(_SAME.get(kind, kind), ()) if value is not None else ():
         if value.get(name) is not None:
             context.fault(Problem.VALUE, value, name, "is for the whole gateway, not for one port")
     if kind == "connect" and value is not None and value.get("mode") == "route":
         context.fault(Problem.VALUE, value, "mode", "route is for the whole gateway, not for one port")
 
 
-def frontend(context: Context, record: Record, process: Record) -> Frontend:
-    """Return the settings of `frontendPolicies`; `process` is `config`, which has older forms of some."""
+def frontend(context: Context, record: Record, process: Record, own: frozenset[str] = frozenset()) -> Frontend:
+    """Return the settings of `frontendPolicies`; `process` is `config`, which has older forms of some. They do not hold
+    for what a port has for itself (`own`)."""
+    process = _without(process, *(older for part, older in _OLDER if part in own))
     http = record.get("http") or Record(record.node, record.path, {})
     tls, tcp, rules, connect = (record.get(key) for key in ("tls", "tcp", "networkAuthorization", "connect"))
     return Frontend(
@@ -104,6 +120,11 @@ def frontend(context: Context, record: Record, process: Record) -> Frontend:
         tracing=_tracing(context, record.get("tracing"), process),
         metrics=_metrics(context, process),
     )
+
+
+def _without(record: Record, *names: str) -> Record:
+    left = {name: value for name, value in record.values.items() if name not in names}
+    return Record(record.node, record.path, left) if names else record
 
 
 def _some_time(context: Context, record: Record, key: str, default_ms: int) -> int:

@@ -48,7 +48,7 @@ class Standalone:
         context.hbone = hbone_settings(self.section("config"))
         self.client_side = attached(context, self.section("frontendPolicies"), root.records("policies"))
         nothing = Record(root.node, "", {})
-        of_ports = {port: record.get("tls") or nothing for port, record in self.client_side.ports.items()}
+        of_ports = {port: side.record.get("tls") or nothing for port, side in self.client_side.ports.items()}
         self.ports = Ports(context, self.client_side.whole.get("tls") or nothing, of_ports)
         self.backends = Backends(context)
         # All that policies may name is known before the first one is read.
@@ -277,10 +277,10 @@ class Standalone:
 
     def _finish(self, host: str, process: Record) -> tuple[Bind, ...]:
         binds = []
-        for port, record in self.client_side.ports.items():
+        for port, side in self.client_side.ports.items():
             if port not in self.ports.listeners:
                 message = f"policies[].frontend is for port {port}, which is not open"
-                self.context.fault(Problem.REFERENCE, record, "", message)
+                self.context.fault(Problem.REFERENCE, side.record, "", message)
         for port, listeners in sorted(self.ports.listeners.items()):
             built = tuple(self._listener(listener) for listener in listeners)
             mode = self.ports.modes.get(port, PortMode())
@@ -295,7 +295,7 @@ class Standalone:
                     tunnels=mode.tunnel == "connect" or mode.hbone,
                     internal=mode.internal,
                     hbone=self.context.hbone if mode.hbone else None,
-                    frontend=None if own is None else frontend(self.context, own, process),
+                    frontend=None if own is None else frontend(self.context, own.record, process, own.own),
                 )
             )
         return tuple(binds)

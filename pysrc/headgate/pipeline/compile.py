@@ -31,6 +31,7 @@ from headgate.ir.backend import (
 )
 from headgate.ir.bind import Bind
 from headgate.ir.endpoint import Endpoint
+from headgate.ir.frontend import AccessLog
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.mcp import McpBackend
@@ -146,9 +147,12 @@ class PlanCompiler:
         if self._settled is not None:
             running.claimed = ClaimCounts(self._settled.claimed)
             self._drop_listeners(self._settled)
-        if self._settled is not None and self._settled.logging is not None:
-            running.logging = self._settled.logging
-            self._environment.wanted.note(self._settled.logging.variables)
+        if self._settled is not None:
+            logs = {bind.frontend.access_log for bind in gateway.binds if bind.frontend is not None}
+            logs.add(gateway.frontend.access_log)
+            running.logging = {log: one for log, one in self._settled.logging.items() if log in logs}
+            for one in running.logging.values():
+                self._environment.wanted.note(one.variables)
 
     def _drop_listeners(self, before: RunningConfiguration) -> None:
         """Uncount the resources of the plans of removed listeners."""
@@ -158,15 +162,15 @@ class PlanCompiler:
                 if entry.claims is not None:
                     self._running.claimed.remove(entry.claims)
 
-    def _logging(self) -> Logging:
-        """Return how requests are logged, and with which labels they are counted: the same for all ports."""
-        if self._running.logging is not None:
-            return self._running.logging
+    def _logging(self, log: AccessLog) -> Logging:
+        """Return how the requests of a port are logged, and with which labels they are counted."""
+        known = self._running.logging.get(log)
+        if known is not None:
+            return known
         process = self._gateway.process
-        self._running.logging = logging = Logging()
+        self._running.logging[log] = logging = Logging()
         self._environment.claims = claims = RouteClaims()
-        standard = process.standard_attributes
-        log, program = self._gateway.frontend.access_log, self._environment.program
+        standard, program = process.standard_attributes, self._environment.program
         logging.access = line_format(log, program, process.log_format, standard if process.standard_everywhere else ())
         if process.request_log is not None:
             stored = line_format(log, program, "json", standard, log.database_add)
@@ -194,10 +198,10 @@ class PlanCompiler:
         plan.trusted_hops = forwarding.trusted_hops
         plan.generation, plan.connect_mode = self._running.generation, connect_mode(bind, frontend)
         plan.admission, plan.proxy_rules = gate(frontend, self._environment), proxy_rules(bind, frontend)
-        logging = self._logging()
+        logging = self._logging(frontend.access_log)
         plan.access_log, plan.records, plan.metric_labels = logging.access, logging.records, logging.labels
         standard = self._gateway.process.standard_attributes if self._gateway.process.standard_everywhere else ()
-        plan.tracing, plan.otlp_log = self._running.exporters.plans(self._gateway.frontend, self._environment, standard)
+        plan.tracing, plan.otlp_log = self._running.exporters.plans(frontend, self._environment, standard)
         listeners = []
         for listener in bind.listeners:
             compiled = yield from self.listener(listener, f"{bind.key}/{listener.key}")

@@ -33,7 +33,8 @@ class Exporters:
         self._worker = worker
         self._previous = {} if previous is None else previous.by_target
         self.by_target: dict[tuple[str, OtlpTarget], OtlpExporter] = {}
-        self._plans: tuple[TracePlan | None, OtlpLogPlan | None] | None = None
+        # By what a port says of each.
+        self._plans: dict[tuple[Tracing | None, OtlpLog | None], tuple[TracePlan | None, OtlpLogPlan | None]] = {}
         self._policy: OtlpMetrics | None = None
         self._metrics: MetricsExporter | None = None
 
@@ -55,22 +56,22 @@ class Exporters:
     def plans(
         self, frontend: Frontend, env: Environment, standard: Pairs = ()
     ) -> tuple[TracePlan | None, OtlpLogPlan | None]:
-        """Return how spans and log records are recorded: the same for all ports. `standard`: attributes that both have,
-        unless `remove` or one of the same key leaves them out."""
-        if self._plans is None:
+        """Return how spans and log records of a port are recorded. `standard`: attributes that both have, unless
+        `remove` or one of the same key leaves them out."""
+        key = tracing, log = frontend.tracing, frontend.access_log.otlp
+        if key not in self._plans:
             claims, env.claims = env.claims, RouteClaims()
-            tracing, log = frontend.tracing, frontend.access_log.otlp
             if standard and tracing is not None:
                 tracing = replace(tracing, attributes=with_standard(standard, tracing.attributes, tracing.remove))
             if standard and log is not None:
                 log = replace(log, add=with_standard(standard, log.add, log.remove))
-            self._plans = (
+            self._plans[key] = (
                 None if tracing is None else self._tracing(tracing, env), None if log is None else self._log(log, env),
             )  # fmt: skip
-            if frontend.metrics is not None:
+            if frontend.metrics is not None and self._metrics is None:
                 self._set_up_metrics(frontend.metrics, env)
             env.claims = claims
-        return self._plans
+        return self._plans[key]
 
     def _tracing(self, policy: Tracing, env: Environment) -> TracePlan:
         from headgate.policy.otlp.compile import compile_tracing  # protobuf: 2 MB

@@ -123,13 +123,13 @@ def needed_modules(gateway: Gateway, before: Gateway | None = None) -> tuple[str
             policies[id(proxied)] = proxied
     found: set[str] = set()
     fields = {name for one in policies.values() for name in OF_POLICY if getattr(one, name, None)}
-    if gateway.frontend.tracing is not None or gateway.frontend.access_log.otlp is not None:
-        found.update(OF_EXPORTS)
     if gateway.process.shared_state is not None and "local_rate_limits" in fields:
         found.update(OF_SHARED)
     if gateway.frontend.metrics is not None:
         found.update((*OF_EXPORTS, OF_METRICS))
     for frontend in (gateway.frontend, *(bind.frontend for bind in gateway.binds if bind.frontend is not None)):
+        if frontend.tracing is not None or frontend.access_log.otlp is not None:
+            found.update(OF_EXPORTS)
         if frontend.network_authorization is not None:
             fields.add("authorization")
         if frontend.network_ext_authz is not None:

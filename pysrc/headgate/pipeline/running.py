@@ -12,6 +12,7 @@ from headgate.backend.contract import BackendCall
 from headgate.document.hunks import hunks
 from headgate.document.lazy_dataclass import dataclass, replace
 from headgate.ir.bind import Bind
+from headgate.ir.frontend import AccessLog
 from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.route import Route
@@ -53,7 +54,7 @@ FREED: Final = 16
 
 @dataclass(slots=True)
 class Logging:
-    """The access log settings and metric labels of all ports. `variables`: the variables that they read."""
+    """The access log settings and metric labels of ports. `variables`: the variables that they read."""
 
     access: AccessLogFormat | None = None
     records: RecordFormat | None = None
@@ -180,7 +181,8 @@ class RunningConfiguration:
         self.listeners: dict[str, CompiledListener] = {}
         self.claimed: ClaimCounts = ClaimCounts()
         self.prices: PriceList | None = None
-        self.logging: Logging | None = None
+        # By the settings of the access log: ports may have their own.
+        self.logging: dict[AccessLog, Logging] = {}
         self.tls_keys: dict[str, tuple[str, ...]] = {bind.key: tls_keys(bind) for bind in gateway.binds if bind.tls}
         # Of ports with TLS: who has which certificate.
         self.names: dict[str, SniSelector] = {}

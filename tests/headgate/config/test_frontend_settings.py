@@ -63,8 +63,24 @@ def test_a_port_may_have_settings_of_its_own(loaded: Callable[..., Gateway]) -> 
     assert (first.connect, first.keepalives.enabled, gateway.frontend.proxy_protocol) == ("deny", False, None)
 
 
+def test_a_port_may_have_its_own_log_and_spans(loaded: Callable[..., Gateway]) -> None:
+    """Older forms in `config` are those of the other ports; the request log is that of all."""
+    older = "config: {tracing: {otlpEndpoint: 'http://old:4317'}, database: {url: 'sqlite:///x'}}\n"
+    text = PORTS + older + "frontendPolicies: {accessLog: {add: {a: '1'}, database: {llm: full}}}\npolicies:\n"
+    text += at_port(1, "logging: {filter: 'false'}, tracing: {host: new:4317, randomSampling: true}")
+    gateway = loaded(text)
+    own = gateway.binds[0].frontend
+    assert gateway.binds[1].frontend is None
+    assert gateway.frontend.access_log == AccessLog(add=(("a", "1"),), database_full=True)
+    assert own is not None
+    assert own.access_log == AccessLog(filter="false", database_full=True)
+    assert own.tracing is not None
+    assert gateway.frontend.tracing is not None
+    assert own.tracing.target != gateway.frontend.tracing.target
+
+
 def test_what_all_ports_have_together_is_not_said_of_one(faults: Callable[[str], list[str]]) -> None:
-    kinds = ("accessLog: {}", "http: {maxBufferSize: 5}", "connect: {mode: route}")
+    kinds = ("accessLog: {database: {llm: full}}", "http: {maxBufferSize: 5}", "connect: {mode: route}")
     for body in kinds:
         assert any("for the whole gateway" in one for one in faults(PORTS + "policies:\n" + at_port(1, body)))
     assert "port 9, which is not open" in faults(PORTS + "policies:\n" + at_port(9, "networkAuthorization: {rules: ['true']}"))[0]

@@ -15,14 +15,13 @@ from headgate.cluster.translate.traffic import CLOSED, Policies
 _TLS: Final = {"minProtocolVersion": "minVersion", "maxProtocolVersion": "maxVersion"}
 _VERSIONS: Final = {"1.2": "TLS_V1_2", "1.3": "TLS_V1_3"}
 _ENDPOINT: Final = ("backendRef", "url")
-_OF_PORTS: Final = "all ports of a gateway have one log and one sender of spans"
+# What one listener may have, where it has its port for itself.
+OF_LISTENERS: Final = frozenset(("accessLog", "tracing"))
+SHARED: Final = "listener that shares its port"
 # What the CRD takes, and the status of a policy refuses, with the reason: by part and what it is said of.
 REFUSED: Final = {
     ("metrics", ""): "labels of metrics are those of a process: rawConfig of GatewayParameters has config.metrics",
-    ("accessLog", "listener"): _OF_PORTS,
-    ("tracing", "listener"): _OF_PORTS,
-    ("accessLog", "port"): _OF_PORTS,
-    ("tracing", "port"): _OF_PORTS,
+    **{(name, SHARED): "all listeners of a port have one log and one sender of spans" for name in sorted(OF_LISTENERS)},
 }
 
 

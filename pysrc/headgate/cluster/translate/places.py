@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -42,11 +43,12 @@ class RuleCalls(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What a Gateway serves: ports, listeners by name, routes, as the file names them, with the names of their rules,
-    and what they call: everything, and the named backends of each rule."""
+    """What a Gateway serves: ports, listeners by name with the port that each has for itself (None: it shares one),
+    routes, as the file names them, with the names of their rules, and what they call: everything, and the named
+    backends of each rule."""
 
     gateway: ObjectKey
-    listeners: frozenset[str]
+    listeners: Mapping[str, int | None]
     ports: frozenset[int]
     routes: Mapping[ObjectKey, frozenset[str]]
     called: Called
@@ -55,16 +57,17 @@ class Reach(NamedTuple):
 
 def reach(gateway: ObjectKey, fragments: Sequence[Fragment]) -> Reach:
     """Return what the fragments of a gateway serve."""
-    listeners: set[str] = set()
-    ports = frozenset(one.value["port"] for one in fragments if one.place == "binds")
+    binds = {one.key: one.value["port"] for one in fragments if one.place == "binds"}
+    at = {one.value["name"]: binds[one.parent] for one in fragments if one.place == "listeners"}
+    shared = [port for port, count in Counter(at.values()).items() if count > 1]
+    listeners = {name: None if port in shared else port for name, port in at.items()}
     routes: dict[ObjectKey, frozenset[str]] = {}
     for one in fragments:
-        if one.place == "listeners":
-            listeners.add(one.value["name"])
-        elif one.place == "routes":
+        if one.place == "routes":
             key = ObjectKey(one.value["namespace"], one.value["name"])
             routes[key] = routes.get(key, frozenset()) | {one.value.get("ruleName", "")}
-    return Reach(gateway, frozenset(listeners), ports, routes, called(fragments), tuple(_rules(fragments)))
+    ports = frozenset(binds.values())
+    return Reach(gateway, listeners, ports, routes, called(fragments), tuple(_rules(fragments)))
 
 
 def _rules(fragments: Sequence[Fragment]) -> Iterator[RuleCalls]:
@@ -114,8 +117,19 @@ class Place(NamedTuple):
     order: tuple[int, ...] = ()
     backend: str = ""
     listener: str = ""
-    # Of a Gateway, one port or listener.
+    # Of a Gateway, one port or listener; `alone`: the port that this listener has for itself.
     narrow: bool = False
+    alone: int | None = None
+
+    @property
+    def of_connections(self) -> Json:
+        """Return the target of what is said of connections: the file knows ports there, no listeners."""
+        return self.form if self.alone is None else {"gateway": {**_FILE_GATEWAY, "port": self.alone}}
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Return the order of what is said of connections: of two of one port the first counts, a listener's own."""
+        return () if not self.narrow else (0 if self.alone is not None else 1,)
 
 
 def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> Iterator[Place]:
@@ -131,7 +145,8 @@ def places(snapshot: Snapshot, namespace: str, target: Json, reached: Reach) -> 
         # A listener of the Gateway itself is stronger than those of sets.
         form: Json = {"gateway": {**_FILE_GATEWAY, **named}}
         if target.get("port") in (None, *reached.ports):
-            yield Place(form, kind.kind, spot, (2,) if section else (), narrow=bool(named))
+            alone = reached.listeners.get(section) if section else None
+            yield Place(form, kind.kind, spot, (2,) if section else (), narrow=bool(named), alone=alone)
     elif kind == LISTENER_SET:
         for name in sorted(reached.listeners):
             if name.startswith(f"{key}/") and section in (None, name.rpartition("/")[2]):

@@ -18,7 +18,7 @@ from headgate.cluster.snapshot import (
 from headgate.cluster.translate.ancestors import MOST_ANCESTORS, by_reference
 from headgate.cluster.translate.calls import OF_ROUTES, calls, unsuited
 from headgate.cluster.translate.checked import faults_of_port
-from headgate.cluster.translate.client_side import REFUSED, client_side
+from headgate.cluster.translate.client_side import OF_LISTENERS, REFUSED, SHARED, client_side
 from headgate.cluster.translate.conditions import Condition, ObjectStatus
 from headgate.cluster.translate.fragments import Called, Fragment, Json
 from headgate.cluster.translate.places import (
@@ -179,14 +179,15 @@ class _Attaching:
             told = kind if section == "traffic" else f"{phase}.{kind}"
             spot = f"{place.spot}@{place.listener}" if place.listener else place.spot
             name = {"name": f"{key.name}:{told}:{spot}", "namespace": key.namespace}
-            entry: Json = {"name": name, "target": place.form}
+            entry: Json = {"name": name, "target": place.form if phase != _FRONTEND else place.of_connections}
             entry |= {_FRONTEND: {kind: value}} if phase == _FRONTEND else {"phase": phase, "policy": {kind: value}}
             if translated.overrides and section == "traffic":
                 entry["inheritance"] = "override"
             elif translated.overrides:
                 lost.append(f"{place.kind} {place.spot}: strategy is for targets whose requests others may target, too")
+            order = place.order if phase != _FRONTEND else place.rank
             fragment = Fragment(
-                key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=place.order
+                key=f"policy/{section}/{key}:{kind}:{spot}", place="policies", value=entry, order=order
             )
             self.fragments[gateway].append(fragment)
         return lost
@@ -241,11 +242,11 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
 
 def _told_of_port(kind: str, value: Any, place: Place) -> str:
     """Return why a part of `frontend` cannot be said of one port or listener; "" if it can."""
-    about = "port" if "port" in place.form["gateway"] else "listener"
-    if why := REFUSED.get((kind, about)):
-        return f"frontend.{kind} of a {about} is refused: {why}"
-    if about == "listener":
-        return f"frontend.{kind} is for a whole Gateway or a port"
+    if "port" not in place.form["gateway"]:
+        if kind not in OF_LISTENERS:
+            return f"frontend.{kind} is for a whole Gateway or a port"
+        if place.alone is None:
+            return f"frontend.{kind} of a {SHARED} is refused: {REFUSED[kind, SHARED]}"
     return "; ".join(faults_of_port(kind, value))
 
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from manifests import Json, gateway, gateway_class, http_route, made, service, to
+from manifests import Json, gateway, gateway_class, http_route, listener, made, service, to
 
 from headgate.cluster.snapshot import ObjectKey, Snapshot
-from headgate.cluster.translate.client_side import REFUSED, client_side
+from headgate.cluster.translate.client_side import REFUSED, SHARED, client_side
 from headgate.cluster.translate.everything import everything
 from headgate.cluster.translate.fragments import assembled
 from headgate.config.load import TextSource, load
@@ -94,9 +94,7 @@ def test_of_two_the_older_one_holds() -> None:
 @pytest.mark.parametrize(
     ("target", "said", "words"),
     [
-        ({"sectionName": "web"}, {"accessLog": {"filter": "true"}}, "frontend.accessLog of a listener is refused: all ports"),
         ({"sectionName": "web"}, {"http": {"http1MaxHeaders": 9}}, "frontend.http is for a whole Gateway or a port"),
-        ({"port": 80}, {"accessLog": {"filter": "true"}}, "frontend.accessLog of a port is refused: all ports"),
         ({"port": 80}, {"connect": {"mode": "Route"}}, "route is for the whole gateway"),
         ({"port": 80}, {"http": {"maxBufferSize": 5}}, "is for the whole gateway, not for one port"),
     ],
@@ -113,6 +111,24 @@ def test_what_is_said_of_a_port() -> None:
         ({"gateway": {**FILE, "port": 80}}, "connect"), ({"gateway": {**FILE, "port": 80}}, "proxyProtocol"),
     ]  # fmt: skip
     assert settings == Frontend()
+
+
+def test_a_port_and_a_listener_that_has_it_for_itself_have_logs_and_spans_of_their_own() -> None:
+    log, spans = ({name: section for name, section, _ in CASES}[name] for name in ("accessLog", "tracing"))
+    whole = attached({}, "edge/whole", accessLog={"filter": "false"})
+    port = attached({"port": 80}, "edge/port", accessLog={"filter": "1 == 2"}, tracing=spans)
+    listener_ = attached({"sectionName": "web"}, "edge/web", "2026-02-01T00:00:00Z", accessLog=log)
+    world = everything(Snapshot.of([*CLUSTER, service("edge/cart"), whole, port, listener_]), {})
+    file = assembled(world.gateways[ObjectKey("edge", "main")])
+    found = load(TextSource(json.dumps(file))).gateway
+    own = found.binds[0].frontend
+    assert (found.frontend.access_log.filter, found.frontend.tracing) == ("false", None)
+    # What is said of the listener comes before what is said of its port.
+    assert own is not None
+    assert (own.access_log.filter, own.access_log.add) == ("true", (("who", "jwt.sub"),))
+    assert own.tracing is not None
+    told = [one.content["ancestors"][0]["conditions"][0]["message"] for one in world.statuses if one.kind.kind == "GatewayPolicy"]
+    assert told == ["Policy accepted"] * 3
 
 
 def test_rules_of_connections_that_cannot_be_said_let_nobody_in() -> None:
@@ -132,7 +148,8 @@ def test_metrics_are_told() -> None:
 @pytest.mark.parametrize(("part", "about"), REFUSED)
 def test_what_is_refused_is_told_with_its_reason(part: str, about: str) -> None:
     said = {name: section for name, section, _ in CASES} | {"metrics": {"attributes": {"add": ADD}}}
-    target = {"": {}, "listener": {"sectionName": "web"}, "port": {"port": 80}}[about]
-    entries, _, told = translated(attached(target, **{part: said[part]}), service("edge/cart"))
+    target = {"": {}, SHARED: {"sectionName": "web"}}[about]
+    both = gateway(listener(), listener("api", hostname="api.test"))
+    entries, _, told = translated(attached(target, **{part: said[part]}), service("edge/cart"), both)
     assert REFUSED[part, about] in told["front"]
     assert entries == []
