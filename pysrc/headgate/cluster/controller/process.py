@@ -21,6 +21,7 @@ from headgate.cluster.controller.servers import ControllerServers, ControllerVie
 from headgate.cluster.controller.settings import ControllerSettings
 from headgate.cluster.leader import LeaderElection
 from headgate.cluster.snapshot import GATEWAY, GroupKind, Json, ObjectKey, Snapshot, generation
+from headgate.cluster.status.translated import LastTranslation
 from headgate.cluster.status.wanted import WantedStatuses
 from headgate.cluster.status.writer import StatusWriter
 from headgate.cluster.translate.deployed import Placed
@@ -67,7 +68,7 @@ class Controller:
         for one in (self._parts.service, self._parts.deployer):
             if one is not None:
                 one.warned = self._warnings.warn
-        self._writer = StatusWriter(client, self._store, self._path, self._uid_judged, self._wrote)
+        self._writer = StatusWriter(client, self._store, self._path, self._wrote)
         lease = (settings.namespace, settings.lease)
         self._election = LeaderElection(client, lease, settings.identity, self._led, self._lost)
         view = ControllerView(self.metrics, levels, lambda: self._world is not None, self._shown)
@@ -77,8 +78,6 @@ class Controller:
         # Translations run beside the loop, which serves streams: the first of many routes takes a second.
         self._thread = ThreadPoolExecutor(1, "translation")
         self._world: World | None = None
-        # What the statuses that are wanted were said of.
-        self._seen = Snapshot({})
         self._leads = False
         # Data planes may not have come back yet to the replica that leads.
         self._returning = True
@@ -171,8 +170,7 @@ class Controller:
             parts.states.update(world.gateways, {key: generation(known[key]) for key in world.gateways}, ready)
         # Gateways have it before anybody looks through the statuses, which are as many as there are objects.
         changed = await loop.run_in_executor(self._thread, self._statuses.changed, world.groups)
-        self._seen = snapshot
-        self._writer.want(changed)
+        self._writer.want(changed, LastTranslation(snapshot, world.gateways))
         if led and self._leads:
             # Not earlier: what this replica thought of statuses before it led was made of older ones.
             self._writer.lead()
@@ -214,10 +212,6 @@ class Controller:
 
     def _gateway(self, key: ObjectKey) -> Json | None:
         return self._store.snapshot().find(GATEWAY, *key)
-
-    def _uid_judged(self, kind: GroupKind, key: ObjectKey) -> str:
-        found = self._seen.find(kind, *key)
-        return "" if found is None else str(found["metadata"].get("uid", ""))
 
     def _judged(self, kind: GroupKind, key: ObjectKey) -> None:
         self._writer.look(kind, key)

@@ -5,6 +5,7 @@ https://gateway-api.sigs.k8s.io/geps/gep-1364/ and https://gateway-api.sigs.k8s.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from headgate.cluster.snapshot import OWN, Json
@@ -17,13 +18,19 @@ _OWN_TYPES: Final = frozenset((
     "Accepted", "Attached", "Conflicted", "InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid",
     "Programmed", "ResolvedRefs", "StatusSummarized", "SupportedVersion",
 ))  # fmt: skip
+Decides = Callable[[Json], bool]
 _REFERENCE: Final = {"parents": "parentRef", "ancestors": "ancestorRef"}
 
 
-def merged(before: Json, wanted: Json, now: str) -> Json:
+def _of_nothing(_reference: Json) -> bool:
+    return False
+
+
+def merged(before: Json, wanted: Json, now: str, decides: Decides = _of_nothing) -> Json:
     """Return the fields of a status that are to be written; empty if it is as it is wanted.
 
-    `before`: the status that the object has. `now`: the time of conditions that change (RFC 3339).
+    `before`: the status that the object has. `now`: the time of conditions that change (RFC 3339). `decides`: tells
+    whether an entry without the name of a controller is about something that this one decides about.
     """
     written: Json = {}
     for name, value in wanted.items():
@@ -34,7 +41,7 @@ def merged(before: Json, wanted: Json, now: str) -> Json:
             case "listeners":
                 new = _listeners(old or [], value, now)
             case "parents" | "ancestors":
-                new = _entries(name, old or [], value, now)
+                new = _entries(name, old or [], value, now, decides)
             case _:
                 new = value
         if new != (old if old is not None else type(new)()):
@@ -42,10 +49,10 @@ def merged(before: Json, wanted: Json, now: str) -> Json:
     return written
 
 
-def emptied(before: Json) -> Json | None:
+def emptied(before: Json, decides: Decides = _of_nothing) -> Json | None:
     """Return what a status wants that says something of this controller which no longer decides about it."""
-    for name in _REFERENCE:
-        if any(one.get("controllerName") == CONTROLLER for one in before.get(name) or ()):
+    for name, reference in _REFERENCE.items():
+        if any(_is_own(one, reference, [], decides) for one in before.get(name) or ()):
             return {name: []}
     return None
 
@@ -71,10 +78,10 @@ def _listeners(before: list[Json], wanted: list[Json], now: str) -> list[Json]:
     ]
 
 
-def _entries(name: str, before: list[Json], wanted: list[Json], now: str) -> list[Json]:
+def _entries(name: str, before: list[Json], wanted: list[Json], now: str, decides: Decides) -> list[Json]:
     """Return the entries of all controllers. Each stays where it was, and new ones come last."""
     reference = _REFERENCE[name]
-    own = [_is_own(one, reference, wanted) for one in before]
+    own = [_is_own(one, reference, wanted, decides) for one in before]
     left = [*_fitting(name, wanted, MOST_ENTRIES[name] - own.count(False))]
     found = []
     for old, ours in zip(before, own, strict=True):
@@ -91,11 +98,11 @@ def _entries(name: str, before: list[Json], wanted: list[Json], now: str) -> lis
     return found + [{**one, "conditions": conditions([], one["conditions"], now)} for one in left]
 
 
-def _is_own(entry: Json, reference: str, wanted: list[Json]) -> bool:
+def _is_own(entry: Json, reference: str, wanted: list[Json], decides: Decides) -> bool:
     """Tell whether an entry is of this controller. Older definitions of InferencePools have no name of a controller: an
     entry without one is ours if it is about something that we decide about."""
-    name = entry.get("controllerName")
-    return name == CONTROLLER or (not name and any(one[reference] == entry.get(reference) for one in wanted))
+    name, about = entry.get("controllerName"), entry.get(reference) or {}
+    return name == CONTROLLER or (not name and (any(one[reference] == about for one in wanted) or decides(about)))
 
 
 def _fitting(name: str, wanted: list[Json], room: int) -> list[Json]:

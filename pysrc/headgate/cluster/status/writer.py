@@ -10,11 +10,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, Protocol
 
 from headgate.cluster.calls import ApiCalls, ApiError
-from headgate.cluster.snapshot import GroupKind, Json, ObjectKey
+from headgate.cluster.snapshot import GroupKind, Json, ObjectKey, Snapshot
 from headgate.cluster.status.merge import emptied, merged
+from headgate.cluster.status.translated import LastTranslation
 from headgate.cluster.translate.conditions import ObjectStatus
 from headgate.cluster.watch.pauses import Pauses
 from headgate.cluster.watch.store import Stored
@@ -44,22 +46,28 @@ class StoredStatuses(Protocol):
     def all_stored(self) -> Iterable[tuple[GroupKind, ObjectKey, Stored]]: ...
 
 
+class Translated(Protocol):
+    """A LastTranslation."""
+
+    def uid(self, kind: GroupKind, key: ObjectKey) -> str: ...
+
+    def decides(self, kind: GroupKind, key: ObjectKey, reference: Json) -> bool: ...
+
+
 def now_text() -> str:
     """Return the time as the API writes it: RFC 3339 in UTC, whole seconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class StatusWriter:
-    """Writes nothing until `lead`. `path`: of an object, None for a kind without a status. `judged`: the uid of the
-    object that the translation has seen; what was said of one is never written to another of its name. `wrote`: told
-    of each try, with the result `success`, `conflict` or `error`."""
+    """Writes nothing until `lead`. `path`: of an object, None for a kind without a status. `wrote`: told of
+    each try, with the result `success`, `conflict` or `error`."""
 
     def __init__(
         self,
         calls: ApiCalls,
         known: StoredStatuses,
         path: Callable[[GroupKind, ObjectKey], str | None],
-        judged: Callable[[GroupKind, ObjectKey], str],
         wrote: Callable[[GroupKind, str], None] = lambda _kind, _result: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -67,7 +75,7 @@ class StatusWriter:
         self._calls = calls
         self._known = known
         self._path = path
-        self._uid_judged = judged
+        self._translated: Translated = LastTranslation(Snapshot({}), ())
         self._wrote = wrote
         self._sleep = sleep
         self._wanted: dict[About, ObjectStatus] = {}
@@ -86,8 +94,10 @@ class StatusWriter:
         self._workers: list[asyncio.Task[Any]] = []
         self._first = True
 
-    def want(self, changed: Iterable[ObjectStatus]) -> None:
-        """Take statuses that have changed (WantedStatuses)."""
+    def want(self, changed: Iterable[ObjectStatus], translated: Translated) -> None:
+        """Take statuses that have changed (WantedStatuses). What was said of an object that was `translated` is never
+        written to another of its name."""
+        self._translated = translated
         found = list(changed)
         for one in found:
             about = (one.kind, one.key)
@@ -157,7 +167,9 @@ class StatusWriter:
     def _leftovers(self) -> None:
         """Take away what an earlier run of this controller said of objects that nothing is said of now."""
         for kind, key, one in self._known.all_stored():
-            if (kind, key) not in self._wanted and (content := emptied(one.status)) is not None:
+            if (kind, key) not in self._wanted and (
+                content := emptied(one.status, partial(self._translated.decides, kind, key))
+            ) is not None:
                 self._wanted[kind, key] = ObjectStatus(kind, key, content)
                 self._enqueue((kind, key))
 
@@ -192,10 +204,10 @@ class StatusWriter:
             wanted = self._wanted.get(about)
             if wanted is None or stored is None or path is None:
                 return
-            if stored.uid != self._uid_judged(*about):
+            if stored.uid != self._translated.uid(*about):
                 self._replaced.add(about)
                 return
-            fields = merged(stored.status, wanted.content, self.now())
+            fields = merged(stored.status, wanted.content, self.now(), partial(self._translated.decides, *about))
             if not fields:
                 return
             document = {"metadata": {"resourceVersion": stored.version}, "status": fields}
