@@ -8,7 +8,7 @@ support.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from headgate.config.shape.vocabulary import (
@@ -29,8 +29,27 @@ from headgate.document.read import resolve
 from headgate.errors import Problem
 
 BAD: Final = object()
-# What other programs call a field, where another field of ours has a name that is more alike.
-OTHER_WORDS: Final = {"rateLimit": "localRateLimit"}
+# What other programs call a field: paths from the object where it stands, of which the first that is there is offered.
+OTHER_WORDS: Final = {
+    "rateLimit": ("localRateLimit",),
+    "usd": ("dollars",),
+    "cost": ("dollars",),
+    "budget": ("limits",),
+    "max_budget": ("limits",),
+    "key": ("keyHash",),
+    "url": ("mcp.host", "sse.host"),
+    "command": ("stdio.cmd", "cmd"),
+    "api_key": ("params.apiKey", "apiKey"),
+    "base_url": ("params.baseUrl", "baseUrl"),
+    "api_base": ("params.baseUrl", "baseUrl"),
+    "model_name": ("name",),
+}
+# Whole files of other programs, by a field at their top.
+OTHER_FILES: Final = dict.fromkeys(("model_list", "litellm_settings", "general_settings"), "litellm") | {
+    "mcpServers": "mcp-servers"
+}
+# Fields at the top that many other places have as well.
+COMMON: Final = frozenset(("policies", "config"))
 _MAX_QUOTED: Final = 60
 
 
@@ -81,11 +100,14 @@ def _quoted(node: DocumentNode) -> str:
     return f" {text}" if len(text) <= _MAX_QUOTED else ""
 
 
+def near(word: str, known: Iterable[str]) -> str:
+    """Return the hint `, did you mean ...?` if a known word is similar, otherwise ""."""
+    return _suggestion(word, list(known))
+
+
 def _suggestion(word: str, known: list[str]) -> str:
     import difflib  # for what is wrong alone
 
-    if OTHER_WORDS.get(word) in known:
-        return f", did you mean {OTHER_WORDS[word]!r}?"
     close = difflib.get_close_matches(word, known, 1)
     # Cluster resources have longer names for the same, `jwtAuthentication` for `jwtAuth`.
     shorter = [name for name in known if len(name) > 3 and word.startswith(name)]
@@ -101,13 +123,35 @@ class Checker:
     def __init__(self, report: Report, indexes: Mapping[tuple[int, int], int] | None = None) -> None:
         self.report = report
         self.indexes = indexes
+        self._top: Object | None = None
+
+    def start(self, shape: Shape, node: DocumentNode) -> Any:
+        """Check a whole document, as check() does a part."""
+        found = _target(shape)
+        self._top = found if isinstance(found, Object) else None
+        return self.check(shape, node, "")
+
+    def hint(self, word: str, shape: Object, free: list[str], path: str) -> str:
+        """Return where an unknown field may belong, or what may be meant."""
+        if not path and word in OTHER_FILES:
+            return f": `headgate import {OTHER_FILES[word]} FILE` makes a configuration of such a file"
+        for way in OTHER_WORDS.get(word, ()):
+            first, _, inner = way.partition(".")
+            if first in free and (not inner or inner in _fields_of(shape, first, inner)):
+                return f", did you mean {way!r}?"
+        for name in free:
+            if word in _fields_of(shape, name):
+                return f", did you mean '{name}.{word}'?"
+        if self._top is not None and self._top is not shape and word in self._top.fields and word not in COMMON:
+            return ": it stands at the top of the file"
+        return _suggestion(word, free)
 
     def check(self, shape: Shape, node: DocumentNode, path: str) -> Any:
         """Return the value of `node`, or BAD after reporting the reason."""
         return CHECKS[type(shape)](self, shape, node, path)  # as in object(), which most values come from
 
-    def wrong_type(self, node: DocumentNode, path: str, wanted: str) -> object:
-        self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}", node)
+    def wrong_type(self, node: DocumentNode, path: str, wanted: str, more: str = "") -> object:
+        self.report.add(Problem.TYPE, path, f"expected {wanted}, found {node.kind}{more}", node)
         return BAD
 
     def scalar(self, shape: Scalar, node: DocumentNode, path: str) -> Any:
@@ -115,7 +159,8 @@ class Checker:
         if not _matches_type(value, shape.types):
             other = resolve(value) if node.loose and isinstance(value, str) else value
             if not _matches_type(other, shape.types):
-                return self.wrong_type(node, path, " or ".join(KINDS[kind] for kind in shape.types))
+                wanted = " or ".join(KINDS[kind] for kind in shape.types)
+                return self.wrong_type(node, path, wanted, _asked(shape, value))
             value = other
         if isinstance(value, float) and not math.isfinite(value):
             self.report.add(Problem.VALUE, path, "not a finite number", node)
@@ -236,7 +281,7 @@ class Checker:
                 name = shape.aliases.get(key, "")
                 if not name:
                     free = [known for known, one in fields.items() if not one.later and known not in entries]
-                    hint = _suggestion(key, free)
+                    hint = self.hint(key, shape, free, path)
                     if key in shape.removed:
                         hint = f": {shape.removed[key]}"
                     self.report.add(Problem.UNKNOWN_FIELD, path, f"unknown field {key!r}{hint}", entry)
@@ -280,6 +325,29 @@ class Checker:
         for one, other in shape.apart:
             if one in entries and other in entries:
                 self.report.add(Problem.CONFLICT, path, f"{one!r} and {other!r} exclude each other", entries[other])
+
+
+def _asked(shape: Scalar, value: object) -> str:
+    """Return what a text has to be like, for a number where a text such as `5s` is wanted."""
+    if shape.parse is None or shape.secret or str not in shape.types or type(value) not in (int, float):
+        return ""
+    try:
+        shape.parse(str(value))
+    except ValueError as error:
+        return f": {error}"
+    return ""
+
+
+def _target(shape: Shape) -> Shape:
+    return _target(shape.target()) if isinstance(shape, Ref) else shape
+
+
+def _fields_of(shape: Object, name: str, *otherwise: str) -> tuple[str, ...]:
+    """Return the fields that can be used of the object in a field, `otherwise` for another shape."""
+    inner = _target(shape.fields[name].shape)
+    if not isinstance(inner, Object):
+        return otherwise
+    return tuple(key for key, one in inner.fields.items() if not one.later)
 
 
 def _words(shape: WordChoice) -> str:
@@ -355,4 +423,4 @@ def check(
     shape: Shape, node: DocumentNode, report: Report, indexes: Mapping[tuple[int, int], int] | None = None
 ) -> Any:
     """Check the document `node` against `shape`. With errors, returns what could be read, or BAD."""
-    return Checker(report, indexes).check(shape, node, "")
+    return Checker(report, indexes).start(shape, node)

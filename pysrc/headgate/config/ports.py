@@ -7,7 +7,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from headgate.config.check import Record
+from headgate.config.check import Record, near
 from headgate.config.context import Context
 from headgate.config.tls_material import server_tls
 from headgate.document.lazy_dataclass import dataclass, replace
@@ -247,7 +247,8 @@ class Ports:
             listeners = self.gateways.get(gateway)
             chosen = [one for one in listeners or [] if not slash or one.own == name]
             if listeners is None or (slash and listeners and not chosen):
-                self.context.fault(Problem.REFERENCE, record, "gateways", f"unknown gateway reference {ref}")
+                hint = near(gateway, self.gateways) if listeners is None else ""
+                self.context.fault(Problem.REFERENCE, record, "gateways", f"unknown gateway reference {ref}{hint}")
             fitting = [one for one in chosen if one.carries_http != tcp]
             if listeners is not None and (chosen or not slash) and not fitting and not self.context.report.errors:
                 message = f"gateway reference {ref} has no {kind} listeners"

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headgate.config.check import Record
+from headgate.config.check import Record, near
 from headgate.config.context import Context
 from headgate.config.policy.identity import HASH, checked_models
 from headgate.document.fields import show_milliseconds
@@ -147,7 +147,8 @@ class _Reader:
         name, team_name = self._name(record), record.get("team")
         team = None if team_name is None else teams.get(team_name)
         if team_name is not None and team is None:
-            self._context.fault(Problem.VALUE, record, "team", f"there is no team {team_name!r}")
+            fault = f"there is no team {team_name!r}{near(team_name, teams)}"
+            self._context.fault(Problem.VALUE, record, "team", fault)
         found = HASH.fullmatch(record["keyHash"].reveal())
         if found is None:
             self._context.fault(Problem.VALUE, record, "keyHash", "not sha256: and 64 hexadecimal digits")

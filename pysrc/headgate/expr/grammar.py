@@ -114,7 +114,8 @@ def parse(text: str) -> lark.Tree[lark.Token]:
             raise SyntaxFault("the expression ends too early", *_end(text)) from None
         raise SyntaxFault(f"unexpected {str(error.token)!r}", error.line, error.column) from None
     except lark.exceptions.UnexpectedCharacters as error:
-        raise SyntaxFault(f"unexpected character {error.char!r}", error.line, error.column) from None
+        hint = ", did you mean '=='?" if error.char == "=" else ""
+        raise SyntaxFault(f"unexpected character {error.char!r}{hint}", error.line, error.column) from None
     return tree
 
 

@@ -118,12 +118,32 @@ def test_known_but_unbuilt_fields_are_refused_by_name(text: str, path: str) -> N
         ("routes: [{policies: {rateLimit: []}}]", "unknown field 'rateLimit', did you mean 'localRateLimit'?"),
         ("config: {xdsAdress: x}", "unknown field 'xdsAdress' (config.yaml:1)"),
         ("routes: [{names: a, name: b}]", "unknown field 'names', did you mean 'namespace'?"),
+        ("virtualKeys: {teams: [{name: t, limits: [{usd: 5, dollars: 5, per: day}]}]}", "unknown field 'usd' ("),
+        ("llm: {models: [{name: a, provider: openai, apiKey: k}]}", "unknown field 'apiKey', did you mean 'params.apiKey'?"),
+        ("llm: {models: [{name: a, provider: openai, api_base: k}]}", "unknown field 'api_base', did you mean 'params.baseUrl'?"),
+        ("llm: {virtualKeys: {}, models: []}", "unknown field 'virtualKeys': it stands at the top of the file"),
+        ("model_list: []", "unknown field 'model_list': `headgate import litellm FILE` makes a configuration of such a file"),
+        ("mcpServers: {}", "unknown field 'mcpServers': `headgate import mcp-servers FILE` makes a configuration of such a file"),
+        ("virtualKeys: {alerts: {url: 'http://a', timeout: 5}}", "expected a string, found an integer: not a duration such as 300ms, 5s or 1h30m"),
         ("binds: [{port: 1, listeners: [], tunnelProtocol: hboneWaypont}]", "(one of direct, proxy, connect, hboneGateway)"),
     ],
 )
 def test_what_is_offered_can_be_used(text: str, hint: str) -> None:
     [line] = lines(text)
     assert hint in line
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("mcp: {targets: [{name: a, url: 'http://a'}]}", "unknown field 'url', did you mean 'mcp.host'?"),
+        ("mcp: {targets: [{name: a, command: npx}]}", "unknown field 'command', did you mean 'stdio.cmd'?"),
+        ("mcp: {targets: [{name: a, args: [x]}]}", "unknown field 'args', did you mean 'stdio.args'?"),
+        ("virtualKeys: {teams: [{name: t, limits: [{usd: 5, per: day}]}]}", "unknown field 'usd', did you mean 'dollars'?"),
+    ],
+)
+def test_words_of_other_programs_are_told_with_ours(text: str, hint: str) -> None:
+    assert any(hint in line for line in lines(text))
 
 
 def test_enumerations_are_read_in_camel_and_pascal_case() -> None:
