@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +18,8 @@ MARK = "MARK"
 # What every guard refuses, and what every guard masks that can.
 REFUSED, MASKED = "heron", "magpie@b.example"
 STATUS = 422
+# A text file in base64 that says MARK.
+FILE = "b64(MARK)"
 Place = tuple[str, str, str]        # shape, text, format
 Json = dict[str, Any]
 
@@ -25,7 +29,8 @@ HI = {"role": "user", "content": "hi"}
 SYSTEM, SAID, VARIABLES = ("plain", "system prompt"), ("plain", "messages"), ("plain", "variables of a stored prompt")
 CALLS, RESULTS, DEFINED = ("tools", "earlier tool calls"), ("tools", "results of tools"), ("tools", "definitions of tools")
 THOUGHT, DOCUMENT = ("reasoning", "earlier reasoning"), ("files", "documents as text")
-DATA, OTHER = ("files", "pictures, sound and files"), ("other", "embeddings, rerank, token counts")
+CODED = ("files", "text files in base64")
+DATA, OTHER = ("files", "pictures, sound and other files"), ("other", "embeddings, rerank, token counts")
 
 
 def _chat_tools(arguments: str, result: str) -> Json:
@@ -76,6 +81,7 @@ REQUESTS: dict[str, dict[tuple[str, str], Json]] = {
         RESULTS: _chat_tools(DONE_CALL, MARK),
         DEFINED: {"messages": [HI], "tools": [{"type": "function", "function": FUNCTION}]},
         THOUGHT: {"messages": [HI, {"role": "assistant", "content": "x", "reasoning_content": MARK}, HI]},
+        CODED: _says([{"type": "file", "file": {"filename": "f.txt", "file_data": f"data:text/plain;base64,{FILE}"}}]),
         DATA: _says([{"type": "image_url", "image_url": {"url": "https://x.example/MARK"}}]),
     },
     "messages": {
@@ -86,6 +92,7 @@ REQUESTS: dict[str, dict[tuple[str, str], Json]] = {
         DEFINED: {"messages": [HI], "tools": [{"name": "f", "description": MARK, "input_schema": {"type": "object"}}]},
         THOUGHT: _says([{"type": "thinking", "thinking": MARK, "signature": "s"}, {"type": "text", "text": "x"}], "assistant"),
         DOCUMENT: _says([{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": MARK}}]),
+        CODED: _says([{"type": "document", "source": {"type": "base64", "media_type": "text/plain", "data": FILE}}]),
         DATA: _says([{"type": "image", "source": {"type": "url", "url": "https://x.example/MARK"}}]),
     },
     "responses": {
@@ -96,6 +103,8 @@ REQUESTS: dict[str, dict[tuple[str, str], Json]] = {
         RESULTS: _response_tools(DONE_CALL, MARK),
         DEFINED: {"input": "hi", "tools": [{"type": "function", **FUNCTION}]},
         THOUGHT: {"input": [HI, {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": MARK}]}, HI]},
+        CODED: {"input": [{"role": "user", "content": [
+            {"type": "input_file", "filename": "f.md", "file_data": f"data:text/markdown;base64,{FILE}"}]}]},
         DATA: {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "https://x.example/MARK"}]}]},
     },
     "gemini": {
@@ -105,6 +114,7 @@ REQUESTS: dict[str, dict[tuple[str, str], Json]] = {
         RESULTS: _parts({"functionResponse": {"name": "f", "response": {"is": MARK}}}),
         DEFINED: {**_parts({"text": "hi"}), "tools": [{"functionDeclarations": [FUNCTION]}]},
         THOUGHT: _parts({"text": MARK, "thought": True}, role="model"),
+        CODED: _parts({"text": "hi"}, {"inlineData": {"mimeType": "text/csv", "data": FILE}}),
         DATA: _parts({"fileData": {"mimeType": "image/png", "fileUri": "https://x.example/MARK"}}),
     },
     "converse": {
@@ -117,6 +127,7 @@ REQUESTS: dict[str, dict[tuple[str, str], Json]] = {
             {"toolSpec": {"name": "f", "description": MARK, "inputSchema": {"json": {"type": "object"}}}}]}},
         THOUGHT: _blocks({"reasoningContent": {"reasoningText": {"text": MARK, "signature": "s"}}}, {"text": "x"}, role="assistant"),
         DOCUMENT: _blocks({"document": {"format": "txt", "name": "d", "source": {"text": MARK}}}, {"text": "hi"}),
+        CODED: _blocks({"document": {"format": "html", "name": "d", "source": {"bytes": FILE}}}, {"text": "hi"}),
         DATA: _blocks({"image": {"format": "png", "source": {"s3Location": {"uri": "s3://x/MARK"}}}}, {"text": "hi"}),
     },
     "embeddings": {OTHER: {"input": MARK}},
@@ -294,8 +305,19 @@ PLAIN: dict[str, Json] = {
 
 
 def worded(template: Any, word: str) -> Any:
-    """The template with the word in the place of MARK."""
-    return json.loads(json.dumps(template).replace(MARK, word))
+    """The template with the word in the place of MARK, and files in base64."""
+    return json.loads(re.sub(r"b64\((.*?)\)", _encoded, json.dumps(template).replace(MARK, word)))
+
+
+def _encoded(found: re.Match[str]) -> str:
+    return base64.b64encode(f"It says {found[1]}.".encode()).decode()
+
+
+def legible(body: bytes) -> str:
+    """A body with what its files in base64 say."""
+    text, four = body.decode(), "[A-Za-z0-9+/]{4}"
+    files = re.findall(rf'[",]((?:{four}){{3,}}(?:[\w+/]{{2}}==|[\w+/]{{3}}=)?)"', text)
+    return text + "".join(base64.b64decode(one).decode("utf-8", "replace") for one in files)
 
 
 class Provider(StandIn):

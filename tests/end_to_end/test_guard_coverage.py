@@ -22,6 +22,7 @@ from tests.end_to_end.guard_coverage_rig import (
     Peer,
     Provider,
     Services,
+    legible,
     worded,
 )  # fmt: skip
 from tests.end_to_end.llm_rig import served
@@ -120,7 +121,7 @@ class Rig:
         body = worded(REQUESTS[form][shape, text], word)
         answer = self._post(path, model, form, body)
         if answer.status_code == 200:
-            return "passed" if word in self.provider.last.body.decode() else "masked"
+            return "passed" if word in legible(self.provider.last.body) else "masked"
         return "refused" if (answer.status_code, answer.text) == (STATUS, "guarded") else f"{answer.status_code} {answer.text}"
 
     def _post(self, path: str, model: str, form: str, body: dict[str, Any]) -> httpx.Response:

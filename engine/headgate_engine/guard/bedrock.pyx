@@ -3,9 +3,11 @@
 A block is named by its member (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html).
 """
 
-from headgate_engine.guard.reading cimport Kinds, add_texts, inner_values, no_clears, strings_in, turn_of, words
+from headgate_engine.guard.reading cimport (
+    Kinds, add_texts, count_words, inner_values, is_readable, no_clears, strings_in, turn_of, words)
 from headgate_engine.guard.transcript cimport (
-    Fields, NO_TURN, N_CITATIONS_CONTENT, N_CONTENT, N_CONTEXT, N_DOCUMENT, N_GUARD_CONTENT, N_INPUT, N_JSON, N_MESSAGE,
+    Fields, NO_TURN, N_BYTES, N_CITATIONS_CONTENT, N_CONTENT, N_CONTEXT, N_DOCUMENT, N_FORMAT, N_GUARD_CONTENT, N_INPUT, N_JSON,
+    N_MESSAGE,
     N_MESSAGES, N_OUTPUT, N_PROMPT_VARIABLES, N_ROLE, N_SEARCH_RESULT, N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_RESULT,
     N_TOOL_USE, ROLE_ASSISTANT, ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, LINE,
     Span, BodyTexts, Word)
@@ -107,8 +109,10 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
 
 cdef int nested(BodyTexts t, const Fields* fields, int name, int scope, int turn) except -1 nogil:
     """Add the texts of documents and search results."""
-    cdef Fields found
-    cdef Span span
+    cdef Fields found, holder
+    cdef Span span, source
+    cdef int within
+    cdef int each = 0
     cdef int at = 0
     while t.each(fields, name, &at, &span):
         t.fields(span.start, &found)
@@ -117,6 +121,15 @@ cdef int nested(BodyTexts t, const Fields* fields, int name, int scope, int turn
         listed(t, &found, N_CONTENT, scope, turn)
         inner_texts(t, &found, N_SOURCE, N_CONTENT, scope, turn)
         inner_texts(t, &found, N_SOURCE, N_TEXT, scope, turn)
+        if count_words(t, &found, N_FORMAT, is_readable):
+            within = 0
+            while t.each(&found, N_SOURCE, &within, &source):
+                t.fields(source.start, &holder)
+                while t.each(&holder, N_BYTES, &each, &source):
+                    if t.is_text(source.start):
+                        t.file(scope, source.start, source.stop, source.start + 1, turn)
+                each = 0
+                t.drop(&holder)
         t.drop(&found)
     return 0
 

@@ -4,11 +4,12 @@ Google accepts names in camelCase and in snake_case.
 """
 
 from headgate_engine.guard.reading cimport (
-    Kinds, add_texts, count_words, inner_values, is_message, is_system, marks, no_clears, parts, strings_in, turn_of, words)
+    Kinds, add_texts, count_words, files, inner_values, is_message, is_system, marks, no_clears, parts, strings_in, turn_of, words)
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ACTION, N_ACTIONS, N_ARGS, N_ARGUMENTS, N_CANDIDATES, N_CODE, N_CODE_EXECUTION_RESULT,
-    N_CODE_EXECUTION_RESULT_SNAKE, N_CONTENT, N_CONTENTS, N_EXECUTABLE_CODE, N_EXECUTABLE_CODE_SNAKE, N_FUNCTION_CALL,
-    N_FUNCTION_CALL_SNAKE, N_FUNCTION_RESPONSE, N_FUNCTION_RESPONSE_SNAKE, N_INPUT, N_INSTRUCTIONS, N_NONE,
+    N_CODE_EXECUTION_RESULT_SNAKE, N_CONTENT, N_CONTENTS, N_DATA, N_EXECUTABLE_CODE, N_EXECUTABLE_CODE_SNAKE, N_FUNCTION_CALL,
+    N_FUNCTION_CALL_SNAKE, N_FUNCTION_RESPONSE, N_FUNCTION_RESPONSE_SNAKE, N_INLINE_DATA,
+    N_INLINE_DATA_SNAKE, N_INPUT, N_INSTRUCTIONS, N_MIME_TYPE, N_MIME_TYPE_SNAKE, N_NONE,
     N_OPERATION, N_OUTPUT, N_OUTPUTS, N_PARTS, N_PROMPT, N_QUERIES, N_RESPONSE, N_RESULTS, N_ROLE,
     N_SYSTEM_INSTRUCTION, N_SYSTEM_INSTRUCTION_SNAKE, N_TEXT, N_THOUGHT, N_TOOLS, N_TYPE, N_VARIABLES, ROLE_ASSISTANT,
     ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, Word, word_ends,
@@ -215,14 +216,30 @@ cdef int gemini_parts(BodyTexts t, const Fields* content, int scope, int turn) e
     return 0
 
 
+cdef int inline_file(BodyTexts t, const Fields* fields, int name, int scope, int turn) except -1 nogil:
+    """Add a text file that a part has."""
+    cdef Fields found
+    cdef Span span
+    cdef int at = 0
+    while t.each(fields, name, &at, &span):
+        t.fields(span.start, &found)
+        files(t, &found, N_DATA, N_MIME_TYPE, scope, turn)
+        files(t, &found, N_DATA, N_MIME_TYPE_SNAKE, scope, turn)
+        t.drop(&found)
+    return 0
+
+
 cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int turn) except -1 nogil:
     cdef Fields fields
+    cdef int at
     t.fields(start, &fields)
     if is_thought(t, &fields):
         t.cut()
     else:
         if not add_texts(t, &fields, N_TEXT, scope, element, turn, LINE, no_clears()):
             t.cut()
+            for at in range(2):
+                inline_file(t, &fields, N_INLINE_DATA if at == 0 else N_INLINE_DATA_SNAKE, scope, turn)
         inner_values(t, &fields, N_FUNCTION_CALL, N_ARGS, S_INPUT)
         inner_values(t, &fields, N_FUNCTION_CALL_SNAKE, N_ARGS, S_INPUT)
         inner_values(t, &fields, N_EXECUTABLE_CODE, N_CODE, S_INPUT)

@@ -8,13 +8,13 @@ embeddings, realtime), Anthropic (https://docs.anthropic.com/en/api/messages), G
 from headgate_engine.guard.bedrock cimport converse_reply, converse_request
 from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request, variables
 from headgate_engine.guard.reading cimport (
-    Clears, Kinds, add_texts, count_words, inner_values, is_base64, is_call, is_only_system, is_result,
+    Clears, Kinds, add_texts, count_words, files, inner_values, is_base64, is_call, is_only_system, is_result,
     is_system, is_text_type, is_tool, is_unseen, no_clears, parts, strings_in, turn_of, words)
 from headgate_engine.guard.spans import string_value
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_AUDIO, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA,
     N_DOCUMENTS, N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_INPUT_AUDIO_TRANSCRIPTION, N_INSTRUCTIONS, N_ITEM,
-    N_LOGPROBS, N_MESSAGE, N_MESSAGES, N_NONE, N_OUTPUT, N_PROMPT, N_QUERY, N_REFUSAL, N_RESPONSE, N_ROLE, N_SESSION,
+    N_LOGPROBS, N_MEDIA_TYPE, N_MESSAGE, N_MESSAGES, N_NONE, N_OUTPUT, N_PROMPT, N_QUERY, N_REFUSAL, N_RESPONSE, N_ROLE, N_SESSION,
     N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TRANSCRIPT, N_TRANSCRIPTION, N_TYPE, ROLE_ASSISTANT, ROLE_NONE,
     ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, word_is)
 
@@ -200,7 +200,9 @@ cdef int document(BodyTexts t, const Fields* fields, int scope, int turn) except
         if t.is_text(span.start):
             continue
         t.fields(span.start, &source)
-        if not count_words(t, &source, N_TYPE, is_base64):
+        if count_words(t, &source, N_TYPE, is_base64):
+            files(t, &source, N_DATA, N_MEDIA_TYPE, scope, turn)
+        else:
             strings_in(t, scope, &source, N_DATA, turn)
         within = 0
         while t.each(&source, N_CONTENT, &within, &inner):

@@ -1,8 +1,11 @@
 """Functions that several readers use; see reading.pxd."""
 
+from headgate_engine.guard.encoded cimport is_text_media, lower
 from headgate_engine.guard.transcript cimport (
-    Fields, N_ANNOTATIONS, N_LOGPROBS, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, BodyTexts, Word, word_ends,
-    word_is)
+    Fields, N_ANNOTATIONS, N_FILE, N_FILE_DATA, N_LOGPROBS, N_NONE, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, BodyTexts, WORD,
+    Word, word_ends, word_is)
+
+from libc.string cimport memchr, memcmp
 
 
 cdef int words(BodyTexts t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil:
@@ -119,11 +122,11 @@ cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, in
 
 cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil:
     """Add a content of chat completions or responses: a string, or parts. marked: parts have marks of their own."""
-    cdef Fields fields
+    cdef Fields fields, inner
     cdef Span row, element
     cdef Piece* piece
     cdef int place = 0
-    cdef int found
+    cdef int found, at
     if t.is_text(span.start):
         piece = t.add(scope, span.start, span.stop, turn, <unsigned char>joiner)
         piece.clears, piece.clear_count = clears.first, clears.count
@@ -141,8 +144,54 @@ cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears c
         found += add_texts(t, &fields, N_REFUSAL, scope, &element, turn, joiner, clears)
         if not found:
             t.cut()
+            # The file of a part of responses, and of one of chat completions.
+            files(t, &fields, N_FILE_DATA, N_NONE, scope, turn)
+            at = 0
+            while t.each(&fields, N_FILE, &at, &span):
+                t.fields(span.start, &inner)
+                files(t, &inner, N_FILE_DATA, N_NONE, scope, turn)
+                t.drop(&inner)
         t.drop(&fields)
     return 0
+
+
+cdef int files(BodyTexts t, const Fields* fields, int name, int kind, int scope, int turn) except -1 nogil:
+    cdef Span one
+    cdef Kinds kinds
+    cdef int coded
+    cdef int readable = 0
+    cdef int at = 0
+    if kind:
+        words(t, fields, kind, is_readable, &readable, &kinds)
+    while t.each(fields, name, &at, &one):
+        if t.is_text(one.start):
+            coded = 0 if kind else coded_at(t, &one)
+            if coded or readable:
+                t.file(scope, one.start, one.stop, coded or one.start + 1, turn)
+    return 0
+
+
+cdef int coded_at(BodyTexts t, const Span* one) noexcept nogil:
+    """Return where the base64 of a data URL (RFC 2397) with text begins, 0 if a string is none."""
+    cdef int most = min(one.stop - one.start - 1, 256)
+    cdef const void* comma = memchr(t.p + one.start, 44, most)
+    cdef int at
+    cdef Word word
+    if comma == NULL:
+        return 0
+    at = <int>(<const unsigned char*>comma - t.p)
+    word = t.word(one.start, at + 1)
+    lower(&word)
+    if word.length <= WORD and (word.length < 5 or memcmp(word.text, b"data:", 5) != 0):
+        return 0
+    return at + 1 if word_ends(&word, b"base64") and is_text_media(&word, 5) else 0
+
+
+cdef bint is_readable(const Word* word) noexcept nogil:
+    """Whether a word is a media type of text, or a format of text as Converse has it."""
+    cdef Word copy = word[0]
+    return (word_is(word, b"txt") or word_is(word, b"md") or word_is(word, b"csv") or word_is(word, b"html")
+            or is_text_media(&copy, 0))
 
 
 cdef Clears marks(BodyTexts t, const Fields* fields) except * nogil:

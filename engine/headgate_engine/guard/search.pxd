@@ -39,4 +39,5 @@ cdef class Patch:
     cdef int locate(self, BodyTexts t, int first, int count) except -1 nogil
     cdef int divide(self, int count) except -1 nogil
     cdef int put(self, BodyTexts t, Piece* piece, Edit* parts, int count, Py_ssize_t length) except -1 nogil
+    cdef int encode(self, BodyTexts t, Piece* piece, Edit* parts, int count) except -1
     cdef bytes done(self, BodyTexts t)

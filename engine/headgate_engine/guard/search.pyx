@@ -12,8 +12,11 @@ from libc.string cimport memchr, memcpy, memset
 
 from headgate_engine.guard.scan cimport BUILTINS, ScanBudget, Hit, Scanner, Workspace
 from headgate_engine.guard.spans cimport escape
-from headgate_engine.guard.transcript cimport Clear, Piece, Text, BodyTexts, grown
+from headgate_engine.guard.transcript cimport Clear, Piece, Text, BodyTexts, grown, written
 
+from binascii import b2a_base64
+
+from headgate_engine.guard.encoded import encoded_text
 from headgate_engine.guard.scan import BUILTIN_NAMES, TOKENS
 from headgate_engine.guard.spans import check
 from headgate_engine.guard.transcript import SCOPES
@@ -62,6 +65,8 @@ cdef Py_ssize_t said_length(const uint8_t* p, const Piece* piece) noexcept nogil
     cdef int size = 0
     if piece.raw:
         return piece.stop - piece.start
+    if piece.coded:
+        return coded_length(p, piece)
     while True:
         hit = <const uint8_t*>memchr(p + at, 92, stop - at)
         if hit == NULL:
@@ -70,6 +75,16 @@ cdef Py_ssize_t said_length(const uint8_t* p, const Piece* piece) noexcept nogil
         at = hit - p
         found += escape(p + at, stop - at, scratch, &size)
         at += size
+
+
+cdef Py_ssize_t coded_length(const uint8_t* p, const Piece* piece) noexcept nogil:
+    cdef uint8_t* room = <uint8_t*>malloc(piece.stop - piece.start + 4)
+    cdef Py_ssize_t found
+    if room == NULL:
+        return piece.stop - piece.start        # a file is alone in its run: nothing comes behind it
+    found = written(p, piece, room)
+    free(room)
+    return found
 
 
 cdef Py_ssize_t advanced(const uint8_t* p, Py_ssize_t at, Py_ssize_t stop, Py_ssize_t* place, Py_ssize_t to) noexcept nogil:
@@ -209,6 +224,10 @@ cdef class Patch:
             gone = gone and parts[i].token == T_NOTHING
         if gone and covered == length and piece.element.stop:
             return self.change(piece.element.start, piece.element.stop, T_NOTHING)
+        if piece.coded:
+            with gil:
+                self.encode(t, piece, parts, count)
+            count = 0
         for i in range(count):
             if piece.raw:
                 self.raw = True
@@ -221,6 +240,21 @@ cdef class Patch:
             clear = &t.clears[i]
             self.change(clear.span.start, clear.span.stop, T_NULL if clear.null else T_EMPTY_LIST)
         return 0
+
+    cdef int encode(self, BodyTexts t, Piece* piece, Edit* parts, int count) except -1:
+        """Apply the edits of a text file in base64, and encode it again."""
+        cdef bytes text = encoded_text(t.body, piece.coded, piece.stop - 1)
+        cdef Py_ssize_t at = 0
+        cdef int i
+        cdef list said = []
+        for i in range(count):
+            said.append(text[at:parts[i].start])
+            if parts[i].token >= 0:
+                said.append(self.tokens[parts[i].token])
+            at = parts[i].stop
+        said.append(text[at:])
+        self.tokens.append(b2a_base64(b"".join(said), newline=False))
+        return self.change(piece.coded, piece.stop - 1, <int>len(self.tokens) - 1)
 
     cdef bytes done(self, BodyTexts t):
         """Return the body with all changes."""

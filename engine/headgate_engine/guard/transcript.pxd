@@ -44,6 +44,7 @@ cdef struct Piece:
     int turn
     int clears, clear_count
     bint raw
+    int coded                  # of a text file in base64: where that begins in the string; 0: the string is the text
 
 cdef struct Run:
     # Pieces that form one text for patterns, with `joiner` between them; they are adjacent in `pieces`.
@@ -99,6 +100,8 @@ cdef class BodyTexts:
     cdef int alone(self, int scope, int start, int stop) except -1 nogil
     # Adds all strings of that name, each as a text of its own.
     cdef int strings(self, int scope, const Fields* fields, int name) except -1 nogil
+    # Adds a text file in base64, which begins at `coded` within the string, as a text of its own.
+    cdef int file(self, int scope, int start, int stop, int coded, int turn) except -1 nogil
     # Adds all values of that name, strings or not, except null.
     cdef int values(self, int scope, const Fields* fields, int name) except -1 nogil
     cdef int clear(self, int start, int stop, bint null) except -1 nogil
@@ -117,6 +120,8 @@ cdef struct Text:
 
 # Returns the number of a member's name, 0 for an unknown one.
 cdef int name_of(const uint8_t* p, int n) noexcept nogil
+# Return the length of a piece's text in bytes of UTF-8, at most that of the piece, and write it.
+cdef Py_ssize_t written(const uint8_t* p, const Piece* piece, uint8_t* out) noexcept nogil
 cdef bint word_is(const Word* word, const char* text) noexcept nogil
 cdef bint word_ends(const Word* word, const char* text) noexcept nogil
 # Returns the array with room for one more item of `size` bytes.
@@ -133,4 +138,5 @@ cdef enum Name:
     N_OPERATION, N_OUTPUT, N_OUTPUTS, N_PARTS, N_PROMPT, N_PROMPT_VARIABLES, N_QUERIES, N_QUERY, N_REFUSAL, N_RESPONSE
     N_RESULTS, N_ROLE, N_SEARCH_RESULT, N_SESSION, N_SOURCE, N_SYSTEM, N_SYSTEM_INSTRUCTION, N_SYSTEM_INSTRUCTION_SNAKE
     N_TEXT, N_THOUGHT, N_TITLE, N_TOOL_CALLS, N_TOOL_RESULT, N_TOOL_USE, N_TOOLS, N_TRANSCRIPT, N_TRANSCRIPTION, N_TYPE, N_VARIABLES
+    N_BYTES, N_FILE, N_FILE_DATA, N_FORMAT, N_INLINE_DATA, N_INLINE_DATA_SNAKE, N_MEDIA_TYPE, N_MIME_TYPE, N_MIME_TYPE_SNAKE
     N_COUNT

@@ -10,9 +10,12 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
+from headgate_engine.guard.encoded cimport decode
 from headgate_engine.guard.spans cimport K_ARRAY, K_OBJECT, K_STRING, escape, string_end, unquoted, value_end
 from headgate_engine.peek.json cimport ObjectPeek
 from headgate_engine.peek.scan cimport DEPTH_LIMIT, Field, Found, Scan, scan_text, skip_blanks
+
+from headgate_engine.guard.encoded import encoded_text
 
 SCOPES = ("systemPrompt", "messages", "toolInput", "toolOutput")
 cdef tuple ROLES = ("", "system", "user", "assistant")
@@ -29,7 +32,8 @@ cdef const char** NAMES = [
     "function_response", "guardContent", "input", "input_audio_transcription", "instructions", "item", "json", "logprobs",
     "message", "messages", "operation", "output", "outputs", "parts", "prompt", "promptVariables", "queries", "query", "refusal",
     "response", "results", "role", "searchResult", "session", "source", "system", "systemInstruction", "system_instruction", "text",
-    "thought", "title", "tool_calls", "toolResult", "toolUse", "tools", "transcript", "transcription", "type", "variables"]
+    "thought", "title", "tool_calls", "toolResult", "toolUse", "tools", "transcript", "transcription", "type", "variables",
+    "bytes", "file", "file_data", "format", "inlineData", "inline_data", "media_type", "mimeType", "mime_type"]
 cdef uint8_t LENGTHS[N_COUNT]
 # Hash table of names by length and first letter; `NEXT` links the names that share a slot.
 cdef uint8_t PLACES[256]
@@ -267,6 +271,7 @@ cdef class BodyTexts:
         piece.turn = turn
         piece.clears = piece.clear_count = 0
         piece.raw = False
+        piece.coded = 0
         self.piece_count += 1
         run.count += 1
         return piece
@@ -277,6 +282,14 @@ cdef class BodyTexts:
         self.open = False
         piece = self.add(scope, start, stop, NO_TURN, SPACE)
         piece.raw = not self.is_text(start)
+        self.open = False
+        return 0
+
+    cdef int file(self, int scope, int start, int stop, int coded, int turn) except -1 nogil:
+        cdef Piece* piece
+        self.open = False
+        piece = self.add(scope, start, stop, turn, SPACE)
+        piece.coded = coded
         self.open = False
         return 0
 
@@ -311,7 +324,7 @@ cdef class BodyTexts:
         cdef Py_ssize_t most = one.count
         cdef uint8_t* room
         cdef int i
-        if one.count == 1:
+        if one.count == 1 and not piece.coded:
             i = 0 if piece.raw else 1
             text.p, text.n = self.p + piece.start + i, piece.stop - piece.start - 2 * i
             if piece.raw or memchr(text.p, 92, text.n) == NULL:
@@ -338,6 +351,7 @@ cdef class BodyTexts:
         cdef list parts = []
         for i in range(count):
             parts.append(self.body[pieces[i].start:pieces[i].stop] if pieces[i].raw
+                         else encoded_text(self.body, pieces[i].coded, pieces[i].stop - 1) if pieces[i].coded
                          else unquoted(self.body, pieces[i].start, pieces[i].stop))
         return (b"\n" if joiner == LINE else b" ").join(parts)
 
@@ -346,7 +360,8 @@ cdef class BodyTexts:
         cdef list clears = []
         for i in range(piece.clears, piece.clears + piece.clear_count):
             clears.append((self.clears[i].span.start, self.clears[i].span.stop, b"null" if self.clears[i].null else b"[]"))
-        return (piece.start, piece.stop, <bint>piece.raw, (piece.element.start, piece.element.stop), tuple(clears))
+        return (piece.start, piece.stop, <bint>piece.raw, (piece.element.start, piece.element.stop), tuple(clears),
+                piece.coded)
 
     def __len__(self):
         return self.run_count
@@ -439,6 +454,8 @@ cdef Py_ssize_t written(const uint8_t* p, const Piece* piece, uint8_t* out) noex
     cdef Py_ssize_t used = 0
     cdef const uint8_t* found
     cdef int size = 0
+    if piece.coded:
+        return decode(p + piece.coded, stop - 1 - piece.coded, out)
     if not piece.raw:
         at += 1
         stop -= 1

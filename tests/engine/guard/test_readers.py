@@ -24,7 +24,8 @@ NAMES = [
     "title", "context", "source", "data", "instructions", "prompt", "variables", "action", "actions", "operation",
     "queries", "tools", "outputs", "results", "item", "query", "documents", "session",
     "toolUse", "toolResult", "json", "document", "searchResult", "citationsContent", "guardContent", "promptVariables",
-    "transcript", "audio", "transcription", "input_audio_transcription", "other", "", "te\u0078t\n",
+    "transcript", "audio", "transcription", "input_audio_transcription", "other", "",
+    "file", "file_data", "inlineData", "inline_data", "mimeType", "mime_type", "media_type", "format", "bytes", "te\u0078t\n",
 ]  # fmt: skip
 WORDS = [
     "system", "developer", "user", "assistant", "tool", "function", "text", "message", "thinking", "redacted_thinking",
@@ -32,7 +33,8 @@ WORDS = [
     "code_execution_tool_result", "mid_conv_system", "document", "base64", "input_text", "output_text", "function_call",
     "function_call_output", "x" * 70 + "_output", "mcp_call", "mcp_list_tools", "custom_tool_call", "computer_call",
     "code_interpreter_call", "file_search_call", "apply_patch_call", "web_search_call", "conversation.item.create", "a",
-    "caf\u00e9", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "tab\tquote\" back\\slash", "",
+    "caf\u00e9", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "tab\tquote\" back\\slash", "", "text/plain", "Application/JSON", "application/pdf", "csv", "data:text/plain;base64,Y2Fmw6k=",
+    "data:text/x;" + "p" * 70 + ";base64,/w==", "DATA:text/csv;BASE64,YQ", "data:image/png;base64,YQ==", "data:text/plain,a",
 ]  # fmt: skip
 # Each name with what its format expects there, so that deep places are reached.
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -41,18 +43,21 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "message": ("content", "annotations"),
     "toolUse": ("input",),
     "toolResult": ("content",),
-    "document": ("source", "context", "title", "content"),
+    "document": ("source", "context", "title", "content", "format"),
     "searchResult": ("source", "title", "content"),
     "citationsContent": ("content",),
     "guardContent": ("text",),
     "promptVariables": ("a", "text"),
-    "content": ("toolUse", "toolResult", "document", "searchResult", "citationsContent", "guardContent", "json", "type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context"),
+    "content": ("toolUse", "toolResult", "document", "searchResult", "citationsContent", "guardContent", "json", "type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context", "file", "file_data"),
+    "file": ("file_data",),
+    "inlineData": ("data", "mimeType", "mime_type"),
+    "inline_data": ("data", "mimeType", "mime_type"),
     "tool_calls": ("function", "custom"),
     "function": ("arguments",),
     "custom": ("input",),
     "function_call": ("arguments", "args"),
     "system": ("type", "text"),
-    "source": ("type", "data", "content", "text"),
+    "source": ("type", "data", "content", "text", "media_type", "bytes"),
     "input": ("type", "role", "content", "arguments", "input", "action", "actions", "output", "text", "code", "queries",
               "transcription"),
     "instructions": ("type", "role", "content"),
@@ -63,7 +68,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "candidates": ("content",),
     "systemInstruction": ("parts",),
     "system_instruction": ("parts",),
-    "parts": ("text", "thought", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
+    "parts": ("text", "thought", "inlineData", "inline_data", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
     "functionCall": ("args",),
     "functionResponse": ("response",),
     "executableCode": ("code",),
@@ -146,7 +151,7 @@ def expected(body: bytes, form: str, reply: bool) -> tuple[list[Any], list[Any],
     found = (reply_texts if reply else request_texts)(body, form)
 
     def pieces(holder: Run | Turn) -> list[Any]:
-        return [(one.start, one.stop, one.raw, one.element, one.clears) for one in holder.pieces]
+        return [(one.start, one.stop, one.raw, one.element, one.clears, one.coded) for one in holder.pieces]
 
     runs = [(run.scope.value, run.joiner, pieces(run)) for run in found.runs]
     turns = [(turn.role, turn.joiner, pieces(turn)) for turn in found.turns]

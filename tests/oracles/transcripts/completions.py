@@ -53,8 +53,16 @@ def _content(
         texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
+            file_parts(builder, fields, scope, turn)
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=clears), turn)
+
+
+def file_parts(builder: Builder, fields: dict[str, list[Span]], scope: TextScope, turn: Turn | None) -> None:
+    """Note the text file of a part, that of responses as well."""
+    builder.files(scope, fields, "file_data", turn=turn)
+    for start, _ in fields.get("file", ()):
+        builder.files(scope, builder.fields(start), "file_data", turn=turn)
 
 
 def reply(builder: Builder) -> None:

@@ -10,6 +10,9 @@ from headgate_engine.guard.spans import items, members, string_value
 
 __all__ = ["Builder", "Piece", "Run", "Span", "TextScope", "Transcript", "Turn", "elements"]
 QUOTE: Final = 34
+# Words of more bytes are not told apart.
+LONG: Final = 64
+MEDIA: Final = ("text/", "application/json", "application/x-ndjson", "application/xml", "application/yaml", "application/x-yaml")
 NOWHERE: Final[Span] = (0, 0)
 
 
@@ -92,12 +95,41 @@ class Builder:
                 if self.is_text(span):
                     self.alone(scope, span, turn)
 
+    def files(self, scope: TextScope, fields: dict[str, list[Span]], name: str, kind: str = "", turn: Turn | None = None) -> None:
+        """Note text files in base64: if a member names their type, or as data URLs."""
+        readable = any(is_readable(word) for word in self.words(fields, kind)) if kind else False
+        for start, stop in self.texts(fields, name):
+            coded = start + 1 if readable else 0 if kind else self._after_head(start, stop)
+            if coded:
+                self.cut()
+                self.add(scope, Piece(start, stop, coded=coded), turn)
+                self.cut()
+
+    def _after_head(self, start: int, stop: int) -> int:
+        """Return where the base64 of a data URL of text begins; 0: it is none."""
+        comma = self.body.find(b",", start, min(stop - 1, start + 256))
+        if comma < 0:
+            return 0
+        head = string_value(self.body[start:comma] + b'"', 0, comma - start + 1).lower()
+        texts = len(head) > LONG or (head.startswith(b"data:") and is_media(head[5:].decode("utf-8", "replace")))
+        return comma + 1 if texts and head.endswith(b"base64") else 0
+
     def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
         """Note all values of those names, strings or not; null says nothing."""
         for name in names:
             for start, stop in fields.get(name, ()):
                 if self.body[start:stop] != b"null":
                     self.alone(scope, (start, stop))
+
+
+def is_media(word: str) -> bool:
+    """Whether a media type is one of text."""
+    return len(word.encode()) > LONG or word.lower().startswith(MEDIA)
+
+
+def is_readable(word: str) -> bool:
+    """Whether a media type is one of text, or a format of Converse."""
+    return word in ("txt", "md", "csv", "html") or is_media(word)
 
 
 def elements(rows: list[Span]) -> list[tuple[Span, Span]]:

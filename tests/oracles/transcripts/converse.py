@@ -80,6 +80,10 @@ def _nested(builder: Builder, fields: Fields, name: str, scope: TextScope, turn:
         _listed(builder, found, "content", scope, turn)
         _inner(builder, found, ("source", "content"), scope, turn)
         _inner(builder, found, ("source", "text"), scope, turn)
+        for inner, _ in found.get("source", ()):
+            holder = builder.fields(inner)
+            told = {"bytes": holder.get("bytes", []), "format": found.get("format", [])}
+            builder.files(scope, told, "bytes", "format", turn)
 
 
 def _listed(builder: Builder, fields: Fields, name: str, scope: TextScope, turn: Turn | None) -> None:

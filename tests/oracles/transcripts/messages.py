@@ -75,7 +75,9 @@ def _document(builder: Builder, fields: dict[str, list[Span]], scope: TextScope,
         if builder.is_text(span):
             continue
         source = builder.fields(span[0])
-        if "base64" not in builder.words(source, "type"):
+        if "base64" in builder.words(source, "type"):
+            builder.files(scope, source, "data", "media_type", turn)
+        else:
             builder.strings(scope, source, "data", turn=turn)
         for inner in source.get("content", ()):
             blocks(builder, inner, scope, turn, b" ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.oracles.transcripts.completions import SYSTEM
+from tests.oracles.transcripts.completions import SYSTEM, file_parts
 from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
 JOINER = b"\n"
@@ -94,6 +94,7 @@ def _content(builder: Builder, span: Span, scope: TextScope, turn: Turn | None) 
         texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
+            file_parts(builder, fields, scope, turn)
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=marks(fields)), turn, JOINER)
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.guard import transcript
+from headgate_engine.guard.encoded import encoded_text
 from headgate_engine.guard.spans import string_value
 
 Span = tuple[int, int]
@@ -35,7 +36,8 @@ class Piece:
 
     `element` is the span from the start of its array item to the start of the next one; NOWHERE means that the item
     cannot be removed. `clears` are (start, stop, raw JSON) replacements that must accompany a change of the text,
-    because the replaced values repeat the text or count its characters.
+    because the replaced values repeat the text or count its characters. `coded` is where the base64 of a text file
+    begins in the string; 0 means that the string is the text.
     """
 
     start: int
@@ -43,6 +45,7 @@ class Piece:
     raw: bool = False
     element: Span = NOWHERE
     clears: tuple[tuple[int, int, bytes], ...] = ()
+    coded: int = 0
 
 
 @dataclass(slots=True)
@@ -113,6 +116,8 @@ class Transcript:
 
 def piece_text(body: bytes, piece: Piece) -> bytes:
     """Return the text of a piece as UTF-8."""
+    if piece.coded:
+        return encoded_text(body, piece.coded, piece.stop - 1)
     return body[piece.start : piece.stop] if piece.raw else string_value(body, piece.start, piece.stop)
 
 

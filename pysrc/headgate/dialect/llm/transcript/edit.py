@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -64,7 +65,9 @@ class Changes:
         if gone and piece.element != NOWHERE:
             self._spans[piece.element] = b""
             return
-        if piece.raw:
+        if piece.coded:
+            self._spans[piece.coded, piece.stop - 1] = b2a_base64(_edited(text, edits), newline=False)
+        elif piece.raw:
             self._raw = True
             for start, stop, new in edits:
                 self._spans[piece.start + start, piece.start + stop] = new
@@ -87,6 +90,14 @@ class Changes:
         if self._raw:
             check(found)
         return found
+
+
+def _edited(text: bytes, edits: Sequence[Edit]) -> bytes:
+    parts, at = [], 0
+    for start, stop, new in edits:
+        parts += (text[at:start], new)
+        at = stop
+    return b"".join((*parts, text[at:]))
 
 
 def difference(old: bytes, new: bytes) -> list[Edit]:
