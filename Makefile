@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -147,6 +147,9 @@ wheels-here: $(VENV)/.test-deps ## a wheel for each CPython that this machine ha
 	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
 	ci/wheels_here.sh $(BIN) $(PYTHONS)
 
+wheel-aarch64-here: $(VENV)/.test-deps ## cross-compile the wheel for aarch64 into dist/wheels, and serve from it under QEMU (needs root, CPython 3.11, debootstrap, gcc-aarch64-linux-gnu, qemu-user-static)
+	ci/wheel_aarch64.sh $(BIN)/python
+
 reproducible: wheel ## build the wheel again, from the source distribution, and compare the two bit by bit (20 minutes)
 	ci/sdist_check.sh $(BIN)/python
 
@@ -178,6 +181,12 @@ binary: wheel $(VENV)/.test-deps ## build the one-file program for Linux on x86-
 
 binary-check: binary ## the one-file program in a root that has nothing else (needs root)
 	HEADGATE_BINARY=$(abspath $(BINARY)) $(BIN)/python -m pytest -q -n 0 tests/deploy/test_binary.py
+
+container:       ## build the images headgate and headgate-controller (needs Podman, Docker or Buildah; CONTAINER_ARGS=words for the builder, BUILDER; WHEEL=kept: with the wheel of dist/)
+	WHEEL=$(WHEEL) ci/container.sh $(CONTAINER_ARGS)
+
+container-check: ## run the images that `make container` has built: user, read-only root, health, size (needs Podman or Docker; CONTAINER_RUN_ARGS=words for `run`)
+	ci/container_check.sh $(CONTAINER_RUN_ARGS)
 
 # What a release is used with: the locked packages, and nothing else.
 build/locked/.installed: ci/locks/run.txt

@@ -14,7 +14,7 @@ import yaml
 from ci import plain_manifests
 from cluster_lab import RunningCluster, kubernetes
 
-from headgate.cluster.deploy import chart, pod
+from headgate.cluster.deploy import chart
 from headgate.cluster.deploy.permissions import CLUSTER, DEPLOYER, INFERENCE, LOCAL, rules
 
 __all__ = ["kubernetes"]
@@ -134,18 +134,6 @@ def test_charts_have_the_version_of_the_product() -> None:
     for name in ("headgate", "headgate-crds"):
         found = yaml.safe_load((CHARTS / name / "Chart.yaml").read_text())
         assert (found["version"], found["appVersion"]) == (version[1], version[1])
-
-
-def test_images_run_as_the_user_of_pods_and_know_their_health() -> None:
-    text = (ROOT / "deploy" / "containers" / "Containerfile").read_text()
-    stages = dict(re.findall(r"^FROM \S+ AS (\w+)\n(.*?)(?=^FROM|\Z)", text, re.MULTILINE | re.DOTALL))
-    assert set(stages) == {"build", "gateway", "controller"}
-    assert f"USER {pod.USER}:{pod.USER}" in stages["gateway"]
-    assert f":{pod.READY_PORT}{pod.READY_PATH}" in stages["gateway"]
-    assert ":9093/readyz" in stages["controller"]
-    for line in re.findall(r"^COPY (?!--from)(.*) \S+$", stages["build"], re.MULTILINE):
-        for name in line.split():
-            assert (ROOT / name).exists(), name
 
 
 def test_helm_finds_no_fault(helm: str) -> None:

@@ -249,6 +249,7 @@ def test_what_was_written_counts_until_it_is_read() -> None:
         await until(lambda: found.said() == "True")
         found.writer.want([wanted(generation=2)], found.known)
         await until(lambda: found.status()["parents"][0]["conditions"][0]["observedGeneration"] == 2)
+        await until(lambda: not found.writer.pending())
         assert found.results == ["success", "success"]
 
     writing(body)
