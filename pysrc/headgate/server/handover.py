@@ -80,7 +80,7 @@ async def send_handover(channel: socket.socket, handover: Handover) -> None:
 async def _writable(channel: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     found: asyncio.Future[None] = loop.create_future()
-    loop.add_writer(channel, lambda: found.done() or found.set_result(None))
+    loop.add_writer(channel, _wake, found)
     try:
         await found
     finally:
@@ -110,6 +110,11 @@ def receive_handover(channel: socket.socket) -> Handover:
             return Handover(found, bytes.fromhex(packet["sessionKey"]), (int(number), bytes.fromhex(secret)))
         except (KeyError, TypeError, ValueError) as error:
             raise HandoverFailed(f"the running gateway hands over what is not understood: {error!r}") from None
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def ready_packets(taken: Iterable[str]) -> Iterator[bytes]:
