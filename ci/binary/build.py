@@ -269,7 +269,10 @@ def debian_packages(tree: Path, interpreter: Path) -> dict[str, str]:
         return {}
     # Libraries for other processors may be there too, for cross-compiling.
     folder = run("cc", "-print-multiarch").strip()
-    names = [str(interpreter.resolve()), f"*/{folder}/libzstd.a"]
+    standard = run(interpreter, "-I", "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))").strip()
+    # The standard library has two packages.
+    names = [str(interpreter.resolve()), f"{standard}/os.py", f"{standard}/asyncio/base_events.py"]
+    names += [f"*/{folder}/libzstd.a"]
     names += [f"*/{folder}/{path.name}" for path in sorted((tree / "lib").glob("*.so*"))]
     found = set()
     for name in names:

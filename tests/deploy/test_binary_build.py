@@ -134,7 +134,7 @@ def test_the_licences_of_the_interpreter_and_of_what_the_starter_has_are_in_it(t
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib/libc.so.6").touch()
     packages = build.debian_packages(tmp_path, DEBIAN)
-    assert {"python3.11-minimal", "libc6"} <= packages.keys()
+    assert {"python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "libc6"} <= packages.keys()
     assert [name for name in packages if name.endswith("-cross")] == []
     build.licences(tmp_path, packages, DEBIAN)
     found = {path.name for path in (tmp_path / "share/licences").iterdir()}
