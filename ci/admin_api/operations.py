@@ -82,6 +82,10 @@ GUARDS: Final = Operation(
     found("Coverage", "at most 2,000 rows; `cut` says whether there are more"),
     parameters=(Parameter("route", "only the rows of the route with this key"),),
 )  # fmt: skip
+MCP: Final = Operation(
+    "page", "MCP targets: state, version, calls, errors and latency, as calls of clients tell",
+    found("McpTargets", "at most 1,000; times in ms since 1970"),
+)  # fmt: skip
 RELAY: Final = Operation("page", "Send one request to a port of this gateway", RELAYED, body=named("RelayRequest"))
 CEL: Final = Operation(
     "expressions", "Evaluate an expression with values given",
@@ -114,6 +118,8 @@ OPERATIONS: Final[dict[tuple[str, str], Operation]] = {
     ("GET", "/ui/api/history"): HISTORY,
     ("GET", "/api/guards"): GUARDS,
     ("GET", "/ui/api/guards"): GUARDS,
+    ("GET", "/api/mcp"): MCP,
+    ("GET", "/ui/api/mcp"): MCP,
     ("GET", "/api/runtime"): Operation("diagnosis", "Which build this is", found("Runtime", "version and commit")),
     ("POST", "/api/cel"): CEL,
     ("POST", "/cel"): CEL,

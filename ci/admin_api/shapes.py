@@ -164,8 +164,14 @@ SCHEMAS: dict[str, Schema] = {
     "Same": record(same=TRUTH),
     "History": record(everySeconds=NUMBER, points=listed(record(
         time=INTEGER, requests=NUMBER, clientErrors=NUMBER, serverErrors=NUMBER, tokens=NUMBER, costUsd=maybe(NUMBER),
-        counts=listed(NUMBER), routes=mapped(listed(NUMBER)), backends=mapped(listed(NUMBER)),
+        counts=listed(NUMBER), routes=mapped(listed(maybe(NUMBER))), backends=mapped(listed(maybe(NUMBER))),
         models=mapped(listed(maybe(NUMBER))), cut=listed({"enum": ["routes", "backends", "models"]}),
+    ))),
+    "McpTargets": record(targets=listed(record(
+        backend=TEXT, target=TEXT, kind=TEXT, address=TEXT, state={"enum": ["up", "down", "unknown"]},
+        name=maybe(TEXT), version=maybe(TEXT), protocol=maybe(TEXT), opened=maybe(INTEGER), answered=maybe(INTEGER),
+        failed=maybe(INTEGER), error=maybe(TEXT), erred=maybe(INTEGER), calls=INTEGER, errors=INTEGER, failures=INTEGER,
+        p50Ms=maybe(NUMBER), p95Ms=maybe(NUMBER),
     ))),
     "Coverage": record(rows=listed(record(
         "why", route=TEXT, model=TEXT, side=TEXT, number=INTEGER, guard=TEXT, shape=TEXT, text=TEXT,

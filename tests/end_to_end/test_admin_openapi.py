@@ -56,6 +56,8 @@ CALLS = (
     Call("GET", "/ui/api/history"),
     Call("GET", "/api/guards"),
     Call("GET", "/ui/api/guards"),
+    Call("GET", "/api/mcp"),
+    Call("GET", "/ui/api/mcp"),
     Call("POST", "/api/relay", body={"bind": "bind/{port}", "path": "/"}),
     Call("POST", "/ui/api/relay", body={"bind": "bind/{port}", "path": "/"}),
     Call("POST", "/api/relay", 400, body={"bind": "none"}),

@@ -51,12 +51,17 @@ def connect(page: Page, path: str) -> None:
 
 def test_targets_are_checked_and_have_their_figures(page: Page, running: Gateway) -> None:
     go(page, running, "mcp")
-    assert cells(page, "sample")[1:4] == ["not checked", "\u2013", "process"]
+    row = "[...document.querySelectorAll('tbody tr')].find((one) => one.children[0].textContent === 'sample')"
+    page.wait(f"{row}.children[1].textContent !== ''")
+    assert cells(page, "sample")[3] == "process"
+    assert cells(page, "sample")[6] == "not checked"
     page.click("Check all")
-    page.wait("[...document.querySelectorAll('tbody .badge.good')].length === 2")
-    assert cells(page, "sample")[1].startswith("up, ")
+    page.wait(f"{row}.children[6].textContent.startsWith('up, ')")
+    # The check is a session like others: the gateway knows the target by it.
+    page.wait(f"{row}.children[1].textContent === 'up' && Number({row}.children[7].textContent) > 0")
     assert cells(page, "sample")[2] == "headgate-sample 0.1.0"
-    page.wait("[...document.querySelectorAll('tbody tr')].some((one) => one.children[0].textContent === 'sample' && Number(one.children[6].textContent) > 0)")
+    assert cells(page, "sample")[8:] == ["0", *cells(page, "sample")[9:11], "\u2013"]
+    assert all(one.endswith("s") for one in cells(page, "sample")[9:11])
 
 
 def test_prompts_and_resources_are_listed_and_read(page: Page, running: Gateway) -> None:

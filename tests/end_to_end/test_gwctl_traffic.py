@@ -78,8 +78,11 @@ def test_routes_models_and_mcp(running: Any) -> None:
     assert model["address"].startswith("127.0.0.1:")
     assert model["inputTokens"] > 0
     [target] = rows(running, "mcp")
-    assert (target["target"], target["kind"], target["sessions"]) == ("near", "stdio", 1)
-    assert target["calls"] >= 2
+    assert (target["target"], target["kind"], target["sessions"], target["state"]) == ("near", "process", 1, "up")
+    # Initialize and a call, of which only one worker knows.
+    assert (target["calls"], target["errors"], target["failures"]) == (2, 0, 0)
+    assert (target["name"], target["version"]) == ("headgate-sample", "0.1.0")
+    assert target["p95Ms"] > 0
     assert run(running, "models").splitlines()[0].split() == [
         "MODEL",
         "PROVIDER",
@@ -89,7 +92,11 @@ def test_routes_models_and_mcp(running: Any) -> None:
         "OUTPUT",
         "COST",
     ]
-    assert run(running, "mcp").splitlines()[0].split() == ["BACKEND", "TARGET", "KIND", "ADDRESS", "SESSIONS", "CALLS"]
+    heads, line = run(running, "mcp").splitlines()
+    assert heads.split() == [
+        "TARGET", "STATE", "SERVER", "SESSIONS", "CALLS", "ERRORS", "P50", "P95", "BACKEND", "ADDRESS", "LAST", "ERROR",
+    ]  # fmt: skip
+    assert line.split()[:5] == ["near", "up", "headgate-sample", "0.1.0", "1"]
 
 
 def test_every_backend_has_a_row_with_its_address(running: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.end_to_end.federation_rig import SAMPLE, Raw, asking, config, messages
+from tests.end_to_end.federation_rig import INITIALIZE, SAMPLE, Raw, asking, config, messages
 from tests.end_to_end.mcp_telemetry_rig import lines
 
 pytestmark = pytest.mark.warm
@@ -83,6 +84,18 @@ def test_fields_and_series(kind: str, gateway: Callable[..., Any], sample: Any) 
     assert count(method="initialize") == count(method="notifications/initialized") == count(method="tools/list") == 1
     raw.post({"id": 9, "method": "made/up"})
     assert count(method="other") == 1
+    known = {one["target"]: one for one in json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/api/mcp")[1])["targets"]}
+    own = known["t"]
+    assert (own["state"], own["name"], own["version"]) == ("up", "headgate-sample", "0.1.0")
+    assert own["protocol"] == INITIALIZE["protocolVersion"]
+    # Initialize, two calls, prompt, resource and list; what nobody knows goes to the one target there is.
+    assert (own["calls"], own["errors"], own["failures"]) == ((6, 1, 0) if several else (7, 2, 0))
+    assert own["error"]
+    assert own["answered"] >= own["erred"] >= own["opened"]
+    assert 0 < own["p50Ms"] <= own["p95Ms"]
+    if several:
+        # What is a list of all is asked of it too.
+        assert (known["b"]["calls"], known["b"]["errors"], known["b"]["name"]) == (2, 0, "headgate-sample")
 
 
 @pytest.mark.parametrize("kind", ["stdio", "remote", "several"])

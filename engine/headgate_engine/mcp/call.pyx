@@ -175,15 +175,12 @@ cdef class DirectCall(ClientCall):
         return self._hand_over() if self.queued > MAX_ANSWER else 0
 
     cdef int on_response_end(self, MessageHead trailers) except -1:
-        if self.phase == PHASE_WHOLE:
-            self.stream = None
-            self.ended = True
-            return self._answer_whole() if self.queued else self._hand_over()
+        if self.phase not in (PHASE_WHOLE, PHASE_STREAM):
+            return ClientCall.on_response_end(self, trailers)
+        self.stream, self.ended = None, True
         if self.phase == PHASE_STREAM:
-            self.stream = None
-            self.ended = True
             return self._end_stream()
-        return ClientCall.on_response_end(self, trailers)
+        return self._answer_whole() if self.queued else self._hand_over()
 
     cdef int on_upgraded(self) except -1:
         ClientCall.on_upgraded(self)
@@ -302,6 +299,7 @@ cdef class DirectCall(ClientCall):
             fields = self._fields()
             telemetry, self.telemetry = self.telemetry, None     # it knows this call: no ring for the garbage collector
             telemetry.end(status, body, maybe_error)
+            self.target.count_call(self.message.method, self.started, body, None)
             exchange.ctx.head_received_ns = monotonic_ns()
             self._leave()
             exchange.answer_whole(status, fields, out.take(), None)
@@ -312,8 +310,7 @@ cdef class DirectCall(ClientCall):
 
     cdef int _begin_stream(self) except -1:
         """HttpService._stream: the head of an event stream goes on at once."""
-        self.answers = []
-        self.last = b""
+        self.answers, self.last = [], b""
         self.decoder = SseDecoder(MAX_ANSWER)
         self.status = self.response.status
         try:
@@ -393,7 +390,11 @@ cdef class DirectCall(ClientCall):
             return 0
         self.phase = PHASE_OVER
         try:
-            if not self.decoder.last_event_id and not any([self._is_answer(data) for data in self.answers]):
+            found = [data for data in self.answers if self._is_answer(data)]
+            if found:
+                self.target.count_call(self.message.method, self.started, found[-1], None)
+            elif not self.decoder.last_event_id:
+                self.target.count_call(self.message.method, self.started, b"", reason)
                 self._send(self.settings.service.lost_answer(self.message.raw_id, reason))
             self._leave()
             telemetry, self.telemetry = self.telemetry, None

@@ -2,6 +2,7 @@
 
 from headgate_engine.link.client cimport HttpClient
 from headgate_engine.link.handler cimport HandlerBackend
+from headgate_engine.mcp.meter cimport McpTargetMeter
 from headgate_engine.mcp.sessions cimport SessionTable
 
 from libc.stdint cimport int64_t
@@ -10,7 +11,10 @@ cdef class DirectTarget:
     cdef HttpClient client
     cdef bytes path
     cdef tuple steps                 # Step of its policies; none of them suspends
+    cdef McpTargetMeter meter        # None: nobody counts
     cdef int64_t timeout_ns          # until the head of an answer, or the whole of one that is no stream; 0: none
+    # Counts a call that began at `started_ns`: its response, or why there is none.
+    cdef int count_call(self, str method, int64_t started_ns, bytes answer, str failure) except -1
 
 cdef class CallSettings:
     # What the calls of one backend have in common.

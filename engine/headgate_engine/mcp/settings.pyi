@@ -4,6 +4,7 @@ from typing import Any, Protocol, type_check_only
 from headgate_engine.context.request import RequestContext
 from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.sessions import SessionTable
 from headgate_engine.mcp.telemetry import RequestTelemetry
 from headgate_engine.plan.step import Step
@@ -34,11 +35,17 @@ class Service(Protocol):
 
 class DirectTarget:
     """A StreamableHTTP server: reached through `client` at `path`, with compiled policies that never wait. `timeout_ms`
-    0: no limit.
+    0: no limit. `meter` counts the calls.
     """
 
     def __init__(
-        self, client: HttpClient, path: str, *, steps: tuple[Step, ...] = (), timeout_ms: int = 0
+        self,
+        client: HttpClient,
+        path: str,
+        *,
+        steps: tuple[Step, ...] = (),
+        timeout_ms: int = 0,
+        meter: McpTargetMeter | None = None,
     ) -> None: ...
 
 class CallSettings:

@@ -1,8 +1,10 @@
 """The settings of plain MCP calls; see settings.pxd."""
 
+from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport MessageHead
 from headgate_engine.link.client cimport HttpClient
 from headgate_engine.link.handler cimport HandlerBackend
+from headgate_engine.mcp.meter cimport McpTargetMeter
 from headgate_engine.plan.step cimport AsyncStep, Step
 
 from libc.stdint cimport int64_t
@@ -13,7 +15,8 @@ cdef class DirectTarget:
     `timeout_ms`: 0 for none.
     """
 
-    def __init__(self, HttpClient client not None, str path not None, *, tuple steps not None=(), int64_t timeout_ms=0):
+    def __init__(self, HttpClient client not None, str path not None, *, tuple steps not None=(), int64_t timeout_ms=0,
+                 McpTargetMeter meter=None):
         for step in steps:
             if not isinstance(step, Step) or isinstance(step, AsyncStep):
                 raise ValueError("a step that may have to wait runs in Python")
@@ -22,6 +25,16 @@ cdef class DirectTarget:
         self.path = path.encode("ascii")
         self.steps = steps
         self.timeout_ns = timeout_ms * 1000000
+        self.meter = meter
+
+    cdef int count_call(self, str method, int64_t started_ns, bytes answer, str failure) except -1:
+        cdef McpTargetMeter meter = self.meter
+        cdef int64_t took_ns = monotonic_ns() - started_ns
+        if meter is None:
+            return 0
+        if failure is not None:
+            return meter.failed(took_ns, failure)
+        return meter.answered(took_ns, method, answer)
 
 
 cdef class CallSettings:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from headgate.admin.answers import JSON, NO_STORE, as_json
 from headgate.admin.configuration import store_mode
 from headgate.admin.history import EVERY_SECONDS
+from headgate.admin.mcp_targets import mcp_rows
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_relay_request, relay
 from headgate.admin.running import RunningGateway
@@ -90,6 +91,10 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         body = b'{"everySeconds":%d,"points":[%b]}' % (EVERY_SECONDS, points)
         return AdminResponse(200, body, JSON, NO_STORE)
 
+    async def mcp(_request: AdminRequest) -> AdminResponse:
+        told = await running.process.worker_mcp_targets()
+        return as_json(200, {"targets": mcp_rows(running.gateway, Meters(snapshot(running.process.segment)), told)})
+
     async def guards(request: AdminRequest) -> AdminResponse:
         found = list(islice(_coverage(running.gateway, request.query.get("route")), MAX_COVERAGE + 1))
         return as_json(200, {"rows": found[:MAX_COVERAGE], "cut": len(found) > MAX_COVERAGE})
@@ -98,6 +103,7 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         AdminRoute("GET", f"{UI_API}state", state),
         AdminRoute("GET", f"{UI_API}history", history),
         AdminRoute("GET", f"{UI_API}guards", guards),
+        AdminRoute("GET", f"{UI_API}mcp", mcp),
         *([AdminRoute("POST", f"{UI_API}relay", send, own=True)] if "relay" in offers else ()),
     )
 

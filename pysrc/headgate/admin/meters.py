@@ -13,6 +13,7 @@ Json = dict[str, Any]
 # Maximum number of rows in a table; the busiest rows come first.
 MAX_ROWS: Final = 500
 CLIENT_ERROR, SERVER_ERROR = 400, 500
+MILLISECONDS: Final = 1000
 # All labels of the overflow series have this value (shared.segment).
 OTHER: Final = "other"
 
@@ -107,6 +108,22 @@ def number(value: Any) -> float:
     """Return the value of a counter or gauge (a Decimal for money) or the sum of a histogram as a float."""
     found: float = value.sum if isinstance(value, HistogramValue) else value
     return found if isinstance(found, int | float) else float(found)
+
+
+def quantile_ms(share: float, counts: Iterable[float], bounds: Iterable[float]) -> float | None:
+    """Return a quantile in ms of counts between bounds in seconds, None without any. What lies beyond the last bound
+    counts as that.
+    """
+    every = list(counts)
+    wanted, below, least = sum(every) * share, 0.0, 0.0
+    if not wanted:
+        return None
+    for count, bound in zip(every, bounds, strict=False):
+        if count and below + count >= wanted:
+            return round((least + (bound - least) * (wanted - below) / count) * MILLISECONDS, 3)
+        below += count
+        least = bound
+    return least * MILLISECONDS
 
 
 def busiest(rows: Iterable[Json], key: str) -> list[Json]:

@@ -37,7 +37,7 @@ def targets(gateway: Gateway) -> Json:
                             found["models"].append({**place, "path": _below(route, CHAT_PATH), "models": models})
                             found["served"] += [_served(one, one.pinned_model or "*") for one in ai.members]
                         case McpBackend() as mcp:
-                            servers = [_server(target) for target in mcp.targets]
+                            servers = [server_view(target) for target in mcp.targets]
                             names = [one["name"] for one in servers]
                             one_mcp = {"backend": mcp.name, "targets": names, "servers": servers}
                             found["mcp"].append({**place, "path": _first(route), **one_mcp})
@@ -54,7 +54,8 @@ def _served(model: LlmModel, name: str) -> Json:
     return {"name": name, "provider": provider.kind, "address": address, "upstream": model.pinned_model}
 
 
-def _server(target: McpTarget) -> Json:
+def server_view(target: McpTarget) -> Json:
+    """Return name, kind and address of an MCP target, without what may be a credential."""
     match target:
         case StdioTarget():
             # Arguments may hold credentials.

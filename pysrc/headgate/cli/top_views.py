@@ -22,7 +22,7 @@ HEADS: Final[dict[str, tuple[str, ...]]] = {
     "routes": ("ROUTE", "REQ/S", "REQUESTS", "4XX", "5XX", "P50", "P99", "MATCH"),
     "models": ("MODEL", "PROVIDER", "REQ/S", "REQUESTS", "INPUT", "OUTPUT", "TOK/S", "COST"),
     "keys": ("KEY", "TEAM", "STATE", "REQUESTS TODAY", "TOKENS TODAY", "COST TODAY", "LIMITS"),
-    "sessions": ("BACKEND", "TARGET", "KIND", "SESSIONS", "CALLS", "CALLS/S", "ADDRESS"),
+    "sessions": ("TARGET", "STATE", "SERVER", "SESSIONS", "CALLS/S", "CALLS", "ERRORS", "P50", "P95", "BACKEND"),
     "errors": ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "ERROR"),
 }
 LATEST_ERRORS: Final = 100
@@ -34,6 +34,7 @@ class TopLook:
 
     state: Json = field(default_factory=dict)
     dump: Json = field(default_factory=dict)
+    targets: list[Json] = field(default_factory=list)
     keys: list[Json] = field(default_factory=list)
     spent: dict[str, Json] = field(default_factory=dict)
     errors: list[Json] = field(default_factory=list)
@@ -50,6 +51,9 @@ def fetch(port: int, before: TopLook | None = None) -> TopLook:
     found = TopLook(state=_document(port, "/api/state"))
     unchanged = before is not None and before.state.get("generation") == found.state.get("generation")
     found.dump = before.dump if unchanged and before is not None else _document(port, "/config_dump")
+    if (found.state.get("targets") or {}).get("mcp"):
+        with _noted(found, "sessions"):
+            found.targets = list(_document(port, "/api/mcp")["targets"])
     if "virtualKeys" in found.dump:
         with _noted(found, "keys"):
             found.keys = list(_document(port, "/api/keys").get("keys") or ())
@@ -172,14 +176,17 @@ def _keys(now: TopLook, _before: TopLook | None) -> list[tuple[str, ...]]:
 
 def _sessions(now: TopLook, before: TopLook | None) -> list[tuple[str, ...]]:
     seconds = _since(now, before)
-    old = _counts((before.state.get("mcp") or ()) if before else (), ("server",), lambda one: one["count"])
+    old = _counts(before.targets if before else (), ("backend", "target"), lambda one: one["calls"])
     found: list[tuple[str, ...]] = []
-    for one in traffic_rows.mcp(now.dump, now.state):
-        past = None if before is None else old.get((one["target"],), 0.0)
-        rate = _rate(one["calls"], past, seconds)
+    for one in traffic_rows.mcp(now.state, now.targets):
+        past = None if before is None else old.get((one["backend"], one["target"]), 0.0)
+        counts = str(one["calls"]), str(one["errors"] + one["failures"])
         found.append(
-            (one["backend"], one["target"], one["kind"], str(one["sessions"]), str(one["calls"]), rate, one["address"])
-        )
+            (
+                one["target"], one["state"], traffic_rows.server_name(one), str(one["sessions"]),
+                _rate(one["calls"], past, seconds), *counts, took(one["p50Ms"]), took(one["p95Ms"]), one["backend"],
+            )
+        )  # fmt: skip
     return found
 
 

@@ -16,7 +16,6 @@ from headgate.cli.target import admin_port_option, local_option, namespace_optio
 from headgate.cli.text_table import text_table
 
 Rows = list[dict[str, Any]]
-Reader = Callable[[dict[str, Any], dict[str, Any]], Rows]
 Cells = Callable[[Iterable[dict[str, Any]]], list[tuple[str, ...]]]
 
 
@@ -39,9 +38,21 @@ def read(port: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return tuple(parse(fetch(port, "GET", path), "the gateway's answer") for path in ("/config_dump", "/api/state"))  # type: ignore[return-value]
 
 
-def _show(reader: Reader, heads: tuple[str, ...], cells: Cells, resource: str | None, options: dict[str, Any]) -> None:
+def _from_state(reader: Callable[[dict[str, Any], dict[str, Any]], Rows]) -> Callable[[int], Rows]:
+    return lambda port: reader(*read(port))
+
+
+def read_mcp(port: int) -> Rows:
+    """Return the rows of the MCP targets of a gateway; raises ClickException."""
+    state, found = (parse(fetch(port, "GET", path), "the gateway's answer") for path in ("/api/state", "/api/mcp"))
+    return traffic_rows.mcp(state, found["targets"])
+
+
+def _show(
+    reader: Callable[[int], Rows], heads: tuple[str, ...], cells: Cells, resource: str | None, options: dict[str, Any]
+) -> None:
     with admin_port(resource, options["namespace"], options["local"], options["admin_port"], LOCAL) as port:
-        rows = reader(*read(port))
+        rows = reader(port)
     if options["output"] == "json":
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     elif options["output"] == "yaml":
@@ -62,7 +73,7 @@ def routes(resource: str | None, **options: Any) -> None:
       gwctl routes --local
       gwctl routes deploy/edge.shop -o json
     """
-    _show(traffic_rows.routes, traffic_rows.ROUTE_HEADS, traffic_rows.route_cells, resource, options)
+    _show(_from_state(traffic_rows.routes), traffic_rows.ROUTE_HEADS, traffic_rows.route_cells, resource, options)
 
 
 @click.command("models")
@@ -75,16 +86,20 @@ def models(resource: str | None, **options: Any) -> None:
       gwctl models --local
       gwctl models --local -o json
     """
-    _show(traffic_rows.models, traffic_rows.MODEL_HEADS, traffic_rows.model_cells, resource, options)
+    _show(_from_state(traffic_rows.models), traffic_rows.MODEL_HEADS, traffic_rows.model_cells, resource, options)
 
 
 @click.command("mcp")
 @_options
 def mcp(resource: str | None, **options: Any) -> None:
-    """Show the MCP targets of a gateway, with open sessions of their backend and calls since its start.
+    """Show the MCP targets of a gateway: state, version, and requests since its start, as clients' calls tell.
+
+    A target is `unknown` until the first call, and `down` if the last one had no answer. Errors are answers
+    with one and calls without an answer; `-o json` tells them apart.
 
     \b
     Examples:
       gwctl mcp --local
+      gwctl mcp --local -o json
     """
-    _show(traffic_rows.mcp, traffic_rows.MCP_HEADS, traffic_rows.mcp_cells, resource, options)
+    _show(read_mcp, traffic_rows.MCP_HEADS, traffic_rows.mcp_cells, resource, options)

@@ -1,4 +1,4 @@
-"""What runs through a gateway, as rows: routes, models, MCP targets, keys. From `/api/state` and `/config_dump`."""
+"""What runs through a gateway, as rows: routes, models, MCP targets, keys. From `/api` and `/config_dump`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from headgate.cli.local_rows import route_rows as configured_routes
 Json = dict[str, Any]
 ROUTE_HEADS: Final = ("ROUTE", "LISTENER", "MATCH", "BACKENDS", "REQUESTS", "4XX", "5XX", "P50", "P99")
 MODEL_HEADS: Final = ("MODEL", "PROVIDER", "ADDRESS", "REQUESTS", "INPUT", "OUTPUT", "COST")
-MCP_HEADS: Final = ("BACKEND", "TARGET", "KIND", "ADDRESS", "SESSIONS", "CALLS")
+MCP_HEADS: Final = (
+    "TARGET", "STATE", "SERVER", "SESSIONS", "CALLS", "ERRORS", "P50", "P95", "BACKEND", "ADDRESS", "LAST ERROR",
+)  # fmt: skip
 NONE: Final = "-"
 MILLISECONDS: Final = 1000
 # Below this many milliseconds one decimal is shown.
@@ -138,31 +140,11 @@ def _model(name: str, provider: str, address: str, own: Json) -> Json:
     }
 
 
-def mcp(dump: Json, state: Json) -> list[Json]:
-    """Return a row for each MCP target, with the sessions of its backend."""
+def mcp(state: Json, targets: Iterable[Json]) -> list[Json]:
+    """Return a row for each MCP target of `/api/mcp`, with the sessions of its backend; those that are down first."""
     sessions = {one["backend"]: int(one["count"]) for one in state.get("sessions") or ()}
-    calls: dict[str, int] = {}
-    for one in state.get("mcp") or ():
-        calls[one["server"]] = calls.get(one["server"], 0) + int(one["count"])
-    found = []
-    for entry in dump.get("backends") or ():
-        backend = (entry.get("backend") or {}).get("mcp")
-        if not isinstance(backend, dict):
-            continue
-        for target in (backend.get("target") or {}).get("targets") or ():
-            kind, address = mcp_place(target)
-            name = str(backend.get("name", ""))
-            found.append(
-                {
-                    "backend": name,
-                    "target": str(target.get("name", "")),
-                    "kind": kind,
-                    "address": address,
-                    "sessions": sessions.get(name, 0),
-                    "calls": calls.get(str(target.get("name", "")), 0),
-                }
-            )
-    return found
+    found = [{**one, "sessions": sessions.get(one["backend"], 0)} for one in targets]
+    return sorted(found, key=lambda row: (row["state"] != "down", row["backend"], row["target"]))
 
 
 def mcp_place(target: Mapping[str, Any]) -> tuple[str, str]:
@@ -202,9 +184,18 @@ def model_cells(rows: Iterable[Json]) -> list[tuple[str, ...]]:
 def mcp_cells(rows: Iterable[Json]) -> list[tuple[str, ...]]:
     """Return rows of MCP targets as a table shows them."""
     return [
-        (one["backend"], one["target"], one["kind"], one["address"], str(one["sessions"]), str(one["calls"]))
+        (
+            one["target"], one["state"], server_name(one), str(one["sessions"]), str(one["calls"]),
+            str(one["errors"] + one["failures"]), took(one["p50Ms"]), took(one["p95Ms"]), one["backend"],
+            one["address"] or NONE, one["error"] or NONE,
+        )
         for one in rows
-    ]
+    ]  # fmt: skip
+
+
+def server_name(one: Json) -> str:
+    """Return name and version that an MCP server has given itself."""
+    return " ".join(filter(None, (one["name"], one["version"]))) or NONE
 
 
 def took(milliseconds: float | None) -> str:

@@ -57,6 +57,7 @@ from headgate_engine.link.client import HttpClient
 from headgate_engine.link.handler import HandlerBackend
 from headgate_engine.link.worker import Worker
 from headgate_engine.mcp.direct import DirectBackend, FederatedBackend
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.settings import DirectTarget
 from headgate_engine.plan.step import CONTINUE_VERDICT, run_step
 from headgate_engine.steps.authorization import AuthorizationStep
@@ -97,6 +98,8 @@ class McpHandlers:
         self._requests: dict[str, McpRequests] = {}
         self._remotes: dict[str, dict[str, Remote]] = {}
         self.services: dict[str, StdioService | FederationService | HttpService] = {}
+        # By backend, target and what identifies the target: one that has changed is another one.
+        self.meters: dict[tuple[str, str, str], McpTargetMeter] = {}
         self.legacy: dict[str, LegacySse] = {}
         self.sessionless: dict[str, StatelessService] = {}
 
@@ -124,7 +127,7 @@ class McpHandlers:
         counts = self._counts(backend)
         if isinstance(service, HttpService):
             target = backend.targets[0]
-            plain = direct_target(target, service.remote)
+            plain = direct_target(target, service.remote, self._meter(backend, target))
             policies = target.policies if isinstance(target, StreamableHttpTarget) else NO_BACKEND_POLICIES
             own = DirectService(service.sessions, target.name, policies, counts)
             return handler if plain is None else DirectBackend(handler, plain, own)
@@ -133,7 +136,10 @@ class McpHandlers:
             return handler
         # Those of this configuration: the running service gets them when it is in force.
         remotes = self._remotes[backend.key]
-        found = {target.name: direct_target(target, remotes.get(target.name)) for target in backend.targets}
+        found = {
+            target.name: direct_target(target, remotes.get(target.name), self._meter(backend, target))
+            for target in backend.targets
+        }
         direct = {name: target for name, target in found.items() if target is not None}
         if not direct:
             return handler
@@ -226,7 +232,7 @@ class McpHandlers:
         service = None if self._previous is None else self._previous.services.get(backend.key)
         if not isinstance(service, StdioService):
             sessions = self.tables.new(backend.name, resumable=False, processes=backend.owns_processes)
-            service = StdioService(target, sessions, self._relay, backend.key)
+            service = StdioService(target, sessions, self._relay, backend.key, self._meter(backend, target))
         self._keep(service.sessions)
         self.services[backend.key] = service
         return service
@@ -238,7 +244,8 @@ class McpHandlers:
         sessions = self.tables.new(backend.name, resumable=True) if kept is None else kept
         self._keep(sessions)
         tell = partial(self._relay.tell_ended, backend_key=backend.key)
-        found = HttpService(target, self._remote(target), sessions, self._states(backend), tell)
+        meter = self._meter(backend, target)
+        found = HttpService(target, self._remote(target), sessions, self._states(backend), tell, meter)
         self.services[backend.key] = found
         return found
 
@@ -260,9 +267,9 @@ class McpHandlers:
             found = self._previous.sessionless.get(backend.key)
         # Sessions and single requests share what is known of how to reach a target, documents of services above all.
         remotes = self._federation(backend).remotes
-        makes = {target.name: self._maker(target, remotes.get(target.name)) for target in backend.targets}
+        makes = {target.name: self._maker(backend, target, remotes.get(target.name)) for target in backend.targets}
         if found is None:
-            targets = {target.name: self._stateless_target(target, makes[target.name]) for target in backend.targets}
+            targets = {one.name: self._stateless_target(backend, one, makes[one.name]) for one in backend.targets}
             found = StatelessService(targets, self._options(backend), INFO, self._waiting(backend))
             found.renew(makes, self._options(backend), requests, straight)
         else:
@@ -276,20 +283,21 @@ class McpHandlers:
         hold_s = min(self.tables.limits.ttl_s, HOLD_SECONDS)
         return SuspendedCallRouting(SuspendedCalls(sealer, self._relay.index, hold_s), self._relay, backend.key)
 
-    def _stateless_target(self, target: McpTarget, make: Callable[[], Link]) -> StatelessTarget:
-        stateless = StatelessTarget(target.name, make, isinstance(target, StdioTarget), self.tables.limits.ttl_s)
+    def _stateless_target(self, backend: McpBackend, target: McpTarget, make: Callable[[], Link]) -> StatelessTarget:
+        local, meter = isinstance(target, StdioTarget), self._meter(backend, target)
+        stateless = StatelessTarget(target.name, make, local, self.tables.limits.ttl_s, meter)
         if isinstance(target, SseTarget):
             stateless.note_transport()
         if stateless.local and self._several:
             stateless.task_id_prefix = task_id_prefix(self._relay.index)
         return stateless
 
-    def _either(self, target: McpTarget, remote: Remote | None) -> LinkFactory:
-        factory = self._link(target, remote)
+    def _either(self, backend: McpBackend, target: McpTarget, remote: Remote | None) -> LinkFactory:
+        factory = self._link(target, remote, self._meter(backend, target))
         return lambda state: EitherLink(factory, state)
 
-    def _maker(self, target: McpTarget, remote: Remote | None) -> Callable[[], Link]:
-        factory = self._link(target, remote)
+    def _maker(self, backend: McpBackend, target: McpTarget, remote: Remote | None) -> Callable[[], Link]:
+        factory = self._link(target, remote, self._meter(backend, target))
         return lambda: factory(None)
 
     @staticmethod
@@ -321,7 +329,7 @@ class McpHandlers:
                 sessions.id_prefix = BRIDGED
             found = FederationService(
                 backend.key,
-                {target.name: self._either(target, remotes.get(target.name)) for target in backend.targets},
+                {one.name: self._either(backend, one, remotes.get(one.name)) for one in backend.targets},
                 sessions,
                 self._relay,
                 self._options(backend),
@@ -367,20 +375,36 @@ class McpHandlers:
 
         return permits
 
-    def _link(self, target: McpTarget, remote: Remote | None) -> LinkFactory:
+    def _meter(self, backend: McpBackend, target: McpTarget) -> McpTargetMeter:
+        """Return what counts the calls of a target, that of the last configuration if the target has not changed."""
+        key = (backend.name, target.name, target.key)
+        found = self.meters.get(key)
+        if found is None and self._previous is not None:
+            found = self._previous.meters.get(key)
+        if found is None:
+            found = McpTargetMeter(self._worker.segment, backend.name, target.name)
+        self.meters[key] = found
+        return found
+
+    def target_states(self) -> list[dict[str, object]]:
+        """Return what this worker knows of each target that it has called."""
+        states = ((backend, target, meter.state()) for (backend, target, _), meter in self.meters.items())
+        return [{"backend": backend, "target": target, **state} for backend, target, state in states if state]
+
+    def _link(self, target: McpTarget, remote: Remote | None, meter: McpTargetMeter) -> LinkFactory:
         if isinstance(target, StdioTarget):
-            return lambda _state: ServerLink(target.name, lambda: StdioServer(target, nothing))
+            return lambda _state: ServerLink(target.name, lambda: StdioServer(target, nothing), meter=meter)
         assert remote is not None
         if isinstance(target, StreamableHttpTarget):
-            return lambda state: HttpLink(target, remote, state)
+            return lambda state: HttpLink(target, remote, state, meter)
         if isinstance(target, SseTarget):
             from headgate.backend.mcp.targets.sse import SseServer
 
-            return lambda _state: ServerLink(target.name, lambda: SseServer(target, remote, nothing), remote)
+            return lambda _state: ServerLink(target.name, lambda: SseServer(target, remote, nothing), remote, meter)
         from headgate.backend.mcp.targets.openapi import OpenApiLink, OpenApiRemote
 
         assert isinstance(remote, OpenApiRemote)
-        return lambda _state: OpenApiLink(target.name, remote)
+        return lambda _state: OpenApiLink(target.name, remote, meter)
 
     def relayed(self, key: str) -> Handle | None:
         """Return the handler of relayed requests for a target, None if the target is no longer configured."""
@@ -417,7 +441,7 @@ class McpHandlers:
             await sessionless.aclose()
 
 
-def direct_target(target: McpTarget, remote: Remote | None) -> DirectTarget | None:
+def direct_target(target: McpTarget, remote: Remote | None, meter: McpTargetMeter) -> DirectTarget | None:
     """Return a target that the engine can call by itself; None for one whose calls need Python."""
     if not isinstance(target, StreamableHttpTarget) or remote is None:
         return None
@@ -426,7 +450,8 @@ def direct_target(target: McpTarget, remote: Remote | None) -> DirectTarget | No
     if not never_waits(steps) or (credential is not None and isinstance(credential.main, Passthrough)):
         return None
     assert isinstance(client, HttpClient)
-    return DirectTarget(client, target.path, steps=steps, timeout_ms=target.policies.request_timeout_ms or 0)
+    timeout_ms = target.policies.request_timeout_ms or 0
+    return DirectTarget(client, target.path, steps=steps, timeout_ms=timeout_ms, meter=meter)
 
 
 def nothing() -> None:

@@ -216,6 +216,10 @@ class RunningConfiguration:
         """Return the handler of a request that another worker relays, None if there is none."""
         return None if self._mcp is None else self._mcp.relayed(key)
 
+    def mcp_targets(self) -> list[dict[str, object]]:
+        """Return what this worker knows of the MCP targets that it has called."""
+        return [] if self._mcp is None else self._mcp.target_states()
+
     def name_certificates(self, bind: Bind) -> Steps[None]:
         """Take the certificates of a port, the running ones while they stay."""
         previous = self._previous

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from headgate.admin.running import DEFAULT_HEAP_RATE
 from headgate.server import heap, reports
@@ -35,6 +35,11 @@ class ProcessFigures:
     async def worker_memory(self) -> list[dict[str, object]]:
         """Return the memory statistics of each worker by index. A worker that did not answer has an empty entry."""
         return list(await asyncio.gather(*(worker.numbers("memory") for worker in self._workers)))
+
+    async def worker_mcp_targets(self) -> list[dict[str, object]]:
+        """Return what workers know of the MCP targets that they have called, one entry for each worker and target."""
+        told = await asyncio.gather(*(worker.numbers("mcp") for worker in self._workers))
+        return [entry for one in told for entry in cast("list[dict[str, object]]", one.get("targets") or ())]
 
     async def sample_heap(self, rate: int) -> None:
         """Sample the allocations of all processes, on average one for each `rate` bytes; 0 stops sampling."""

@@ -364,6 +364,8 @@ class WorkerProcess:
             return self._numbers()
         if what == "memory":
             return memory()
+        if what == "mcp":
+            return {"targets": [] if self._running is None else self._running.mcp_targets()}
         with open(descriptors[0], "wb") as file:
             file.write(long_report(what, self._index))
         return {}

@@ -150,6 +150,11 @@ FAMILIES: tuple[Family, ...] = (
     _counter(
         "mcp_requests", "MCP messages by method.", "method", "resource_type", "server", "resource", *PLACE, added=True
     ),
+    _histogram(
+        "mcp_target_call_duration_seconds",
+        "Time of requests to MCP targets, by what came of them: a result (`ok`), an `error`, or no answer (`failed`).",
+        "H", "outcome", "backend", "server",
+    ),
     _counter(
         "guardrail_checks", "Checks of guardrails, by phase, result and kind; on MCP paths `guard` is `remote`.",
         "phase", "action", "guard",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows, number
+from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows, number, quantile_ms
 from headgate.telemetry.families import BUCKETS
 from headgate.telemetry.metrics import label_text, labels_of
 from headgate_engine.shared.histogram import HistogramValue, Sample
@@ -112,3 +112,11 @@ def test_pools_of_workers_add_up_and_silent_workers_are_left_out() -> None:
     named = endpoint_rows([("shop", "service/shop", "w1")], lambda *_: state, [], {("service/shop", "w1"): "10.0.0.1:80"})
     assert named[0]["at"] == "10.0.0.1:80"
     assert rows[1] == {"address": "b:1", "open": 3, "idle": 1, "failed": 4}
+
+
+def test_quantiles_lie_between_bounds() -> None:
+    bounds = (0.01, 0.1)
+    assert quantile_ms(0.5, [0, 0, 0], bounds) is None
+    assert quantile_ms(0.5, [2, 0, 0], bounds) == 5
+    assert quantile_ms(0.75, [0, 4, 0], bounds) == 77.5
+    assert quantile_ms(0.99, [0, 0, 3], bounds) == 100, "nothing is known beyond the last bound"

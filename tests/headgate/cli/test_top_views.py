@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from tests.headgate.cli.traffic_rig import DUMP, STATE
+from tests.headgate.cli.traffic_rig import DUMP, STATE, TARGETS
 
 from headgate.cli.top_views import HEADS, VIEWS, TopLook, headline, rows
 
@@ -26,7 +26,7 @@ ERRORS = [
 def look(seconds: float, **more: Any) -> TopLook:
     state = {**deepcopy(STATE), "time": 1000 * (1_800_000_000 + seconds), "all": {"requests": 13}, "workers": [{"connections": 4}, {}],
              "version": "1.0", "generation": 3}  # fmt: skip
-    return TopLook(state=state, dump=DUMP, keys=KEYS, spent=SPENT, errors=ERRORS, **more)
+    return TopLook(state=state, dump=DUMP, targets=deepcopy(TARGETS), keys=KEYS, spent=SPENT, errors=ERRORS, **more)
 
 
 def test_rates_are_those_since_the_last_look() -> None:
@@ -34,13 +34,16 @@ def test_rates_are_those_since_the_last_look() -> None:
     now.state["routes"][0]["requests"] = 30
     now.state["models"][0]["requests"] += 5
     now.state["models"][0]["outputTokens"] += 100
-    now.state["mcp"][0]["count"] += 3
+    now.targets[0]["calls"] += 3
     now.state["all"]["requests"] = 33
     assert rows("routes", now, before)[0][:5] == ("default/busy", "10.0", "30", "2", "1")
     assert [row[1] for row in rows("routes", now)] == ["-"] * 3, "nothing is known of the time before"
     small = next(row for row in rows("models", now, before) if row[0] == "small")
     assert (small[2], small[6]) == ("2.5", "50.0")
-    assert rows("sessions", now, before)[0] == ("tools", "far", "mcp", "2", "9", "1.5", "c.test:443/mcp")
+    assert rows("sessions", now, before)[0] == (
+        "near", "down", "-", "2", "0.0", "1", "1", "-", "-", "tools"
+    )
+    assert rows("sessions", now, before)[1] == ("far", "up", "shop 1.2", "2", "1.5", "9", "2", "1.5ms", "250ms", "tools")
     assert headline(now, before) == "headgate 1.0  configuration 3  2 workers  4 connections  33 requests  10.0 req/s"
 
 

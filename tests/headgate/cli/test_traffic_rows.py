@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.headgate.cli.traffic_rig import BOUNDS, DUMP, STATE
+from tests.headgate.cli.traffic_rig import BOUNDS, DUMP, STATE, TARGETS
 
 from headgate.cli import traffic_rows
 from headgate.cli.traffic_rows import quantile
@@ -28,14 +28,15 @@ def test_models_that_are_configured_and_models_that_were_asked_for() -> None:
     ]
 
 
-def test_mcp_targets() -> None:
-    assert traffic_rows.mcp_cells(traffic_rows.mcp(DUMP, STATE)) == [
-        ("tools", "far", "mcp", "c.test:443/mcp", "2", "6"),
-        ("tools", "near", "stdio", "uvx", "2", "0"),
+def test_mcp_targets_those_that_are_down_first() -> None:
+    assert traffic_rows.mcp_cells(traffic_rows.mcp(STATE, TARGETS)) == [
+        ("near", "down", "-", "2", "1", "1", "-", "-", "tools", "uvx", "cannot be started"),
+        ("far", "up", "shop 1.2", "2", "6", "2", "1.5ms", "250ms", "tools", "c.test:443/mcp", "-"),
     ]
+    assert traffic_rows.mcp({}, []) == []
 
 
-@pytest.mark.parametrize("reader", [traffic_rows.routes, traffic_rows.models, traffic_rows.mcp])
+@pytest.mark.parametrize("reader", [traffic_rows.routes, traffic_rows.models])
 def test_nothing_has_no_rows(reader: Any) -> None:
     assert reader({}, {}) == []
 

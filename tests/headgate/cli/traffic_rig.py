@@ -63,5 +63,13 @@ STATE: dict[str, Any] = {
         },
     ],
     "sessions": [{"backend": "tools", "count": 2}],
-    "mcp": [{"server": "far", "method": "tools/call", "count": 5}, {"server": "far", "method": "ping", "count": 1}],
 }
+# As /api/mcp has it.
+TARGETS: list[dict[str, Any]] = [
+    {"backend": "tools", "target": "far", "kind": "HTTP", "address": "c.test:443/mcp", "state": "up", "name": "shop", "version": "1.2",
+     "protocol": "2025-11-25", "opened": 1, "answered": 2, "failed": None, "error": None, "erred": None, "calls": 6, "errors": 1,
+     "failures": 1, "p50Ms": 1.5, "p95Ms": 250.0},
+    {"backend": "tools", "target": "near", "kind": "process", "address": "uvx", "state": "down", "name": None, "version": None,
+     "protocol": None, "opened": None, "answered": None, "failed": 3, "error": "cannot be started", "erred": 3, "calls": 1, "errors": 0,
+     "failures": 1, "p50Ms": None, "p95Ms": None},
+]  # fmt: skip

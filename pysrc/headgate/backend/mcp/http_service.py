@@ -27,16 +27,18 @@ from headgate.backend.mcp.relay import relayed
 from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.session import McpSession, Sessions, owner_of
 from headgate.backend.mcp.states import SessionStates
+from headgate.backend.mcp.target_calls import CountedCall
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of, taken_over
 from headgate.dialect.mcp import mirrored, versions
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, NotAMessage, RpcKind, RpcMessage, agree, error_message, parse
-from headgate.dialect.mcp.methods import INITIALIZE
+from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StreamableHttpTarget
 from headgate.ir.policies import BackendPolicies, HeaderModifier
 from headgate.ir.policy.backend_auth import Passthrough
 from headgate_engine.context.field_names import MESSAGE_FRAMING
 from headgate_engine.context.request import RequestContext
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.sessions import TargetSession
 from headgate_engine.sse.decode import Event, SseDecoder, SseError
 from headgate_engine.sse.encode import encode_event
@@ -102,7 +104,7 @@ class RemoteSession(TargetSession):
 
 class HttpService:
     """One remote target, reached as `remote` says. `states` makes and reads the ids of its `sessions`;
-    `tell_ended` has other workers forget one.
+    `tell_ended` has other workers forget one; `meter` counts the requests.
     """
 
     def __init__(
@@ -112,8 +114,10 @@ class HttpService:
         sessions: Sessions,
         states: SessionStates,
         tell_ended: Callable[[str], Awaitable[None]],
+        meter: McpTargetMeter | None = None,
     ) -> None:
         self._target = target
+        self._meter = meter
         self.remote = remote
         self.sessions = sessions
         self._states = states
@@ -240,6 +244,7 @@ class HttpService:
         """
         response: UpstreamResponse | None = None
         body = b""
+        counted = CountedCall(self._meter, message, call)
         timeout_s = self.remote.timeout_s if call.begun is None else call.begun.remaining_s
         try:
             async with contextlib.nullcontext() if timeout_s is None else asyncio.timeout(timeout_s):
@@ -249,11 +254,15 @@ class HttpService:
                     body = await read(response)
             if refused is not None and refused(response.status, body):
                 return False
+            if not 200 <= response.status < 300:
+                counted.refused(response.status)
+            elif shape is not AnswerShape.STREAM:
+                self._answered(counted, message, body)
             if ends is not None:
                 await self._end(ends)
             own = self._begun(call, session, response, opened(message, response, body))
             if shape is AnswerShape.STREAM:
-                await self._stream(call, response, own, message)
+                await self._stream(call, response, own, message, counted)
             elif shape is AnswerShape.EVENT and body:
                 call.reply(response.status, self._event_fields(own), encode_event(body, "message"))
             else:
@@ -262,9 +271,14 @@ class HttpService:
                 call.reply(response.status, returned, body)
             return True
         except TargetRefusal as error:
+            counted.ended(error)
             call.reply(error.status, error.fields, error.body, reason="MCP")
             return True
+        except McpFailure as failure:
+            counted.failed(failure.message)
+            raise
         except TimeoutError:
+            counted.failed("upstream call timeout")
             raise McpFailure(504, "upstream call timeout", INTERNAL_ERROR) from None
         finally:
             if response is not None:
@@ -282,11 +296,22 @@ class HttpService:
         except OSError as error:
             raise McpFailure(503, f"upstream call failed: {error}", INTERNAL_ERROR) from error
 
+    def _answered(self, counted: CountedCall, message: RpcMessage | None, text: bytes) -> None:
+        """Count the response of the server, which tells something of itself in that to `initialize`."""
+        counted.answered(text)
+        if self._meter is not None and message is not None and message.method in (INITIALIZE, DISCOVER):
+            self._meter.opened(text, versions.MODERN if message.method == DISCOVER else None)
+
     def _event_fields(self, own: list[tuple[str, str]]) -> list[tuple[str, str]]:
         return edited([*STREAM_HEADERS, *own], self.remote.policies.response_headers)
 
     async def _stream(
-        self, call: BackendCall, response: UpstreamResponse, own: list[tuple[str, str]], message: RpcMessage | None
+        self,
+        call: BackendCall,
+        response: UpstreamResponse,
+        own: list[tuple[str, str]],
+        message: RpcMessage | None,
+        counted: CountedCall,
     ) -> None:
         """Pass events on as they come, each one whole: a stream that breaks off leaves no half of one."""
         stream: ResponseStream = call.stream(response.status, self._event_fields(own))
@@ -304,7 +329,11 @@ class HttpService:
             reason = DIRECT_REQUEST if str(error) == DIRECT_REQUEST else "upstream stream broke off"
         # With an event id the client can come back for the rest, and an error would tell it not to.
         comes_back = bool(decoder.last_event_id) and not modern
-        if message is not None and not comes_back and not any(answers(data, message) for data in last):
+        found = [] if message is None else [data for data in last if answers(data, message)]
+        if found:
+            self._answered(counted, message, found[-1])
+        elif message is not None and not comes_back:
+            counted.failed(reason)
             await stream.send(encode_event(error_message(message.raw_id, INTERNAL_ERROR, reason), "message"))
         await stream.end()
 

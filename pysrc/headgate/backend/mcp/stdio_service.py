@@ -17,12 +17,14 @@ from headgate.backend.mcp.relay import Relay
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.request_telemetry import logged_session_id
 from headgate.backend.mcp.session import McpSession, Sessions, owner_of
+from headgate.backend.mcp.target_calls import CountedCall
 from headgate.backend.mcp.targets.exchanges import TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.backend.mcp.targets.stdio import StdioServer
 from headgate.dialect.mcp.jsonrpc import INTERNAL_ERROR, RpcMessage
 from headgate.dialect.mcp.versions import SESSION_HEADER
 from headgate.ir.mcp import StdioTarget
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.sse.encode import encode_comment, encode_event
 
 # Intermediaries close idle connections; clients ignore comments.
@@ -30,10 +32,15 @@ KEEPALIVE_SECONDS = 15.0
 
 
 class StdioService:
-    """The service of one target. `relay` reaches the workers that own other sessions; `key` names the backend there."""
+    """The service of one target. `relay` reaches the workers that own other sessions; `key` names the backend there.
+    `meter` counts the requests.
+    """
 
-    def __init__(self, target: StdioTarget, sessions: Sessions, relay: Relay, key: str) -> None:
+    def __init__(
+        self, target: StdioTarget, sessions: Sessions, relay: Relay, key: str, meter: McpTargetMeter | None = None
+    ) -> None:
         self._target = target
+        self._meter = meter
         self.sessions = sessions
         self._relay = relay
         self._key = key
@@ -52,7 +59,17 @@ class StdioService:
         if session is None:
             return
         with self.sessions.in_use(session):
-            await answer(call, session, await send(session, message), [])
+            counted = CountedCall(self._meter, message)
+            await answer(call, session, await self._send(session, message, counted), [], counted)
+
+    async def _send(self, session: McpSession, message: RpcMessage, counted: CountedCall) -> TargetExchange | None:
+        """Forward a message to the process; raises McpFailure."""
+        try:
+            exchange: TargetExchange | None = await session.server.send(message)
+        except TargetFailure as error:
+            counted.ended(error)
+            raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
+        return exchange
 
     async def _session(self, call: BackendCall, session_id: str) -> McpSession | None:
         """Return the session; None if another worker has responded."""
@@ -72,11 +89,13 @@ class StdioService:
         Returns False, without responding, if `refused(200, answer)` is True: the server has no sessions.
         Raises McpFailure.
         """
+        counted = CountedCall(self._meter, message)
         with self.sessions.room():
             server = StdioServer(self._target, lambda: self.sessions.forget(server))
             try:
                 await server.start()
             except TargetFailure as error:
+                counted.ended(error)
                 raise McpFailure(500, f"failed to start session: {error}", INTERNAL_ERROR) from error
             except BaseException:
                 await server.stop()
@@ -85,12 +104,14 @@ class StdioService:
         exchange: TargetExchange | None = None
         try:
             with self.sessions.in_use(session):
-                exchange = await send(session, message)
+                exchange = await self._send(session, message, counted)
                 first = None if refused is None or exchange is None else await soon(exchange.inbox)
                 if refused is not None and first is not None and refused(200, first):
                     return False
                 call.add_log_field("mcp.session.id", logged_session_id(session.id))
-                await answer(call, session, exchange, [(SESSION_HEADER, session.id)], first)
+                opened = await answer(call, session, exchange, [(SESSION_HEADER, session.id)], counted, first)
+                if self._meter is not None and opened:
+                    self._meter.opened(opened, None)
                 return True
         finally:
             # The session remains if the client has disconnected: a client with a response may return.
@@ -144,15 +165,6 @@ class StdioService:
         call.reply(200)
 
 
-async def send(session: McpSession, message: RpcMessage) -> TargetExchange | None:
-    """Forward a message to the process; raises McpFailure."""
-    try:
-        exchange: TargetExchange | None = await session.server.send(message)
-        return exchange
-    except TargetFailure as error:
-        raise McpFailure(500, f"failed to send message: {error}", INTERNAL_ERROR) from error
-
-
 async def soon(inbox: Inbox) -> bytes | None:
     """Return the first message, None if it takes longer than KEEPALIVE_SECONDS."""
     try:
@@ -167,17 +179,27 @@ async def answer(
     session: McpSession,
     exchange: TargetExchange | None,
     headers: list[tuple[str, str]],
+    counted: CountedCall,
     first: bytes | None = None,
-) -> None:
+) -> bytes:
     """Respond to a message that was forwarded: a request gets a stream that ends with its response. `first` is the part
-    of the response that was read already.
+    of the response that was read already. Returns the response, b"" if there was none.
     """
     if exchange is None:
         call.reply(202)
-        return
+        return b""
     answering = Answering(call, headers, session.answers)
+    found = b""
+
+    async def noted() -> bytes:
+        nonlocal found
+        found = await response(exchange, answering, first)
+        counted.answered(found) if found else counted.failed("the process has ended")
+        return found
+
     try:
-        await answering.until(response(exchange, answering, first))
+        await answering.until(noted())
+        return found
     finally:
         if not exchange.answered:
             session.server.give_up(exchange)

@@ -13,10 +13,13 @@ from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import Fields, StreamClosed
 from headgate.backend.mcp.federation.target_span import begin_span
+from headgate.backend.mcp.target_calls import CountedCall
+from headgate.backend.mcp.targets.remote import ClientFields
 from headgate.dialect.mcp import naming
 from headgate.dialect.mcp.edit import replaced
 from headgate.dialect.mcp.jsonrpc import METHOD_NOT_FOUND, NotAMessage, RpcKind, RpcMessage, parse
-from headgate.dialect.mcp.methods import CANCELLED, INITIALIZE
+from headgate.dialect.mcp.methods import CANCELLED, DISCOVER, INITIALIZE
+from headgate.dialect.mcp.versions import MODERN
 from headgate.document.lazy_dataclass import dataclass
 from headgate_engine.peek.items import Item, list_of
 
@@ -162,14 +165,21 @@ class LinkGroup:
             elif close_stream is not None:
                 await close_stream(text.pause_s)
 
+        link = self.links[target]
+        counted = CountedCall(link.meter, message, fields.call if isinstance(fields, ClientFields) else None)
         span = begin_span(fields)
         try:
-            outcome = Outcome(await self.links[target].ask(span.carried(message), fields, on_message))
+            outcome = Outcome(await link.ask(span.carried(message), fields, on_message))
         except TargetFailure as error:
             outcome = Outcome(failure=error)
         except BaseException as error:
             span.end(target, message, str(error) or type(error).__name__)
             raise
+        if message.method != DISCOVER or outcome.good:
+            # A server of earlier revisions refuses to be discovered, which is no fault of it.
+            counted.ended(outcome.failure) if outcome.failure is not None else counted.answered(outcome.text)
+            if link.meter is not None and message.method == DISCOVER:
+                link.meter.opened(outcome.text, MODERN)
         span.end(target, message, None if outcome.failure is None else str(outcome.failure), outcome.text)
         return outcome
 
@@ -189,11 +199,14 @@ class LinkGroup:
         elif message.method != INITIALIZE:
             # `initialize` has no default time-out: a server may have to be installed first.
             timeout_s = TOGETHER_SECONDS
+        counted = CountedCall(self.links[target].meter, message)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self.ask(target, message, fields, emit)
         except TimeoutError:
-            return Outcome(failure=TargetFailure("upstream call timeout"))
+            failure = TargetFailure("upstream call timeout")
+            counted.ended(failure)
+            return Outcome(failure=failure)
 
     async def listed(self, target: str, message: RpcMessage, kind: List, fields: Fields, emit: Emit) -> Listed:
         """Return one target's list with all pages."""

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 
 from headgate.backend.contract import UpstreamResponse
 from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
+from headgate.backend.mcp.federation.response_messages import StreamPosition, closed, media_type, messages_of, whole
 from headgate.backend.mcp.federation.session_state import SessionStateReplay
 from headgate.backend.mcp.federation.target_answer import (
     NO_ANSWER,
@@ -24,7 +25,7 @@ from headgate.backend.mcp.federation.target_answer import (
     nameless,
     response_to,
 )
-from headgate.backend.mcp.http_service import JSON, MAX_BODY, STREAM, target_headers
+from headgate.backend.mcp.http_service import JSON, STREAM, target_headers
 from headgate.backend.mcp.replay import HEADER as LAST_EVENT_ID
 from headgate.backend.mcp.targets.exchanges import TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
@@ -32,10 +33,9 @@ from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
 from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
 from headgate.dialect.mcp.methods import INITIALIZE
 from headgate.dialect.mcp.versions import HEADER, KNOWN, SESSION_HEADER, is_modern
-from headgate.document.lazy_dataclass import dataclass
 from headgate.ir.mcp import StreamableHttpTarget
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.sessions import TargetSession
-from headgate_engine.sse.decode import SseDecoder, SseError
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -45,20 +45,20 @@ OPENING_ID: Final = b'"gw_open"'
 # The client's session and the events it has seen are the gateway's, not the server's.
 OWN_FIELDS: Final = frozenset((SESSION_HEADER, LAST_EVENT_ID))
 OWN_FIELDS_AND_VERSION: Final = OWN_FIELDS | {HEADER}
-# How often a stream that ended is taken up again without anything new in between, and after how long where the server
-# does not say.
+# How often a stream that ended is taken up again without anything new in between.
 MAX_RESUMES: Final = 5
-RESUME_SECONDS: Final = 1.0
 
 
 class Link(Protocol):
     """`request` yields the messages of a request, the response last. Raises TargetFailure without a response.
-    `pinned`: the session lives in this worker. `direct`: the session at a server that the engine may call.
+    `pinned`: the session lives in this worker. `direct`: the session at a server that the engine may call. `meter`
+    counts the requests to the target.
     """
 
     name: str
     capabilities: dict[str, Any] | None
     direct: TargetSession | None
+    meter: McpTargetMeter | None
 
     def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
     async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage: ...
@@ -79,7 +79,9 @@ def opening_of(message: RpcMessage) -> RpcMessage:
 
 
 def note_capabilities(link: Link, text: bytes) -> None:
-    """Store the capabilities in the response of a target to `initialize`."""
+    """Store the capabilities in the response of a target to `initialize`; its meter gets what it says of itself."""
+    if link.meter is not None:
+        link.meter.opened(text, None)
     with contextlib.suppress(ValueError):
         result = json.loads(text).get("result")
         found = result.get("capabilities") if isinstance(result, dict) else None
@@ -115,8 +117,15 @@ class ServerLink(RequestTarget):
 
     pinned = True
 
-    def __init__(self, name: str, make: Callable[[], LinkedServer], remote: Remote | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], LinkedServer],
+        remote: Remote | None = None,
+        meter: McpTargetMeter | None = None,
+    ) -> None:
         self.name = name
+        self.meter = meter
         self.capabilities: dict[str, Any] | None = None
         self._make = make
         self._remote = remote
@@ -248,8 +257,15 @@ class HttpLink(RequestTarget):
 
     pinned = False
 
-    def __init__(self, target: StreamableHttpTarget, remote: Remote, session: str | None = None) -> None:
+    def __init__(
+        self,
+        target: StreamableHttpTarget,
+        remote: Remote,
+        session: str | None = None,
+        meter: McpTargetMeter | None = None,
+    ) -> None:
         self.name = target.name
+        self.meter = meter
         self.capabilities: dict[str, Any] | None = None
         self._target = target
         self._remote = remote
@@ -439,62 +455,6 @@ class HttpLink(RequestTarget):
             with contextlib.suppress(TargetFailure, TimeoutError):
                 response = await self._call("DELETE", self._asker, None, "application/json")
                 await response.aclose()
-
-
-@dataclass(slots=True)
-class StreamPosition:
-    """The position in an event stream: the id of its last event, and the delay before it is resumed."""
-
-    event_id: str = ""
-    pause_s: float = RESUME_SECONDS
-
-
-async def closed(response: UpstreamResponse) -> None:
-    """Close a response."""
-    with contextlib.suppress(OSError):
-        await response.aclose()
-
-
-def media_type(response: UpstreamResponse) -> str:
-    """Return the media type of a response, without parameters."""
-    kind = response.header("content-type") or ""
-    return kind if kind == JSON else kind.split(";")[0].strip().lower()
-
-
-async def whole(response: UpstreamResponse) -> bytes:
-    """Return the body of a response. Raises TargetFailure if it is incomplete or too long."""
-    try:
-        return await response.read(MAX_BODY)
-    except (OSError, ValueError) as error:
-        raise TargetFailure(f"upstream answer broke off: {error}") from error
-    finally:
-        await closed(response)
-
-
-async def messages_of(response: UpstreamResponse, position: StreamPosition) -> AsyncGenerator[bytes, None]:
-    """Yield the messages of a response, whether a stream or a single message. Raises TargetFailure."""
-    kind = media_type(response)
-    try:
-        if response.status in (202, 204):
-            return
-        if kind == JSON:
-            body = await response.read(MAX_BODY)
-            if body and body != b"null":
-                yield body
-            return
-        if kind != STREAM:
-            raise TargetFailure(f"upstream answer has content type {kind[:80] or 'none'}")
-        decoder = SseDecoder(MAX_BODY)
-        async for chunk in response:
-            for event in decoder.decode(chunk):
-                if event.data and event.event == "message":
-                    yield event.data
-                if event.id is not None:
-                    position.event_id = event.id
-                if event.retry is not None:
-                    position.pause_s = min(event.retry / 1000, MOST_PAUSE)
-    except (OSError, ValueError, SseError) as error:
-        raise TargetFailure(f"upstream answer broke off: {error}") from error
 
 
 LinkFactory = Callable[[str | None], Link]

@@ -51,6 +51,7 @@ class ModernLink(RequestTarget):
 
     def __init__(self, inner: Link) -> None:
         self.name = inner.name
+        self.meter = inner.meter
         self.capabilities: dict[str, Any] | None = None
         self._inner = inner
         self._client = bridging.ClientIdentity()
@@ -117,6 +118,8 @@ class ModernLink(RequestTarget):
         if outcome is None or outcome.result is None:
             reason = "there was no answer" if outcome is None else str((outcome.error or {}).get("message"))
             raise TargetFailure(f"server/discover: {reason}")
+        if self.meter is not None:
+            self.meter.opened(last, versions.MODERN)
         found = bridging.initialize_result(outcome.result, message.protocol_version, self.name)
         self.capabilities = found["capabilities"]
         return bridging.result(message, found)
@@ -314,6 +317,7 @@ class EitherLink(RequestTarget):
     def _use(self, link: Link) -> None:
         self._link = link
         self.direct = link.direct
+        self.meter = link.meter
 
     @property
     def capabilities(self) -> dict[str, Any] | None:

@@ -40,6 +40,7 @@ from headgate.dialect.mcp.jsonrpc import (
     progress_token,
 )
 from headgate.dialect.mcp.methods import DISCOVER, INITIALIZE, TASK_REQUESTS
+from headgate_engine.mcp.meter import McpTargetMeter
 
 logger = logging.getLogger("headgate.mcp")
 
@@ -52,14 +53,17 @@ MAX_PROCESSES: Final = 64
 
 class StatelessTarget:
     """A target. `make` returns a new link to it; `local`: it is a child process; `idle_s`: idle time of a shared
-    process.
+    process; `meter` counts the requests.
 
     `suspended`: the store of calls whose servers wait for the client, None if clients cannot be asked.
     `task_id_prefix`: added to task ids if each worker has a process of its own.
     """
 
-    def __init__(self, name: str, make: Callable[[], Link], local: bool, idle_s: float) -> None:
+    def __init__(
+        self, name: str, make: Callable[[], Link], local: bool, idle_s: float, meter: McpTargetMeter | None = None
+    ) -> None:
         self.name = name
+        self.meter = meter
         self.make = make
         self.local = local
         self.processes = 0
@@ -155,6 +159,7 @@ class RequestLink(RequestTarget):
 
     def __init__(self, target: StatelessTarget, is_modern: bool, version: str | None) -> None:
         self.name = target.name
+        self.meter = target.meter
         self.capabilities: dict[str, Any] | None = None
         self._target = target
         self._modern = is_modern

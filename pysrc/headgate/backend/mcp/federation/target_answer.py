@@ -8,6 +8,7 @@ from typing import Protocol
 
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.dialect.mcp.jsonrpc import NotAMessage, RpcKind, RpcMessage, agree, parse
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.sessions import TargetSession
 
 Fields = list[tuple[str, str]]
@@ -29,10 +30,11 @@ class StreamClosed(bytes):
 
 class RequestTarget(Protocol):
     """Accepts requests: `request` yields the messages that belong to a request, the response last. `direct`: the
-    session at the target if the engine can make calls by itself.
+    session at the target if the engine can make calls by itself. `meter` counts the requests, if there is one.
     """
 
     direct: TargetSession | None = None
+    meter: McpTargetMeter | None = None
 
     @property
     def timeout_s(self) -> float | None:

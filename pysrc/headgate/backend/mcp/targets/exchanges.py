@@ -32,6 +32,8 @@ logger = logging.getLogger("headgate.mcp.targets")
 MAX_PENDING = 256
 # Time for a server to read a cancellation; then it is dropped.
 CANCEL_SECONDS = 5.0
+# In the error that a client gets in the place of a response.
+ENDED = "ended before it answered"
 Write = Callable[[bytes], Awaitable[None]]
 
 
@@ -175,7 +177,7 @@ class Exchanges:
         """Handle the end of the server: requests in progress get an error, and the inbox for events ends."""
         self._over = True
         for exchange in self.pending.values():
-            reason = f"MCP server {self._target} ended before it answered"
+            reason = f"MCP server {self._target} {ENDED}"
             exchange.finish(error_message(exchange.message.raw_id, INTERNAL_ERROR, reason), failed=True)
         self.pending.clear()
         self._events.finish()

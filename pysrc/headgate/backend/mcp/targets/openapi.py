@@ -33,6 +33,7 @@ from headgate.dialect.openapi.calls import failure_of, request_of, result_of
 from headgate.dialect.openapi.tools import Api, OperationTool, read_tools
 from headgate.ir.policy.document_source import DocumentSource
 from headgate.net.tasks import spawn
+from headgate_engine.mcp.meter import McpTargetMeter
 
 logger = logging.getLogger("headgate.mcp.openapi")
 
@@ -138,8 +139,9 @@ class OpenApiLink(RequestTarget):
 
     pinned = False
 
-    def __init__(self, name: str, remote: OpenApiRemote) -> None:
+    def __init__(self, name: str, remote: OpenApiRemote, meter: McpTargetMeter | None = None) -> None:
         self.name = name
+        self.meter = meter
         self.capabilities: dict[str, Any] | None = {"tools": {}}
         self._remote = remote
 
@@ -158,7 +160,10 @@ class OpenApiLink(RequestTarget):
     async def _respond(self, message: RpcMessage, fields: Fields) -> bytes:
         method = message.method or ""
         if method == INITIALIZE:
-            return _response(message, await self._opened(message))
+            opened = _response(message, await self._opened(message))
+            if self.meter is not None:
+                self.meter.opened(opened, None)
+            return opened
         if method == DISCOVER:
             return _response(message, await self._discovered())
         if method == "ping":

@@ -21,6 +21,7 @@ class Remote:
     capabilities: dict[str, Any] | None = None
     timeout_s: float | None = None
     direct = None
+    meter = None
 
     def __init__(self, name: str, modern: bool, state: str | None, pinned: bool = False) -> None:
         self.name, self.modern, self.state, self.pinned = name, modern, state, pinned

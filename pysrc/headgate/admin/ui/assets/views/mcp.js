@@ -2,15 +2,15 @@
 
 import { need } from "../asking.js";
 import { card, field, h, head, setText } from "../dom.js";
-import { count, percent, seconds } from "../format.js";
+import { age, count, local, percent, seconds } from "../format.js";
 import { inspector } from "../inspector.js";
 import { McpClient } from "../mcp-client.js";
 import { backendName, routeName } from "../names.js";
 import { offered, store, watch } from "../store.js";
 import { table } from "../table.js";
 
-const FIGURES_EVERY_MS = 15_000;
-const FIGURES_MS = 3_600_000;
+const FIGURES_EVERY_MS = 3000;
+const STATES = { up: "good", down: "bad", unknown: "" };
 
 const placeOf = (target) => `${target.bind} ${target.host} ${target.path}`;
 
@@ -18,9 +18,9 @@ export default function mcp(root) {
   let client = null;
   let listening = null;
   let gone = false;
-  // What a check has found, by endpoint; and what the request log has of the last hour, by target.
+  // What a check has found, by endpoint; and what the gateway knows of targets from its own calls.
   const checks = new Map();
-  let figures = new Map();
+  let known = new Map();
   const place = h("select");
   const credential = h("input", { type: "password", autocomplete: "off", placeholder: "none; sent as authorization" });
   const connect = h("button", { class: "primary" }, "Connect");
@@ -29,14 +29,17 @@ export default function mcp(root) {
 
   const targets = table("Targets", [
     { title: "Target", value: (row) => row.name },
-    { title: "State", value: (row) => checks.get(row.place)?.text ?? "", draw: state },
-    { title: "Version", value: (row) => checks.get(row.place)?.version ?? "–" },
+    { title: "State", value: (row) => row.known?.state ?? "", draw: state },
+    { title: "Server", value: version, hint: (row) => (row.known?.protocol ? `revision ${row.known.protocol}` : "") },
     { title: "Kind", value: (row) => row.kind },
-    { title: "Address", value: (row) => row.address },
+    { title: "Address", wide: true, value: (row) => row.address },
     { title: "Endpoint", value: (row) => `:${row.port}${row.path}`, hint: (row) => routeName(row.route) },
-    { title: "Messages", number: true, sort: true, value: (row) => row.messages, text: (row) => count(row.messages) },
-    { title: "Errors", number: true, value: (row) => row.figures?.errors ?? -1, draw: errors },
-    { title: "Latency", number: true, value: (row) => row.figures?.meanMs ?? -1, text: (row) => (row.figures?.meanMs == null ? "–" : seconds(row.figures.meanMs / 1000)) },
+    { title: "Check", value: (row) => checks.get(row.place)?.text ?? "", draw: checked },
+    { title: "Calls", number: true, sort: true, value: (row) => row.known?.calls ?? 0, text: (row) => count(row.known?.calls ?? 0) },
+    { title: "Errors", number: true, value: (row) => failed(row), draw: errors },
+    { title: "p50", number: true, value: (row) => row.known?.p50Ms ?? -1, text: (row) => took(row.known?.p50Ms) },
+    { title: "p95", number: true, value: (row) => row.known?.p95Ms ?? -1, text: (row) => took(row.known?.p95Ms) },
+    { title: "Last error", value: (row) => row.known?.error ?? "", draw: lastError },
   ], { key: (row) => `${row.place} ${row.name}`, empty: "No route leads to an MCP backend." });
   const sessions = table("Sessions by backend", [
     { title: "Backend", value: (row) => backendName(row.backend), hint: (row) => row.backend },
@@ -49,18 +52,50 @@ export default function mcp(root) {
     { title: "Messages", number: true, sort: true, value: (row) => row.count, text: (row) => count(row.count) },
   ], { key: (row) => `${row.method} ${row.server} ${row.resource_type} ${row.resource}`, empty: "No MCP message has come yet." });
 
+  function badge(cell, kind, text, why) {
+    const found = cell.firstElementChild ?? cell.appendChild(h("span"));
+    found.className = `badge ${kind}`;
+    found.title = why ?? "";
+    setText(found, text);
+  }
+
+  const ago = (time) => `${age((store.state?.time ?? time) - time)} ago`;
+
   function state(row, cell) {
+    const own = row.known;
+    if (!own) return;
+    const why = own.state === "unknown" ? "no call has come yet" : [own.answered && `answered ${ago(own.answered)}`, own.failed && `failed ${ago(own.failed)}`].filter(Boolean).join(", ");
+    badge(cell, STATES[own.state], own.state, why);
+  }
+
+  function version({ known: own }) {
+    return [own?.name, own?.version].filter(Boolean).join(" ") || "–";
+  }
+
+  function checked(row, cell) {
     const found = checks.get(row.place) ?? { text: "not checked", kind: "" };
-    const badge = cell.firstElementChild ?? cell.appendChild(h("span"));
-    badge.className = `badge ${found.kind}`;
-    badge.title = found.why ?? "";
-    setText(badge, found.text);
+    badge(cell, found.kind, found.text, found.why);
+  }
+
+  function failed({ known: own }) {
+    return own ? own.errors + own.failures : 0;
+  }
+
+  function took(milliseconds) {
+    return milliseconds == null ? "–" : seconds(milliseconds / 1000);
   }
 
   function errors(row, cell) {
-    const own = row.figures;
-    setText(cell, own ? `${count(own.errors)} (${percent(own.errors, own.requests)})` : "–");
-    cell.classList.toggle("bad-text", Boolean(own?.errors));
+    const own = row.known;
+    const all = failed(row);
+    setText(cell, all ? `${count(all)} (${percent(all, own.calls)})` : "0");
+    cell.title = own ? `${count(own.errors)} answered with an error, ${count(own.failures)} not answered` : "";
+    cell.classList.toggle("bad-text", all > 0);
+  }
+
+  function lastError({ known: own }, cell) {
+    setText(cell, own?.error ? `${own.error}, ${ago(own.erred)}` : "–");
+    cell.title = own?.error ? `${local(own.erred)}: ${own.error}` : "";
   }
 
   /** Open a session and end it again, at each endpoint: that is what a client finds. */
@@ -74,16 +109,14 @@ export default function mcp(root) {
       const begun = performance.now();
       try {
         const server = await one.connect();
-        // With several targets the gateway answers in their name.
-        const version = target.servers.length === 1 ? `${server.serverInfo?.name ?? ""} ${server.serverInfo?.version ?? ""}`.trim() : "–";
-        checks.set(placeOf(target), { text: `up, ${seconds((performance.now() - begun) / 1000)}`, kind: "good", version, why: `revision ${server.protocolVersion}` });
+        checks.set(placeOf(target), { text: `up, ${seconds((performance.now() - begun) / 1000)}`, kind: "good", why: `revision ${server.protocolVersion}` });
         await one.close();
       } catch (error) {
         checks.set(placeOf(target), { text: "no session", kind: "bad", why: error.message });
       }
     }
     checking.disabled = false;
-    draw();
+    learn();
   }
 
   const checking = h("button", { type: "button", class: "quiet", on: { click: check } }, "Check all");
@@ -131,25 +164,21 @@ export default function mcp(root) {
   }
 
   async function learn() {
-    if (!store.state?.requestLog || !offered("store")) return;
-    const now = Date.now();
     try {
-      const found = await need("/api/logs/analytics/summary", { bucketCount: 1, groupBy: ["attributes.mcp.target"],
-        timeRange: { from: new Date(now - FIGURES_MS).toISOString(), to: new Date(now).toISOString() } });
-      figures = new Map(found.groups.map((one) => [one.key["attributes.mcp.target"], one]));
+      const { targets: rows } = await need("/ui/api/mcp");
+      if (gone) return;
+      known = new Map(rows.map((one) => [`${one.backend} ${one.target}`, one]));
       draw();
     } catch {
-      // The view of requests tells what is wrong with the log.
+      // The state of the gateway tells that it does not answer.
     }
   }
 
   function draw() {
-    const { state } = store;
-    if (!state) return;
-    const messages = new Map();
-    for (const one of state.mcp) messages.set(one.server, (messages.get(one.server) ?? 0) + one.count);
-    targets.update(state.targets.mcp.flatMap((target) => target.servers.map((server) => ({
-      ...server, place: placeOf(target), port: target.port, path: target.path, route: target.route, messages: messages.get(server.name) ?? 0, figures: figures.get(server.name),
+    const { state: now } = store;
+    if (!now) return;
+    targets.update(now.targets.mcp.flatMap((target) => target.servers.map((server) => ({
+      ...server, place: placeOf(target), port: target.port, path: target.path, route: target.route, known: known.get(`${target.backend} ${server.name}`),
     }))));
   }
 
@@ -158,7 +187,7 @@ export default function mcp(root) {
   const tools = card("Inspector", null, nothing, asking, told);
   root.append(
     head("MCP", "Targets, sessions and messages, and what servers offer"),
-    card("Targets", checking, targets.element, h("p", { class: "muted small" }, "Errors and latency are those of the last hour in the request log. A check opens a session and ends it.")),
+    card("Targets", checking, targets.element, h("p", { class: "muted small" }, "State, version, errors and latency are those of the calls that clients have made since the start. A check opens a session at each endpoint and ends it.")),
     h("div", { class: "grid" }, card("Sessions", h("span", { class: "muted small" }, "of all workers"), sessions.element), card("Messages", null, h("div", { class: "tall" }, calls.element))),
     tools, view.element,
   );
