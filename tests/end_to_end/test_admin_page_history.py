@@ -60,6 +60,9 @@ def test_the_hour_before_the_page_was_opened_is_shown(page: Page, running: Gatew
     assert second["time"] - first["time"] >= 14_000
     assert second["requests"] >= first["requests"]
     assert second["routes"]["default/catalogue"][0] >= 6
+    # Of 15 seconds with requests: p50 and p95.
+    assert any(0 < (one["routes"].get("default/catalogue") or [0] * 5)[3] <= one["routes"]["default/catalogue"][4]
+               for one in told["points"] if (one["routes"].get("default/catalogue") or [None] * 5)[3] is not None)
     assert [one["time"] for one in history(running, f"?since={first['time']}")["points"]][:1] == [second["time"]]
     page.go(f"http://127.0.0.1:{running.admin}/ui?range=hour")
     page.wait("document.querySelector('#connection').dataset.state === 'live'")
@@ -70,6 +73,17 @@ def test_the_hour_before_the_page_was_opened_is_shown(page: Page, running: Gatew
     page.wait("window.location.search === '?range=15m'")
     page.click("5 min")
     page.wait("window.location.search === ''")
+    assert page.js("[...document.querySelectorAll('main a')].find((one) => one.textContent === 'Longer ranges').getAttribute('href')") == "/ui/analytics"
+
+
+def test_a_chosen_route_has_latency_over_time(page: Page, running: Gateway) -> None:
+    page.go(f"http://127.0.0.1:{running.admin}/ui/traffic?range=hour")
+    page.wait_text("catalogue")
+    page.click("catalogue")
+    page.wait("document.querySelector('main h2').textContent === 'Route catalogue'")
+    # Of two charts over time the second: p50 and p95 of the intervals with requests.
+    page.wait("document.querySelectorAll('.chart')[1].querySelectorAll('path.series').length === 2")
+    page.wait("[...document.querySelectorAll('.chart')[1].querySelectorAll('path.series')].every((one) => one.getAttribute('d').startsWith('M'))")
 
 
 def test_latency_errors_tokens_and_money_are_drawn(page: Page, running: Gateway) -> None:

@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from headgate.admin.meters import Meters
+from headgate.admin.meters import Meters, quantile_ms
 from headgate.admin.running import RunningGateway, TrafficPoint
+from headgate.telemetry.families import BUCKETS
 from headgate_engine.shared.histogram import Sample, snapshot
 
 EVERY_SECONDS: Final = 15.0
@@ -21,17 +22,37 @@ KEPT: Final = 241
 MAX_NAMES: Final = 12
 
 
-def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
-    """Return the sums of all traffic since the start, as a page keeps them. `time_ms` is since 1970.
+# Latency counts of the busiest routes and backends, by kind and name.
+Latencies = dict[str, dict[str, list[int]]]
+# Of so many the latency counts are remembered until the next point.
+MAX_REMEMBERED: Final = 4 * MAX_NAMES
 
-    Of routes and backends there are requests, client errors and server errors; of models (provider and name) calls,
-    errors, tokens and cost.
+
+def point(samples: Iterable[Sample], time_ms: int, before: Latencies | None = None) -> tuple[dict[str, Any], Latencies]:
+    """Return the sums of all traffic since the start, as a page keeps them, and the counts that the next point is given
+    as `before`. `time_ms` is since 1970.
+
+    Of routes and backends there are requests, client errors and server errors, and the p50 and p95 (ms) of the requests
+    since `before`, null without any; of models (provider and name) calls, errors, tokens and cost.
     """
     meters = Meters(samples)
     whole, models = meters.all_traffic(), meters.models()
     costs = [one["costUsd"] for one in models if one["costUsd"] is not None]
     figures = ("requests", "clientErrors", "serverErrors")
     tables = {"routes": meters.traffic("route"), "backends": meters.traffic("backend"), "models": models}
+    counts = {
+        kind: {row["name"]: row["latency"]["counts"] for row in tables[kind][:MAX_REMEMBERED]}
+        for kind in ("routes", "backends")
+    }
+
+    def quantiles(kind: str, row: dict[str, Any]) -> list[float | None]:
+        old = (before or {}).get(kind, {}).get(row["name"])
+        if before is None or (old is None and len(before[kind]) >= MAX_REMEMBERED):
+            return [None, None]
+        now = row["latency"]["counts"]
+        since = now if old is None else [new - known for new, known in zip(now, old, strict=True)]
+        return [quantile_ms(share, since, BUCKETS["H"]) for share in (0.5, 0.95)]
+
     return {
         "time": time_ms,
         "requests": whole["requests"],
@@ -41,7 +62,10 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
         "costUsd": sum(costs) if costs else None,
         "counts": whole["latency"]["counts"],
         **{
-            kind: {row["name"]: [row[name] for name in figures] for row in tables[kind][:MAX_NAMES]}
+            kind: {
+                row["name"]: [*(row[name] for name in figures), *quantiles(kind, row)]
+                for row in tables[kind][:MAX_NAMES]
+            }
             for kind in ("routes", "backends")
         },
         "models": {
@@ -51,7 +75,7 @@ def point(samples: Iterable[Sample], time_ms: int) -> dict[str, Any]:
             for row in models[:MAX_NAMES]
         },
         "cut": [kind for kind, rows in tables.items() if len(rows) > MAX_NAMES],
-    }  # fmt: skip
+    }, counts  # fmt: skip
 
 
 class TrafficHistory:
@@ -62,11 +86,12 @@ class TrafficHistory:
     ) -> None:
         self._running = running
         self._now = now
+        self._before: Latencies | None = None
         self.points: deque[TrafficPoint] = deque(maxlen=KEPT)
 
     def add(self) -> None:
         """Add a point. It reads all series, so call it in a thread."""
-        found = point(snapshot(self._running.process.segment), self._now())
+        found, self._before = point(snapshot(self._running.process.segment), self._now(), self._before)
         self.points.append(TrafficPoint(found["time"], json.dumps(found, separators=(",", ":")).encode()))
 
     async def run(self) -> None:

@@ -5,15 +5,16 @@ import { BOTTOM, LEFT, TOP, legend, nice, plot } from "./plot.js";
 
 const HEIGHT = 170;
 
-/** Return the path of the values that are known; a value that is null makes a gap. */
+/** Return the path of the values that are known; a value that is null makes a gap, and one between gaps is a dot. */
 function path(points, x, y) {
   let begun = false;
-  return points.map(({ time, value }) => {
+  return points.map(({ time, value }, at) => {
     if (value === null) {
       begun = false;
       return "";
     }
-    const step = `${begun ? "L" : "M"}${x(time).toFixed(1)} ${y(value).toFixed(1)}`;
+    const alone = !begun && (points[at + 1]?.value ?? null) === null;
+    const step = `${begun ? "L" : "M"}${x(time).toFixed(1)} ${y(value).toFixed(1)}${alone ? "h0.1" : ""}`;
     begun = true;
     return step;
   }).join("");

@@ -105,6 +105,15 @@ export function latencies(points, bounds, share) {
   return between(points, (one, before) => quantile(bounds, one.counts.map((value, at) => Math.max(0, value - before.counts[at])), share));
 }
 
+/**
+ * Return a value that the gateway keeps of a row for each of its intervals, as {time, value} of the last `span` seconds;
+ * null where it knows none. `at`: its place in the row.
+ */
+export function intervals(kind, name, at, span) {
+  const from = (store.state?.time ?? 0) - span * 1000 - MARGIN_MS;
+  return store.hour.filter((one) => one.time >= from).map((one) => ({ time: one.time, value: one[kind][name]?.[at] == null ? null : one[kind][name][at] / 1000 }));
+}
+
 /** Return the time span of a chart of the last `span` seconds: from and to in ms. */
 export function span(seconds) {
   const to = store.state?.time ?? Date.now();

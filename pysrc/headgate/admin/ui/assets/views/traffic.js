@@ -6,12 +6,14 @@ import { card, h, head, setText } from "../dom.js";
 import { bound, bytes, count, percent, quantile, rate, seconds } from "../format.js";
 import { backendName, routeName } from "../names.js";
 import { ranges } from "../ranges.js";
-import { knowing, lately, perSecond, rates, span, watch } from "../store.js";
+import { intervals, knowing, latencies, lately, perSecond, rates, span, watch } from "../store.js";
 import { table } from "../table.js";
 
 // Requests, client errors and server errors of what had none.
 const NONE = [0, 0, 0];
 const TREND_SECONDS = 300;
+// Quantiles, and where a point of the hour has those of a route or backend.
+const QUANTILES = [[0.5, 3], [0.95, 4]];
 const shownName = { routes: routeName, backends: backendName };
 
 function columns(kind, store) {
@@ -65,7 +67,8 @@ export default function traffic(root) {
   const title = h("h2", {}, "Latency of all requests");
   const all = h("button", { type: "button", class: "quiet", hidden: true, on: { click: () => choose("routes", null) } }, "Show all requests");
   const chart = lineChart("Requests per second", [{ name: "Requests", kind: "requests" }, { name: "4xx", kind: "warn" }, { name: "5xx", kind: "errors" }], rate);
-  const latency = histogram("Latency", bound);
+  const slow = lineChart("Latency", [{ name: "p50", kind: "blue" }, { name: "p95", kind: "violet" }], seconds);
+  const latency = histogram("Latency since the start", bound);
   const tables = Object.fromEntries(["routes", "backends"].map((one) => [one, table(
     one === "routes" ? "Traffic by route" : "Traffic by backend", columns(one, () => state),
     { key: (row) => row.name, empty: "No request has come yet.", choose: (row) => choose(one, row.name) },
@@ -123,6 +126,8 @@ export default function traffic(root) {
     const every = lately(range.seconds());
     const points = name === null ? every : knowing(every, kind, name);
     chart.update([0, 1, 2].map((at) => rates(points, of(at))), ...span(range.seconds()));
+    // A route or backend has the quantiles that the gateway keeps: those of every 15 seconds.
+    slow.update(QUANTILES.map(([share, at]) => (name === null ? latencies(points, state.bounds, share) : intervals(kind, name, at, range.seconds()))), ...span(range.seconds()));
     guards.update(visible());
     latency.update(state.bounds, counts);
   }
@@ -132,7 +137,8 @@ export default function traffic(root) {
     h("section", { class: "card" }, h("div", { class: "card-head" }, title, h("div", { class: "row middle" }, all, range.element)),
       h("div", { class: "grid" },
         h("div", {}, h("h3", { class: "muted" }, "Requests per second"), chart.element),
-        h("div", {}, h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element))),
+        h("div", {}, h("h3", { class: "muted" }, "Latency"), slow.element)),
+      h("h3", { class: "muted" }, "Latency since the start, requests by duration"), latency.element),
     h("div", { class: "grid tables" }, card("Routes", shown.routes, tables.routes.element), card("Backends", shown.backends, tables.backends.element)),
     guarded,
   );
