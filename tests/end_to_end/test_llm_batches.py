@@ -121,7 +121,7 @@ def test_a_key_has_the_rights_that_it_has_elsewhere(scene: Scene) -> None:
     before = len(scene.main.seen), len(scene.other.seen)
     refused: list[dict[str, str]] = [{}, {"x_gw_model": "fast"}]
     for fields in refused:
-        with pytest.raises(anthropic.PermissionDeniedError, match="may not use this model"):
+        with pytest.raises(anthropic.PermissionDeniedError, match="may not use the model"):
             create(scene, "fast", "claude-opus-4-6", key="sk-few", **fields)
     assert (len(scene.main.seen), len(scene.other.seen)) == before
 

@@ -110,7 +110,7 @@ CASES: dict[str, tuple[dict[str, Any], int, str, str, str, str, str]] = {
                 "model 'nothing' is not served here", "`GET /v1/models`"),
     "internal": ({"model": "hidden"}, 404, "model_not_found", "not_found_error", "NOT_FOUND", "not served", "`GET"),
     "key": ({"model": "guarded", "key": "k-one"}, 403, "model_not_allowed", "permission_error", "PERMISSION_DENIED",
-            "the API key may not use this model", "`GET /v1/models`"),
+            "the API key may not use the model 'guarded'", "`GET /v1/models`"),
     "rule": ({"model": "denied"}, 403, "model_authorization_denied", "permission_error", "PERMISSION_DENIED",
              "no rule lets this request use the model", "`GET /v1/models`"),
     "guard": ({"model": "guarded", "text": "a heron"}, 403, "guardrail_intervention", "permission_error",
@@ -152,7 +152,7 @@ def test_a_configured_rejection_is_sent_as_it_is_configured(rig: Rig, client: st
 @pytest.mark.parametrize(
     ("model", "key", "code", "text"),
     [("nothing", "k-all", "ResourceNotFoundException", "model 'nothing' is not served here"),
-     ("guarded", "k-one", "AccessDeniedException", "the API key may not use this model"),
+     ("guarded", "k-one", "AccessDeniedException", "the API key may not use the model 'guarded'"),
      ("gone", "k-all", "ServiceUnavailableException", "upstream call failed"),
      ("plain", "k-bad", "UnrecognizedClientException", "api key authentication failure")],
 )  # fmt: skip

@@ -94,6 +94,20 @@ def test_what_a_key_may_use_and_what_it_inherits(gateway: Start, provider: Stand
     elsewhere, here = make(running, "elsewhere", allowedRoutes=["mcp", "shop"]), make(running, "here", allowedRoutes=["llm"])
     assert [chat(running, heir, model).status_code for model in ("real", "other")] == [200, 403]
     assert [chat(running, own, model).status_code for model in ("real", "other")] == [403, 200]
+    refused = chat(running, heir, "other")
+    assert refused.json()["error"]["message"].startswith("the API key may not use the model 'other'")
+    # The line has the model and the key's name, and so has the record of the request log.
+    running.wait_log("api_key.name=heir")
+    [line, *_] = [one for one in running.log().splitlines() if "api_key.name=heir" in one]
+    assert "gen_ai.request.model=other" in line
+    question = json.dumps({"filters": {"httpStatus": [403], "requestModel": ["other"]}, "includeAttributes": True}).encode()
+
+    def recorded() -> bool:
+        found = json.loads(ask_admin(running, "POST", "/api/logs/search", question, JSON)[2])["logs"]
+        return any(one["attributes"].get("api_key.name") == "heir" for one in found)
+
+    running.wait(recorded)
+    assert heir not in running.log()
     refused = chat(running, elsewhere)
     assert (refused.status_code, "not for this route" in refused.json()["error"]["message"]) == (403, True)
     assert chat(running, here).status_code == 200

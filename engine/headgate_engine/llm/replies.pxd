@@ -7,7 +7,6 @@ cdef Reply refusal(int status, str code, str message)
 # Of routers.
 cdef Reply BAD_ENCODING
 cdef Reply BAD_MODEL
-cdef Reply NOT_ALLOWED
 cdef Reply NOT_JSON
 cdef Reply NOT_RESOLVED
 cdef Reply NO_BATCHES

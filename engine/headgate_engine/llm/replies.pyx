@@ -24,7 +24,6 @@ cdef Reply TOO_LONG = refusal(413, "request_body_too_large", "the request body i
 cdef Reply NO_UPGRADE = refusal(400, "invalid_request_body", "only realtime conversations go over WebSockets")
 cdef Reply NO_LIST = Reply(501, b'{"error":"Route \'Models\' not implemented"}', ((b"content-type", b"application/json"),),
                            "NotImplemented")
-cdef Reply NOT_ALLOWED = refusal(403, "model_not_allowed", "the API key may not use this model")
 cdef Reply UNKNOWN_PATH = refusal(
     403, "unknown_path", "the guards of this model cannot read requests to this path; `routes` can allow it")
 cdef Reply TOO_MANY = refusal(400, "invalid_request_body", "the request body has too many members")

@@ -21,11 +21,11 @@ from headgate_engine.llm.public cimport (
     allowed, is_model_list, list_format, listed_model, model_listing, models_for, permitted, shown_models, sources_due)
 from headgate_engine.llm.content_capture cimport CaptureOptions
 from headgate_engine.llm.replies cimport (
-    BAD_MODEL, NOT_ALLOWED, NOT_JSON, NOT_RESOLVED, NO_BATCHES, NO_LIST, NO_MODEL, NO_TARGET, NO_UPGRADE,
+    BAD_MODEL, NOT_JSON, NOT_RESOLVED, NO_BATCHES, NO_LIST, NO_MODEL, NO_TARGET, NO_UPGRADE,
     SEVERAL_PROVIDERS, TOO_LONG, TOO_MANY, TWO_MODELS, UNKNOWN_PATH, refusal)
 from headgate_engine.llm.resources cimport renamed
 from headgate_engine.llm.selection cimport (
-    DENIED, bound_anywhere, bound_model, first_model, invokes_elsewhere, not_found, unsupported)
+    DENIED, bound_anywhere, bound_model, first_model, invokes_elsewhere, not_allowed, not_found, unsupported)
 from headgate_engine.llm.target cimport LlmEdits, FormatRoute, LlmTarget, ModelEntry, VirtualEntry
 from headgate_engine.llm.translated cimport translated_tap
 from headgate_engine.peek.json cimport ChatPeek
@@ -322,8 +322,9 @@ cdef class ModelRouter:
             return self._select_one(ctx, call)
         if call.asked_model is not None or call.asked_provider is not None:
             # They go elsewhere by the head, as the names of the provider's that they are.
-            if ctx.allowed_models is not None and not all(allowed(ctx.allowed_models, name) for name in batch.names):
-                return NOT_ALLOWED
+            for name in batch.names if ctx.allowed_models is not None else ():
+                if not allowed(ctx.allowed_models, name):
+                    return not_allowed(ctx, name)
             return self._select_one(ctx, call)
         for name in batch.names:
             call.requested = name
@@ -342,7 +343,7 @@ cdef class ModelRouter:
         if call.bound is not None and call.requested is None and call.provider_name is None:
             return bound_anywhere(ctx, call, self.models, self.virtual, self.resources)
         if ctx.allowed_models is not None and not allowed(ctx.allowed_models, call.requested or b""):
-            return NOT_ALLOWED
+            return not_allowed(ctx, call.requested)
         if self.sole_entry is not None:
             call.entry = self.sole_entry
             return None

@@ -7,6 +7,8 @@ from headgate_engine.llm.target cimport LlmTarget
 
 cdef Reply DENIED
 cdef Reply not_found(str model)
+# model: None where the request names none.
+cdef Reply not_allowed(RequestContext ctx, bytes model)
 # Whether the request is for a model of Bedrock in that model's own words, and the target another provider.
 cdef bint invokes_elsewhere(RequestContext ctx, LlmCall call, LlmTarget target) except -1
 # The answer for a format that the target's provider cannot be asked in.

@@ -18,12 +18,27 @@ cdef bytes BEDROCK = b"aws.bedrock"
 # Verbs in Bedrock's paths whose bodies are of the model's vendor.
 cdef bytes COUNTS = b"/count-tokens"
 cdef tuple INVOKES = (b"/invoke", b"/invoke-with-response-stream", COUNTS)
+# Letters of the name of a model in a message.
+cdef enum:
+    MAX_NAME = 256
 # Formats of requests for new answers.
 READ = frozenset(("completions", "responses", "messages", "gemini", "converse"))
 
 
 cdef Reply not_found(str model):
     return refusal(404, "model_not_found", f"model {model!r} is not served here")
+
+
+cdef Reply not_allowed(RequestContext ctx, bytes model):
+    """The refusal of a model that the request's key may not use. The log gets both their names."""
+    name = None if ctx.api_key is None else ctx.api_key.get("name")
+    if type(name) is str:
+        ctx.add_log_field("api_key.name", name)
+    if model is None:
+        return refusal(403, "model_not_allowed", "the API key may not use all models, and the request names none")
+    ctx.requested_model = model
+    shown = model.decode("utf-8", "replace")
+    return refusal(403, "model_not_allowed", f"the API key may not use the model {shown[:MAX_NAME]!r}")
 
 
 def model_not_found(str model not None):

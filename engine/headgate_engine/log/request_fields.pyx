@@ -123,6 +123,9 @@ cdef class RequestFields:
             self._extras(out, extras, PLACE[F_OPERATION])
         if ctx.provider is not None:
             self._llm(out, ctx, extras)
+        elif ctx.requested_model is not None:
+            # Nobody was asked: the model is not served, or not for this client.
+            self._text(out, F_MODEL, ctx.requested_model, len(ctx.requested_model))
         if extras:
             self._extras(out, extras, PLACE[F_RETRY])
         self._outcome(out, ctx)
