@@ -169,8 +169,11 @@ cdef class DynamicTable:
         made.name_len = <uint32_t>n
         made.value_len = <uint32_t>m
         made.older = 0
-        memcpy(self.data + self.end, name, n)
-        memcpy(self.data + self.end + n, value, m)
+        # Texts of no bytes may have no address, which memcpy is not to be given.
+        if n > 0:
+            memcpy(self.data + self.end, name, n)
+        if m > 0:
+            memcpy(self.data + self.end + n, value, m)
         self.end += <uint32_t>(n + m)
         self.size += <uint32_t>cost
         if self.searched:
