@@ -155,7 +155,7 @@ class Backends:
         if tunnel is not None:
             options.refuse_proxy_protocol(self.context, "it cannot be sent through a proxy (backendTunnel)")
         # Behind a proxy the name is the proxy's to resolve.
-        places = self._places(target) if discovered and tunnel is None else None
+        places = self.services.places(target.host, target.port) if discovered and tunnel is None else None
         identity = (address, kept, tunnel, infers, tcp, sent, places)
         found = self._endpoints.get(identity)
         if found is None:
@@ -187,11 +187,6 @@ class Backends:
             )
             self._endpoints[identity] = found
         return found
-
-    def _places(self, target: ConnectTarget) -> Places:
-        """Return the workloads that a host name stands for. What is being read depends on it, one way or the other."""
-        self.context.notes.services.add(target.host)
-        return self.services.places(target.host, target.port)
 
     def delegation(self, owner: str, index: int, record: Record) -> RouteBackend:
         """Return backend number `index` of a route, which is a route group."""
@@ -394,8 +389,7 @@ class Backends:
 
     def service(self, name: str, port: int, options: BackendOptions, *, tcp: bool = False) -> Backend:
         """Return the backend of a port of the service `<namespace>/<hostname>`. tcp: no HTTP is spoken with it."""
-        self.context.notes.services.add(name)
-        service = self.services.by_key.get(name)
+        service = self.services.named(name)
         shown = f"service/{name}:{port}"
         if service is None:
             self.context.warnings.append(f"service {name!r} does not exist: requests to it get 500")

@@ -157,6 +157,12 @@ class Services:
                 self._context.fault(Problem.VALUE, record, key, f"{target} is no port")
         return tuple((self._port(record, key, one), target) for one, target in ports.items())
 
+    def named(self, key: str) -> Service | None:
+        """Return the service `<namespace>/<hostname>`; None if there is none. What is being read depends on it, one way
+        or the other."""
+        self._context.notes.services.add(key)
+        return self.by_key.get(key)
+
     def endpoints(self, service: Service, port: int) -> list[tuple[Workload, str, int]]:
         """Return the workloads of a service that requests for a port of it go to, each with its address and port."""
         found = []
@@ -184,7 +190,9 @@ class Services:
 
     def places(self, hostname: str, port: int) -> tuple[tuple[str, int], ...] | None:
         """Return host and port of the workloads behind a port of the service of a host name; None if there is no such
-        service, or no such port. Workloads of a mesh are left out: they are reached in another way."""
+        service, or no such port. Workloads of a mesh are left out: they are reached in another way. What is being read
+        depends on that, one way or the other."""
+        self._context.notes.services.add(hostname)
         for service in self.by_key.values():
             if service.hostname == hostname and port in dict(service.ports):
                 found = self.endpoints(service, port)
