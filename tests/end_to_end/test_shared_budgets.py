@@ -28,7 +28,24 @@ COST = 11 * 2 + 7 * 8
 MICRO = 10**6
 USED = 18
 BOTH = pytest.mark.parametrize("store", ["postgres", "redis"])
-Pair = Callable[..., tuple[Gateway, Gateway]]
+
+
+class Pair:
+    """Starts two gateways of two workers at one database, that lease from it or from Redis."""
+
+    def __init__(self, gateway: Start, provider: StandIn, server: Server, request: pytest.FixtureRequest) -> None:
+        self._gateway, self._provider, self._server, self._request = gateway, provider, server, request
+        self.database = server.database()
+
+    def __call__(self, store: str, **more: Any) -> tuple[Gateway, Gateway]:
+        shared, text = settings(self._server.url(self.database)), FILE.replace("PORT", str(self._provider.port))
+        if store == "redis":
+            if REDIS is None:
+                pytest.skip("redis-server is not installed (Debian: redis-server)")
+            shared += at_redis(self._request.getfixturevalue("redis").port, **more)
+        elif more:
+            text += f"virtualKeys: {json.dumps(more)}\n"
+        return self._gateway(text, 2, settings=shared), self._gateway(text, 2, settings=shared)
 
 
 @pytest.fixture(scope="module")
@@ -56,19 +73,7 @@ def at_redis(port: int, **more: Any) -> str:
 
 @pytest.fixture
 def pair(gateway: Start, provider: StandIn, server: Server, request: pytest.FixtureRequest) -> Pair:
-    """Starts two gateways of two workers at one database, that lease from it or from Redis."""
-
-    def start(store: str, **more: Any) -> tuple[Gateway, Gateway]:
-        shared, text = settings(server.url(server.database())), FILE.replace("PORT", str(provider.port))
-        if store == "redis":
-            if REDIS is None:
-                pytest.skip("redis-server is not installed (Debian: redis-server)")
-            shared += at_redis(request.getfixturevalue("redis").port, **more)
-        elif more:
-            text += f"virtualKeys: {json.dumps(more)}\n"
-        return gateway(text, 2, settings=shared), gateway(text, 2, settings=shared)
-
-    return start
+    return Pair(gateway, provider, server, request)
 
 
 def made(pair: tuple[Gateway, Gateway], **more: Any) -> str:
@@ -132,11 +137,29 @@ def test_requests_are_counted_together(pair: Pair, provider: StandIn, store: str
 
 
 @BOTH
-def test_a_gateway_that_is_killed_takes_no_more_with_it_than_it_held(pair: Pair, provider: StandIn, store: str) -> None:
-    """Nothing beyond the limit is spent, and what it did not hold is there for the others."""
+def test_a_gateway_that_is_killed_takes_no_more_with_it_than_it_held(
+    pair: Pair, provider: StandIn, request: pytest.FixtureRequest, server: Server, store: str
+) -> None:
+    """Nothing beyond the limit is spent, and what it did not hold is there for the others: what was under way as well."""
     both = pair(store)
     limit = 600 * COST
+    held = make(both[0], "held", limits=[{"tokens": 1000, "per": "month"}])
     key = made(both, limits=[{"dollars": dollars(limit), "per": "day"}])
+    holding, [plain] = threading.Event(), provider.answers
+
+    def lent_at_store() -> bool:
+        if store == "redis":
+            return bool(request.getfixturevalue("redis").ask("KEYS", "headgate:budget-lent:*").strip())
+        return bool(server.query("SELECT lent FROM headgate.lent WHERE lent > 900 AND name = 'held'", pair.database))
+
+    def hold(stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
+        holding.wait(300)
+        plain(stand_in, handler)
+
+    provider.answers[:] = [hold, plain]
+    threading.Thread(target=gone_with_its_gateway, args=(both[0], held), daemon=True).start()
+    until(lambda: len(provider.seen) == 1 and lent_at_store())
+    provider.seen.clear()
     killed = threading.Event()
 
     def call(at: int) -> int:
@@ -158,6 +181,14 @@ def test_a_gateway_that_is_killed_takes_no_more_with_it_than_it_held(pair: Pair,
     assert set(after) == {200, 429}
     assert len(provider.seen) == before + after.count(200)
     assert len(provider.seen) * COST <= limit
+    # What a request under way had reserved comes back once nobody has heard of its gateway for some time.
+    until(lambda: chat(both[1], held, max_tokens=900).status_code == 200)
+    holding.set()
+
+
+def gone_with_its_gateway(running: Gateway, key: str) -> None:
+    with pytest.raises(httpx.HTTPError):
+        chat(running, key, max_tokens=900)
 
 
 @pytest.mark.parametrize("failure", ["deny", "local"])

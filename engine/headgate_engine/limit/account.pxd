@@ -32,6 +32,7 @@ cdef struct AccountSlot:
     int64_t leased[9]          # all that it has leased in the window
     int64_t spare[9]           # what the store had left then
     int64_t short_ns[9]        # until when that is believed, by the monotonic clock
+    int64_t lent[9]            # of `leased`, what the store takes back once it has not heard of this gateway for some time
 
 # The same of RESERVERS others; the lock is that of the account.
 cdef struct HeldSlot:
@@ -40,6 +41,10 @@ cdef struct HeldSlot:
 cdef struct SpendSlot:
     uint64_t lock
     int64_t requests, calls, input_tokens, output_tokens, picos
+
+# What all processes of a gateway know of its store.
+cdef struct FenceSlot:
+    int64_t at_ns              # by the monotonic clock, from when on the store may have taken back what is `lent`; 0: never
 
 # The limit that stands in the way.
 cdef struct Breach:
@@ -52,6 +57,9 @@ cdef struct Breach:
 cdef class LeaseState:
     # Whether a process holds limits against leases of a store that gateways share, and what it knows of that store.
     cdef readonly bint on, local, down
+    cdef SlotRef held          # keeps the slot alive
+    cdef FenceSlot* fence
+    cdef bint fenced(self) noexcept nogil   # what is `lent` is not there any more
 
 cdef class UsageAccount:
     cdef SlotRef held          # keeps the slot alive
@@ -71,6 +79,7 @@ cdef class UsageLimits:
     # Reserves n more of each of tokens and picodollars, or nothing. breach.window tells which limit is in the way.
     cdef int reserve(self, int64_t tokens, int64_t picos, int64_t now_s, Breach* breach) noexcept nogil
     cdef bint held(self) noexcept nogil     # against leases
+    cdef int64_t _left(self, int at) noexcept nogil
     cdef int _room(self, int unit, int64_t n, Breach* breach) noexcept nogil
     # Counts a request, or nothing.
     cdef int take_request(self, int64_t now_s, Breach* breach) noexcept nogil

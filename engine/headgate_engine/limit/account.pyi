@@ -7,6 +7,7 @@ UNITS: tuple[str, ...]
 ACCOUNT: bytes
 HELD: bytes
 SPEND: bytes
+FENCE: bytes
 
 class UsageAccount:
     """What a key or a team has used, and what is reserved for requests under way. scope: `key` or `team`."""
@@ -44,9 +45,27 @@ class UsageAccount:
     def give_back(self, place: tuple[str, str], start_s: int, keep: int, granule: int) -> int:
         """Take what is left of a lease beyond `keep`, in whole granules, and return it."""
 
-class LeaseState:
-    """Whether limits are held against leases of a store that gateways share."""
+    def lends(self, place: tuple[str, str], start_s: int, granule: int) -> tuple[int, int]:
+        """Return what the store may take back of a lease, in whole granules, and what it was told last of that.
 
+        It is what requests under way have reserved. 0 and 0 if the window is over.
+        """
+    def lend(self, place: tuple[str, str], start_s: int, lent: int) -> None:
+        """Note what the store was told that it may take back."""
+
+    def exposed(self, now_s: int) -> bool:
+        """Tell whether the store would take back what has been spent, since it was told of the requests under way."""
+
+    def take_lent(self, now_s: int) -> None:
+        """Take from the lease what the store has taken back."""
+
+class LeaseState:
+    """Whether limits are held against leases of a store that gateways share.
+
+    segment: where the processes of a gateway share what they know of it.
+    """
+
+    def __init__(self, segment: Segment | None = None) -> None: ...
     @property
     def on(self) -> bool: ...
     @property
@@ -57,6 +76,12 @@ class LeaseState:
         """on: gateways share a store. local: without it each of them decides by what it knows."""
     def set_down(self, down: bool) -> None:
         """Note whether the store can be asked."""
+
+    def set_fence(self, at_ns: int) -> None:
+        """Do without what is lent from a time of the monotonic clock on, in ns; 0: never.
+
+        Raises ValueError without a segment.
+        """
 
 class UsageLimits:
     """An account with its limits, as one configuration has them.

@@ -4,7 +4,9 @@ The words of an account change under a lock that is held for a few nanoseconds (
 is noted beside its number, so that it can be taken back when the process has died.
 
 Gateways that share a store (LeaseState.on) hold a limit together: each spends only what it has leased of it, and what all
-have leased is never more than the limit. What a gateway has leased counts for the window that ran then.
+have leased is never more than the limit. What a gateway has leased counts for the window that ran then. What requests
+under way have reserved is lent: the store takes it back when it has not heard of the gateway for some time, and the gateway
+does without it some time earlier (LeaseState.set_fence).
 """
 
 from headgate_engine.clock cimport monotonic_ns
@@ -23,12 +25,14 @@ UNITS = ("requests", "tokens", "dollars")
 ACCOUNT = b"account\0"
 HELD = b"account held\0"
 SPEND = b"spend\0"
+FENCE = b"leases\0fence"
 
 # The slots of objects that have none in a segment (made with __new__ alone).
 cdef AccountSlot nobody
 # Sums stop here: 9.2 million dollars in picodollars. No limit is higher.
 cdef int64_t HIGHEST = <int64_t>((<uint64_t>1 << 63) - 1)
 cdef SpendSlot nothing
+cdef FenceSlot open_field
 
 
 cdef inline int64_t sum_of(int64_t one, int64_t other) noexcept nogil:
@@ -61,6 +65,7 @@ cdef inline void clear(AccountSlot* slot, int window) noexcept nogil:
     memset(&slot.leased[at], 0, U_COUNT * sizeof(int64_t))
     memset(&slot.spare[at], 0, U_COUNT * sizeof(int64_t))
     memset(&slot.short_ns[at], 0, U_COUNT * sizeof(int64_t))
+    memset(&slot.lent[at], 0, U_COUNT * sizeof(int64_t))
 
 
 cdef inline int64_t less(int64_t left, int64_t reserved) noexcept nogil:
@@ -199,13 +204,73 @@ cdef class UsageAccount:
         release(&self.slot.lock)
         return left
 
+    def lends(self, tuple place not None, int64_t start_s, int64_t granule):
+        """Return what the store may take back of a lease, in whole granules, and what it was told last of that."""
+        cdef int at = place_of(place[0], place[1])
+        cdef int64_t lent = 0
+        cdef int64_t told = 0
+        if granule < 1:
+            raise ValueError("a granule is 1 or more")
+        acquire(&self.slot.lock)
+        if self.slot.start[at // U_COUNT] == start_s:
+            lent = max(min(self.slot.reserved[at % U_COUNT], self.slot.leased[at] - self.slot.own[at]), 0) // granule * granule
+            told = self.slot.lent[at]
+        release(&self.slot.lock)
+        return lent, told
+
+    def lend(self, tuple place not None, int64_t start_s, int64_t lent):
+        """Note what the store was told that it may take back."""
+        cdef int at = place_of(place[0], place[1])
+        acquire(&self.slot.lock)
+        if self.slot.start[at // U_COUNT] == start_s:
+            self.slot.lent[at] = lent
+        release(&self.slot.lock)
+
+    def exposed(self, int64_t now_s):
+        """Tell whether the store would take back what has been spent, since it was told of the requests under way."""
+        cdef int at
+        cdef bint found = False
+        acquire(&self.slot.lock)
+        roll(self.slot, now_s)
+        for at in range(W_COUNT * U_COUNT):
+            found = found or (self.slot.lent[at] > 0 and self.slot.own[at] > self.slot.leased[at] - self.slot.lent[at])
+        release(&self.slot.lock)
+        return found
+
+    def take_lent(self, int64_t now_s):
+        """Take from the lease what the store has taken back."""
+        cdef int at
+        acquire(&self.slot.lock)
+        roll(self.slot, now_s)
+        for at in range(W_COUNT * U_COUNT):
+            self.slot.leased[at] -= self.slot.lent[at]
+            self.slot.lent[at] = 0
+        release(&self.slot.lock)
+
 
 cdef int place_of(str window, str unit) except -1:
     return WINDOWS.index(window) * U_COUNT + UNITS.index(unit)
 
 
 cdef class LeaseState:
-    """Whether limits are held against leases of a store."""
+    """Whether limits are held against leases of a store. segment: where processes of a gateway share what they know of it."""
+
+    def __cinit__(self):
+        self.fence = &open_field
+
+    def __init__(self, Segment segment=None):
+        if segment is not None:
+            self.held = segment.slot(FENCE, SLOT_BUCKET, sizeof(FenceSlot), NULL)
+            self.fence = <FenceSlot*>self.held.memory
+
+    cdef bint fenced(self) noexcept nogil:
+        return 0 < self.fence.at_ns <= monotonic_ns()
+
+    def set_fence(self, int64_t at_ns):
+        """Do without what is lent from a time of the monotonic clock on; 0: never."""
+        if self.held is None:
+            raise ValueError("there is no segment")
+        self.fence.at_ns = at_ns
 
     def configure(self, bint on, bint local):
         """on: gateways share a store. local: without it each of them decides by what it knows."""
@@ -241,6 +306,11 @@ cdef class UsageLimits:
     cdef bint held(self) noexcept nogil:
         return self.state.on and not (self.state.down and self.state.local)
 
+    cdef int64_t _left(self, int at) noexcept nogil:
+        """What is left of a lease; the caller holds the lock."""
+        cdef AccountSlot* slot = self.account.slot
+        return left_of(slot, at) - (slot.lent[at] if slot.lent[at] and self.state.fenced() else 0)
+
     cdef int _room(self, int unit, int64_t n, Breach* breach) noexcept nogil:
         """Whether n more fit; the caller holds the lock. Of several limits in the way the one that ends last is told."""
         cdef AccountSlot* slot = self.account.slot
@@ -253,7 +323,7 @@ cdef class UsageLimits:
             at = window * U_COUNT + unit
             if self.most[at] < 0:
                 continue
-            left = left_of(slot, at) if held else less(self.most[at] - slot.used[at], slot.reserved[unit])
+            left = self._left(at) if held else less(self.most[at] - slot.used[at], slot.reserved[unit])
             if n <= left:
                 continue
             # What the store had not was refused; what it may have is asked for.
@@ -276,7 +346,7 @@ cdef class UsageLimits:
         acquire(&slot.lock)
         roll(slot, now_s)
         for at in range(W_COUNT * U_COUNT):
-            if self.most[at] >= 0 and wanted[at % U_COUNT] > 0 and wanted[at % U_COUNT] > left_of(slot, at):
+            if self.most[at] >= 0 and wanted[at % U_COUNT] > 0 and wanted[at % U_COUNT] > self._left(at):
                 found.append(at)
         release(&slot.lock)
         return [(WINDOWS[at // U_COUNT], UNITS[at % U_COUNT], wanted[at % U_COUNT], self.most[at]) for at in found]

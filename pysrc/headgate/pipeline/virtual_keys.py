@@ -26,7 +26,7 @@ class CompiledKeys:
         self._first = before is None
         self.table: KeyTable = KeyTable() if before is None else before.table
         # That of the worker: limits that stay hold it as well.
-        self.state: LeaseState = LeaseState() if before is None else before.state
+        self.state: LeaseState = LeaseState(segment) if before is None else before.state
         self._keys = VirtualKeys()
         self.by_digest: dict[bytes, VirtualKey] = {}
         # What each was made of.

@@ -2,7 +2,9 @@
 
 All workers spend one lease, which lies in the accounts (headgate_engine.limit.account). A request that has no room
 tells the supervisor and waits; what all workers want meanwhile goes into one question. Once a second what nobody uses
-is given back, so that a gateway holds about what it uses in two seconds.
+is given back, so that a gateway holds about what it uses in two seconds, and what requests under way have reserved. The
+store is told how much the latter is, since it takes that back of a gateway that is killed: once a second, and within
+GLANCE_SECONDS when so much of it has been spent that it would take back too much.
 """
 
 from __future__ import annotations
@@ -22,8 +24,17 @@ from headgate.net.tasks import spawn
 from headgate.policy.leases import LeaseWant
 from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
 from headgate.server.worker_pool import WorkerHandle
-from headgate.telemetry.spend.budgets import MICRO, Budget, BudgetFailure, LeaseAnswer, LeaseQuestion
-from headgate_engine.limit.account import UNITS, WINDOWS, UsageAccount
+from headgate.telemetry.spend.budgets import (
+    FENCE_SECONDS,
+    MICRO,
+    Budget,
+    BudgetFailure,
+    LeaseAnswer,
+    LeaseExpired,
+    LeaseQuestion,
+    Standing,
+)
+from headgate_engine.limit.account import UNITS, WINDOWS, LeaseState, UsageAccount
 from headgate_engine.shared.segment import Segment
 
 logger = logging.getLogger("headgate.leases")
@@ -31,6 +42,8 @@ logger = logging.getLogger("headgate.leases")
 # Questions of one call.
 MOST_QUESTIONS: Final = 64
 TEND_SECONDS: Final = 1.0
+GLANCE_SECONDS: Final = 0.05
+FENCE_NS: Final = FENCE_SECONDS * 10**9
 # How long it is believed that a store had no more, in nanoseconds.
 SHORT_NS: Final = 50_000_000
 # A lease holds what was used within so many seconds.
@@ -53,10 +66,10 @@ class BudgetStore(Protocol):
     place: str
 
     async def ask(self, questions: Sequence[LeaseQuestion]) -> list[LeaseAnswer]:
-        """Answer all questions, or none."""
+        """Answer all questions, or none. Raises LeaseExpired as well."""
 
-    async def lost(self) -> bool:
-        """Tell whether the store has lost its memory."""
+    async def heard(self) -> Standing:
+        """Be heard, and return what the store knows of this gateway."""
 
     async def aclose(self) -> None:
         """End."""
@@ -102,6 +115,13 @@ class LeasedAccount:
         # one before.
         self._used: dict[Place, tuple[int, int]] = {}
         self._recent: dict[Place, int] = {}
+        # Where the store was told of something that it may take back.
+        self._lending: set[Place] = set()
+
+    @property
+    def lends(self) -> bool:
+        """Whether the store takes something back when this gateway is killed."""
+        return bool(self._lending)
 
     def wants(self, place: Place, wants: list[LeaseWant], now: int) -> LeaseQuestion | None:
         """Return the question for what requests want of a limit; None if it is there by now."""
@@ -114,7 +134,19 @@ class LeasedAccount:
             Budget(self.scope, self.name, *place, start, end), most=max(one.most for one in wants) // scale,
             floor=_up(others + leased, scale), least=_up(max(least, 0), scale), total=_up(total, scale),
             extra=_up(AHEAD * self._recent.get(place, 0), scale),
+            lent=self.account.lends(place, start, scale)[0] // scale,
         )  # fmt: skip
+
+    def asks(self, question: LeaseQuestion) -> None:
+        """Do without the larger of what the store was told last that it may take back and what it is told now.
+
+        Until it has answered, either may be what it knows.
+        """
+        budget = question.budget
+        place, start = (budget.window, budget.unit), budget.start_s
+        scale = scale_of(place)
+        told = self.account.lends(place, start, scale)[1]
+        self.account.lend(place, start, max(told, question.lent * scale))
 
     def took(self, question: LeaseQuestion, answer: LeaseAnswer) -> None:
         """Note what was granted."""
@@ -122,15 +154,22 @@ class LeasedAccount:
         scale = scale_of(place)
         short = answer.granted < question.total
         until = time.monotonic_ns() + SHORT_NS if short else 0
-        self.account.lease(place, question.budget.start_s, answer.granted * scale, answer.left * scale, until)
+        start = question.budget.start_s
+        self.account.lease(place, start, answer.granted * scale, answer.left * scale, until)
+        self.account.lend(place, start, question.lent * scale)
+        if question.lent:
+            self._lending.add(place)
+        else:
+            self._lending.discard(place)
 
     def tended(self, now: int, *, end: bool = False) -> list[LeaseQuestion]:
-        """Give back what is not used, all of it at the `end`; tell what was used beyond leases."""
+        """Give back what is not used, all of it at the `end`; tell what was used beyond, and what is reserved."""
         found = []
         busy = False
         for place in PLACES:
             start, stop, _, own, leased, others = self.account.terms(*place, now)
             if not own and not leased:
+                self._lending.discard(place)
                 continue
             scale = scale_of(place)
             before = self._used.get(place, (start, own))
@@ -140,11 +179,42 @@ class LeasedAccount:
             leased -= back
             force = _up(own - leased, scale) if leased and own > leased else 0
             busy = busy or recent > 0 or leased > own
-            if back or force:
+            lent, told = self.account.lends(place, start, scale)
+            # At the end nobody is there who would tell what becomes of it.
+            lent = 0 if end else lent
+            if back or force or lent != told:
                 budget = Budget(self.scope, self.name, *place, start, stop)
                 floor = _up(others + leased, scale)
-                found.append(LeaseQuestion(budget, floor=floor, force=force, back=back // scale))
+                found.append(LeaseQuestion(budget, floor=floor, force=force, back=back // scale, lent=lent // scale))
         self.idle = 0 if busy else self.idle + 1
+        return found
+
+    def tells(self, now: int) -> list[LeaseQuestion]:
+        """Tell what the store may take back, if it would take back what has been spent by now."""
+        if not self.account.exposed(now):
+            return []
+        found = []
+        for place in PLACES:
+            start, stop, _, _, leased, others = self.account.terms(*place, now)
+            scale = scale_of(place)
+            lent, told = self.account.lends(place, start, scale)
+            if lent != told:
+                budget = Budget(self.scope, self.name, *place, start, stop)
+                found.append(LeaseQuestion(budget, floor=_up(others + leased, scale), lent=lent // scale))
+        return found
+
+    def expired(self, now: int) -> list[LeaseQuestion]:
+        """Do without what the store has taken back, and take again what requests under way have reserved."""
+        self.account.take_lent(now)
+        lending, self._lending = self._lending, set()
+        found = []
+        for place in PLACES:
+            start, stop, left, _, leased, others = self.account.terms(*place, now)
+            # Of what has no limit nothing was ever leased.
+            if left < 0 and (leased or place in lending):
+                scale = scale_of(place)
+                budget = Budget(self.scope, self.name, *place, start, stop)
+                found.append(LeaseQuestion(budget, floor=_up(others + leased, scale), force=_up(-left, scale)))
         return found
 
     def rejoins(self, now: int) -> list[LeaseQuestion]:
@@ -154,7 +224,9 @@ class LeasedAccount:
             start, stop, _, _, leased, _ = self.account.terms(*place, now)
             if leased:
                 budget = Budget(self.scope, self.name, *place, start, stop)
-                found.append(LeaseQuestion(budget, rejoin=_up(leased, scale_of(place))))
+                scale = scale_of(place)
+                lent = self.account.lends(place, start, scale)[0] // scale
+                found.append(LeaseQuestion(budget, rejoin=_up(leased, scale), lent=lent))
         return found
 
 
@@ -175,7 +247,13 @@ class LeaseKeeper:
         self._opened = opened
         self._settings: LeaseSettings | None = None
         self._store: BudgetStore | None = None
+        self._state = LeaseState(segment)
         self._accounts: dict[tuple[str, str], LeasedAccount] = {}
+        # Those of them that lend.
+        self._lenders: set[LeasedAccount] = set()
+        self._glanced = 0.0
+        # From when on, by the monotonic clock, workers do without what is lent; 0: never.
+        self._fence_ns = 0
         # Names of accounts that nobody uses now, and that have leased in a window which may still run.
         self._resting: dict[tuple[str, str], None] = {}
         self._workers: list[WorkerHandle] = []
@@ -217,6 +295,8 @@ class LeaseKeeper:
         pause = FIRST_PAUSE_S
         while True:
             due = time.monotonic() + pause if self._down else tend
+            if self._lenders and not self._down:
+                due = min(due, time.monotonic() + GLANCE_SECONDS)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(asyncio.get_running_loop().time() + max(due - time.monotonic(), 0)):
                     await self._wake.wait()
@@ -230,6 +310,12 @@ class LeaseKeeper:
                 if not self._down and time.monotonic() >= tend:
                     tend = time.monotonic() + TEND_SECONDS
                     await self._tend()
+                elif not self._down and self._lenders and time.monotonic() - self._glanced >= GLANCE_SECONDS:
+                    self._glanced = time.monotonic()
+                    await self._glance()
+            except LeaseExpired:
+                # It stood still for that long: the store is told first.
+                tend = time.monotonic()
             except BudgetFailure as error:
                 self._fail(error)
             except Exception:  # task boundary: the next question gets its chance
@@ -242,10 +328,20 @@ class LeaseKeeper:
     # -- questions -----------------------------------------------------------------------------------------------------
     async def _ask_for(self, wants: list[LeaseWant]) -> None:
         """Ask for what requests want, and put it where they find it. Raises BudgetFailure."""
-        now = int(time.time())
         gathered: dict[tuple[str, str, str, str], list[LeaseWant]] = {}
         for want in wants:
             gathered.setdefault(want[:4], []).append(want)
+        if 0 < self._fence_ns <= time.monotonic_ns():
+            # It stood still: what requests lack may be there.
+            await self._hear()
+        try:
+            await self._ask_gathered(gathered)
+        except LeaseExpired:
+            await self._hear()
+            await self._ask_gathered(gathered)
+
+    async def _ask_gathered(self, gathered: dict[tuple[str, str, str, str], list[LeaseWant]]) -> None:
+        now = int(time.time())
         asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
         for (scope, name, window, unit), some in gathered.items():
             account = self._account(scope, name)
@@ -265,18 +361,25 @@ class LeaseKeeper:
         assert self._store is not None
         for start in range(0, len(asked), MOST_QUESTIONS):
             some = asked[start : start + MOST_QUESTIONS]
+            for account, question in some:
+                account.asks(question)
+            sent = time.monotonic_ns()
             answers = await self._store.ask([question for _, question in some])
+            if not self._fence_ns:
+                self._set_fence(sent)
             for (account, question), answer in zip(some, answers, strict=True):
                 account.took(question, answer)
+                if account.lends:
+                    self._lenders.add(account)
+                else:
+                    self._lenders.discard(account)
 
     # -- once a second -------------------------------------------------------------------------------------------------
     async def _tend(self, *, end: bool = False) -> None:
         """Give back what nobody uses. Raises BudgetFailure; then what was to be given back is lost, not spent twice."""
         assert self._store is not None
+        await self._hear()
         now = int(time.time())
-        if await self._store.lost():
-            logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
-            await self._rejoin(now)
         asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
         for number, one in enumerate(list(self._accounts.values()), 1):
             asked += [(one, question) for question in one.tended(now, end=end)]
@@ -284,11 +387,50 @@ class LeaseKeeper:
                 await asyncio.sleep(0)
         await self._ask(asked)
         for key, one in list(self._accounts.items()):
-            if one.idle > IDLE_LOOKS:
+            if one.idle > IDLE_LOOKS and not one.lends:
                 del self._accounts[key]
+                self._lenders.discard(one)
                 self._resting[key] = None
         while len(self._resting) > MOST_RESTING:
             del self._resting[next(iter(self._resting))]
+
+    async def _glance(self) -> None:
+        """Tell the store what it may take back where that has become too much. Raises BudgetFailure."""
+        now = int(time.time())
+        asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
+        for number, one in enumerate(list(self._lenders), 1):
+            asked += [(one, question) for question in one.tells(now)]
+            if not number % STEP:
+                await asyncio.sleep(0)
+        await self._ask(asked)
+
+    async def _hear(self) -> None:
+        """Be heard by the store, and tell it what it does not know. Raises BudgetFailure."""
+        assert self._store is not None
+        sent = time.monotonic_ns()
+        standing = await self._store.heard()
+        now = int(time.time())
+        if standing is Standing.LOST:
+            logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
+            await self._rejoin(now)
+        elif standing is Standing.EXPIRED:
+            logger.warning("the store of leases has not heard of this gateway", extra={"store": self._store.place})
+            await self._expire(now)
+        self._set_fence(sent)
+
+    def _set_fence(self, sent_ns: int) -> None:
+        self._fence_ns = sent_ns + FENCE_NS
+        self._state.set_fence(self._fence_ns)
+
+    async def _expire(self, now: int) -> None:
+        """Do without what the store has given to others. Raises BudgetFailure."""
+        asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
+        for number, one in enumerate(list(self._accounts.values()), 1):
+            asked += [(one, question) for question in one.expired(now)]
+            if not number % STEP:
+                await asyncio.sleep(0)
+        self._lenders.clear()
+        await self._ask(asked)
 
     async def _rejoin(self, now: int) -> None:
         """Tell the store all that was leased, also what was used up since. Raises BudgetFailure."""
@@ -324,7 +466,7 @@ class LeaseKeeper:
         if time.monotonic() < due:
             return False
         try:
-            await self._store.ask([])
+            await self._hear()
         except BudgetFailure:
             return False
         self._set_down(down=False)
@@ -351,6 +493,9 @@ class LeaseKeeper:
         for worker, message in self._waiting:
             worker.send(LeasesCame(message.number))
         self._waiting.clear()
+        self._state.set_fence(0)
+        self._fence_ns = 0
         self._accounts.clear()
+        self._lenders.clear()
         self._resting.clear()
         await store.aclose()

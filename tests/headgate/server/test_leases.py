@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headgate.ir.virtual_keys import VirtualKeys
 from headgate.net.tasks import spawn
 from headgate.policy.leases import LeaseWant
 from headgate.server import leases
 from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
-from headgate.server.leases import LeaseKeeper
-from headgate.telemetry.spend.budgets import BudgetFailure, LeaseAnswer, LeaseQuestion
+from headgate.server.leases import LeasedAccount, LeaseKeeper
+from headgate.telemetry.spend.budgets import BudgetFailure, LeaseAnswer, LeaseExpired, LeaseQuestion, Standing
 from headgate_drivers.account import lacks_at, reserve_at, settle_at
 from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
@@ -34,6 +36,9 @@ class Memory:
         self.away = False
         # Set by the one question that is never answered.
         self.hangs: asyncio.Event | None = None
+        # What the gateways have lent, by who asks; and those that were silent for too long.
+        self.lent: dict[Any, int] = {}
+        self.silent = False
         self.forgot = False
         self.closed = False
         self.given_back = asyncio.Event()
@@ -45,6 +50,8 @@ class Memory:
             hangs, self.hangs = self.hangs, None
             hangs.set()
             await asyncio.Event().wait()
+        if self.silent:
+            raise LeaseExpired("silent")
         return [self._one(question) for question in questions]
 
     def _one(self, one: LeaseQuestion) -> LeaseAnswer:
@@ -54,13 +61,23 @@ class Memory:
         granted = one.total + min(one.extra, (left - one.total) // 4) if one.total <= left else max(left, 0) if one.least <= left else 0
         granted = max(granted, one.force)
         self.taken[one.budget] = taken + granted
+        self.lent[one.budget] = one.lent
         if one.back:
             self.given_back.set()
         return LeaseAnswer(granted, max(left - granted, 0))
 
-    async def lost(self) -> bool:
-        found, self.forgot = self.forgot, False
-        return found
+    def expire(self) -> None:
+        """Take back what the gateway has lent."""
+        for budget, lent in self.lent.items():
+            self.taken[budget] -= lent
+        self.lent.clear()
+        self.silent = True
+
+    async def heard(self) -> Standing:
+        if self.away:
+            raise BudgetFailure("away")
+        forgot, silent, self.forgot, self.silent = self.forgot, self.silent, False, False
+        return Standing.LOST if forgot else Standing.EXPIRED if silent else Standing.KNOWN
 
     async def aclose(self) -> None:
         self.closed = True
@@ -90,7 +107,7 @@ class Rig:
         self.segment = Segment.create(state_bytes=4 << 20)
         self.keeper = LeaseKeeper(self.segment, lambda settings: self.store)
         self.worker = Worker()
-        self.state = LeaseState()
+        self.state = LeaseState(self.segment)
         self.state.configure(True, False)
         self.limits = UsageLimits(
             UsageAccount(self.segment, "key", "k"), [("day", "tokens", 100, -1), ("day", "dollars", 100 * MICRO, -1)], self.state
@@ -274,6 +291,180 @@ def test_a_store_is_told_what_was_leased_of_accounts_that_nobody_uses_any_more(m
         assert not rig.keeper._resting
 
     run(test, monkeypatch)
+
+
+def test_the_store_is_told_what_requests_under_way_have_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 60, 60))
+        assert reserve_at(rig.limits, 40, 0, now) is None
+        await rig.keeper._tend()
+        assert (list(rig.store.lent.values()), rig.taken()) == ([40], 40)
+        # What is settled is told at once where the store would take it back, otherwise with the next look.
+        settle_at(rig.limits, (10, 0), (3, 0), now)
+        asked = len(rig.store.asked)
+        await rig.keeper._glance()
+        assert (len(rig.store.asked), list(rig.store.lent.values())) == (asked + 1, [30])
+        await rig.keeper._glance()
+        assert len(rig.store.asked) == asked + 1
+        settle_at(rig.limits, (30, 0), (0, 0), now)
+        await rig.keeper._tend()
+        assert list(rig.store.lent.values()) == [0]
+        assert not rig.keeper._lenders
+
+    run(test, monkeypatch)
+
+
+def test_a_gateway_that_was_silent_does_without_and_takes_again_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 60, 60))
+        assert reserve_at(rig.limits, 50, 0, now) is None
+        await rig.keeper._tend()
+        settle_at(rig.limits, (20, 0), (8, 0), now)
+        # It is cut off: what it had lent is not spent any more, and then the store takes it back.
+        rig.keeper._set_fence(time.monotonic_ns() - leases.FENCE_NS)
+        assert lacks_at(rig.limits, 1, 0, now)
+        rig.store.expire()
+        assert rig.taken() == 0
+        await rig.want(("tokens", 5, 5))
+        assert rig.store.asked[-2].force == 38
+        # 8 were spent, 30 are under way, and 5 are wanted.
+        assert (rig.taken(), rig.left()) == (43, 5)
+        assert reserve_at(rig.limits, 5, 0, now) is None
+
+    run(test, monkeypatch)
+
+
+def test_one_that_stood_still_between_two_questions_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        await rig.want(("tokens", 10, 10))
+        rig.store.silent = True
+        await rig.want(("tokens", 20, 20))
+        assert (rig.left(), rig.store.silent) == (20, False)
+        # A look that finds it out is the same.
+        assert reserve_at(rig.limits, 20, 0, int(time.time())) is None
+        rig.store.silent = True
+        await rig.keeper._tend()
+        assert rig.taken() == 20
+
+    run(test, monkeypatch)
+
+
+class Gateway:
+    """A gateway of the property below: its leases in a segment of its own, as the keeper asks for them."""
+
+    def __init__(self, store: Several, number: int) -> None:
+        self.store, self.number = store, number
+        self.leased = LeasedAccount(Segment.create(state_bytes=1 << 20), "key", "k")
+        state = LeaseState(Segment.create(state_bytes=1 << 20))
+        state.configure(True, False)
+        self.state = state
+        self.limits = UsageLimits(self.leased.account, [("day", "tokens", MOST, -1)], state)
+        self.under_way: list[int] = []
+        # How many of them, from the first on, were lent when the store took that back.
+        self.taken_back = 0
+        self.spent = self.beyond = 0
+
+    def ask(self, questions: list[LeaseQuestion]) -> None:
+        for question in questions:
+            self.leased.asks(question)
+            self.leased.took(question, self.store.answer(self.number, question))
+
+    def request(self, tokens: int) -> None:
+        for _ in range(2):
+            if reserve_at(self.limits, tokens, 0, NOW) is None:
+                self.under_way.append(tokens)
+                return
+            want = LeaseWant("key", "k", "day", "tokens", tokens, tokens, MOST)
+            question = self.leased.wants(("day", "tokens"), [want], NOW)
+            self.ask([] if question is None else [question])
+
+    def settle(self, share: float) -> None:
+        if self.under_way:
+            tokens = self.under_way.pop()
+            used = int(tokens * share)
+            if len(self.under_way) < self.taken_back:
+                self.taken_back -= 1
+                self.beyond += used
+            settle_at(self.limits, (tokens, 0), (used, 0), NOW)
+            self.spent += used
+
+
+class Several(Memory):
+    """A store of several gateways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lends: dict[int, int] = {}
+        self.budget: Any = None
+
+    def answer(self, number: int, question: LeaseQuestion) -> LeaseAnswer:
+        self.budget = question.budget
+        self.lends[number] = question.lent
+        return self._one(question)
+
+    def take_back(self, number: int) -> None:
+        if self.budget is not None:
+            self.taken[self.budget] -= self.lends.pop(number, 0)
+
+
+MOST = 1000
+NOW = int(time.time())
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_no_more_is_spent_than_the_limit_whoever_is_killed_or_cut_off(data: st.DataObject) -> None:
+    """Beyond the limit is only what requests use that were under way when their gateway was cut off."""
+    store = Several()
+    running = {number: Gateway(store, number) for number in range(3)}
+    cut: set[int] = set()
+    spent = beyond = 0
+    for _ in range(data.draw(st.integers(5, 60))):
+        number = data.draw(st.sampled_from(sorted(running)))
+        one = running[number]
+        step = data.draw(st.sampled_from(("request", "request", "settle", "settle", "tend", "kill", "cut", "back")))
+        if step == "request" and number not in cut:
+            one.request(data.draw(st.integers(1, 300)))
+        elif step == "request" and reserve_at(one.limits, tokens := data.draw(st.integers(1, 300)), 0, NOW) is None:
+            one.under_way.append(tokens)
+        elif step == "settle":
+            one.settle(data.draw(st.sampled_from((0.0, 0.5, 1.0))))
+            if number not in cut:
+                one.ask(one.leased.tells(NOW))
+        elif step == "tend" and number not in cut:
+            one.ask(one.leased.tended(NOW))
+        elif step == "kill":
+            spent += one.spent
+            beyond += one.beyond
+            store.take_back(number)
+            cut.discard(number)
+            running[number] = Gateway(store, number)
+        elif step == "cut" and number not in cut:
+            # It notices before the store does; what was under way then goes on.
+            one.state.set_fence(time.monotonic_ns())
+            store.take_back(number)
+            cut.add(number)
+            one.taken_back = len(one.under_way)
+        elif step == "back" and number in cut:
+            cut.discard(number)
+            one.state.set_fence(0)
+            one.ask(one.leased.expired(NOW))
+    for number, one in running.items():
+        if number in cut:
+            one.state.set_fence(0)
+            one.ask(one.leased.expired(NOW))
+        while one.under_way:
+            one.settle(1.0)
+        one.ask(one.leased.tended(NOW, end=True))
+    # What is left is spent to the end.
+    for one in running.values():
+        for _ in range(MOST // 10):
+            one.request(10)
+            one.settle(1.0)
+        beyond, spent = beyond + one.beyond, spent + one.spent
+    assert spent <= MOST + beyond
 
 
 def test_who_waits_for_a_store_that_is_changed_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

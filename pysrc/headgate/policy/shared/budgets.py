@@ -17,7 +17,16 @@ from typing import Final
 
 from headgate.ir.shared_state import SharedState
 from headgate.net.redis_store import RedisStore, StoreFailure
-from headgate.telemetry.spend.budgets import SPARE_PARTS, Budget, BudgetFailure, LeaseAnswer, LeaseQuestion
+from headgate.telemetry.spend.budgets import (
+    EXPIRE_SECONDS,
+    SPARE_PARTS,
+    Budget,
+    BudgetFailure,
+    LeaseAnswer,
+    LeaseExpired,
+    LeaseQuestion,
+    Standing,
+)
 
 # How long a server that has lost its memory gives nothing: gateways look for that once a second.
 SETTLE_MS: Final = 3000
@@ -26,11 +35,18 @@ LATE_MS: Final = 3_600_000
 # Numbers of Redis scripts are exact up to this.
 MOST: Final = 2**53
 EPOCHS: Final = 2**52
+# Numbers of an answer in front of those of the questions.
+HEAD: Final = 2
 
-# KEYS: the epoch, whether it has begun of late, then one for each question. ARGV: the epoch that the gateway knows (0:
-# none), a number for a new one, how long that gives nothing; then for each question most, floor, least, total, extra,
-# force, back, rejoin, and for how long it is kept. The answer begins with the epoch; without more, the gateway knew
-# another one.
+# Entries of a gateway that is not heard any more that one call takes back.
+MOST_EXPIRED: Final = 64
+
+# KEYS: the epoch, whether it has begun of late, the gateways by when they were heard, what this one has lent by limit
+# (with the window's key), then one for each question. ARGV: the epoch that the gateway knows (0: none), a number for a
+# new one, how long that gives nothing, whether this gateway was heard before, how long one may be silent, how long its
+# entries are kept; then for each question most, floor, least, total, extra, force, back, rejoin, lent, and for how long
+# it is kept. Times are in ms. The answer begins with the epoch, and whether the gateway was silent for too long;
+# without more, it knew another epoch, or was silent.
 SCRIPT: Final = f"""
 local known, fresh, settle = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local epoch = redis.call('GET', KEYS[1])
@@ -43,12 +59,33 @@ if known ~= 0 and known ~= out[1] then
   redis.call('SET', KEYS[2], 1, 'PX', settle, 'NX')
   return out
 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local silent = now - tonumber(ARGV[5])
+if ARGV[4] == '1' and tonumber(redis.call('ZSCORE', KEYS[3], KEYS[4]) or '0') < silent then
+  return {{out[1], 1}}
+end
+out[2] = 0
+redis.call('ZADD', KEYS[3], now, KEYS[4])
+for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. silent, 'LIMIT', 0, 1)) do
+  local entries = redis.call('HSCAN', gone, 0, 'COUNT', {MOST_EXPIRED})[2]
+  for j = 1, #entries, 2 do
+    local lent, key = string.match(entries[j + 1], '^(%d+) (.*)$')
+    local kept = redis.call('PTTL', key)
+    if kept > 0 then
+      local taken = math.max(tonumber(redis.call('GET', key)) - tonumber(lent), 0)
+      redis.call('SET', key, string.format('%.0f', taken), 'PX', kept)
+    end
+    redis.call('HDEL', gone, entries[j])
+  end
+  if #entries == 0 then redis.call('ZREM', KEYS[3], gone) end
+end
 local settling = redis.call('EXISTS', KEYS[2]) == 1
-local at = 3
-for i = 3, #KEYS do
+local at = 6
+for i = 5, #KEYS do
   local a = {{}}
-  for j = 1, 9 do a[j] = tonumber(ARGV[at + j]) end
-  at = at + 9
+  for j = 1, 10 do a[j] = tonumber(ARGV[at + j]) end
+  at = at + 10
   local most, floor, least, total, extra, force, back, rejoin = a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8]
   local taken = tonumber(redis.call('GET', KEYS[i]) or '0')
   taken = math.max(taken - back, floor) + rejoin
@@ -63,9 +100,16 @@ for i = 3, #KEYS do
   granted = math.max(granted, force)
   taken = taken + granted
   redis.call('SET', KEYS[i], string.format('%.0f', taken), 'PX', ARGV[at])
+  local limit = string.match(KEYS[i], '^(.*),')
+  if a[9] > 0 then
+    redis.call('HSET', KEYS[4], limit, string.format('%.0f ', a[9]) .. KEYS[i])
+  else
+    redis.call('HDEL', KEYS[4], limit)
+  end
   out[#out + 1] = granted
   out[#out + 1] = math.max(most - taken, 0)
 end
+redis.call('PEXPIRE', KEYS[4], ARGV[6])
 return out
 """
 
@@ -78,18 +122,25 @@ class RedisBudgets:
         self._prefix = settings.key_prefix
         self._store = RedisStore(settings, SCRIPT) if store is None else store
         self._epoch = 0
+        # What the gateway is called there, and whether it is known by that.
+        self._holder = secrets.token_hex(8)
+        self._begun = False
 
     async def ask(self, questions: Sequence[LeaseQuestion]) -> list[LeaseAnswer]:
-        """Answer all questions, or none. Raises BudgetFailure: then they may have been answered."""
+        """Answer all questions, or none. Raises LeaseExpired, and BudgetFailure: then they may have been answered."""
         found = await self._run(questions)
-        if len(found) != 1 + 2 * len(questions):
-            # What it had is lost, and lost() will tell so: nothing is granted until then.
+        if len(found) == HEAD and found[1]:
+            raise LeaseExpired("the server has not heard of this gateway")
+        if len(found) != HEAD + 2 * len(questions):
+            # What it had is lost, and heard() will tell so: nothing is granted until then.
             return [LeaseAnswer(0, 0)] * len(questions)
-        return [LeaseAnswer(granted, left) for granted, left in zip(found[1::2], found[2::2], strict=True)]
+        return [LeaseAnswer(granted, left) for granted, left in zip(found[HEAD::2], found[HEAD + 1 :: 2], strict=True)]
 
     async def _run(self, questions: Sequence[LeaseQuestion]) -> list[int]:
-        keys = [f"{self._prefix}budget-epoch".encode(), f"{self._prefix}budget-settling".encode()]
-        values = [self._epoch, 1 + secrets.randbelow(EPOCHS), SETTLE_MS]
+        names = ("budget-epoch", "budget-settling", "budget-gateways", f"budget-lent:{self._holder}")
+        keys = [f"{self._prefix}{name}".encode() for name in names]
+        fresh = 1 + secrets.randbelow(EPOCHS)
+        values = [self._epoch, fresh, SETTLE_MS, int(self._begun), EXPIRE_SECONDS * 1000, LATE_MS]
         now_ms = time.time_ns() // 10**6
         for one in questions:
             keys.append(self._key(one.budget))
@@ -101,19 +152,24 @@ class RedisBudgets:
             raise BudgetFailure(str(error)) from None
         if not found or self._epoch == 0:
             self._epoch = found[0] if found else 0
+        self._begun = len(found) >= HEAD
         return found
 
     def _key(self, budget: Budget) -> bytes:
         return f"{self._prefix}budget:{json.dumps(budget[:5])}".encode()
 
-    async def lost(self) -> bool:
-        """Tell whether the server has lost its memory since it was asked last. Raises BudgetFailure."""
+    async def heard(self) -> Standing:
+        """Be heard, and tell what the server knows of this gateway. Raises BudgetFailure."""
         known = self._epoch
-        if known == 0:
-            return False
         found = await self._run([])
         self._epoch = found[0]
-        return self._epoch != known
+        if self._epoch != known and known:
+            return Standing.LOST
+        if found[1]:
+            # Under another name: what was lent under this one is not this gateway's any more.
+            self._holder, self._begun = secrets.token_hex(8), False
+            return Standing.EXPIRED
+        return Standing.KNOWN
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -53,6 +53,14 @@ CREATE TABLE headgate.alerts (
   PRIMARY KEY (scope, name, span, unit, start_s));
 ALTER TABLE headgate.spend ALTER COLUMN cost_picos TYPE numeric;
 """,
+    # What is taken back of a gateway that is not heard any more: of each limit what it has told last.
+    """
+CREATE TABLE headgate.lease_holders (holder text COLLATE "C" PRIMARY KEY, heard timestamptz NOT NULL);
+CREATE TABLE headgate.lent (
+  holder text COLLATE "C" NOT NULL, scope text COLLATE "C" NOT NULL, name text COLLATE "C" NOT NULL,
+  span text COLLATE "C" NOT NULL, unit text COLLATE "C" NOT NULL, start_s bigint NOT NULL, lent numeric NOT NULL,
+  PRIMARY KEY (holder, scope, name, span, unit));
+""",
 )
 VERSION: Final = len(_MIGRATIONS)
 _VERSION_TABLE: Final = "CREATE TABLE headgate.version (version int NOT NULL)"

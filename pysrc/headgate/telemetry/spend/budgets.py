@@ -1,24 +1,48 @@
 """What a store that gateways share is asked about limits of virtual keys, as values.
 
 The store has one number for each limit and window: `taken`, all that gateways have leased of it and not given back. A
-lease is taken before it is spent, so what all of them spend is never more than the limit. A gateway that is killed
-gives nothing back: what it held counts as spent, since it probably was, until the window ends.
+lease is taken before it is spent, so what all of them spend is never more than the limit.
+
+Of a gateway that is killed the store takes back what it had `lent`: what was reserved for requests under way when it
+was heard last, and they have ended with it. The rest counts as spent until the window ends, since it may have been. A
+gateway that was only cut off does without what it has lent some time before the store takes it back. Only how fast
+clocks run has to agree for that, not what they show.
 
 Money is leased in millionths of a dollar, so that every store has room for it.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import Final, NamedTuple
 
 # Picodollars of a millionth of a dollar.
 MICRO: Final = 10**6
 # How much of what is left a lease may take beyond what is wanted: one part of so many.
 SPARE_PARTS: Final = 4
+# After how long without a word of a gateway a store takes back what that has lent, and after how long without an answer
+# the gateway does without. It asks once a second; the difference is for processes that stand still and clocks that
+# drift.
+EXPIRE_SECONDS: Final = 10
+FENCE_SECONDS: Final = 5
+
+
+class Standing(enum.Enum):
+    """What a store knows of a gateway: what it was told; nothing, since it has lost its memory; that it was silent for
+    EXPIRE_SECONDS, so that what it had lent is given to others.
+    """
+
+    KNOWN = "known"
+    LOST = "lost"
+    EXPIRED = "expired"
 
 
 class BudgetFailure(Exception):
     """The store did not answer, or not in time; the text says why and has no secret."""
+
+
+class LeaseExpired(BudgetFailure):
+    """The store has taken back what this gateway had lent. Nothing is answered before heard() has told so."""
 
 
 class Budget(NamedTuple):
@@ -37,7 +61,8 @@ class LeaseQuestion(NamedTuple):
 
     At least `least` is wanted, best `total`, and `extra` beyond that if there is enough. `force` is taken whatever is
     there: it has been spent. `back` is given back. `rejoin` is what this gateway holds of a store that has lost its
-    memory.
+    memory. `lent` is what the store takes back when it does not hear of this gateway any more, instead of what it was
+    told before.
     """
 
     budget: Budget
@@ -49,6 +74,7 @@ class LeaseQuestion(NamedTuple):
     force: int = 0
     back: int = 0
     rejoin: int = 0
+    lent: int = 0
 
 
 class LeaseAnswer(NamedTuple):

@@ -14,7 +14,7 @@ from tests.headgate.telemetry.spend import budget_store_rig as rig
 from headgate.document.secret import Secret
 from headgate.ir.shared_state import SharedState
 from headgate.policy.shared.budgets import RedisBudgets
-from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion
+from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion, Standing
 
 pytestmark = needs_redis
 
@@ -27,33 +27,48 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
 
 
 class Each:
-    """Has its calls made by a store of the loop that makes them: connections belong to one loop. The epoch stays."""
+    """Has its calls made by a store of the loop that makes them: connections belong to one loop. What it knows stays."""
 
     def __init__(self, redis: RedisServer) -> None:
         self._settings = SharedState(url=Secret(f"redis://127.0.0.1:{redis.port}/0"), place="redis", timeout_ms=30_000)
-        self._epoch = 0
+        self._known: dict[str, Any] = {}
 
     async def _with(self, call: str, *arguments: Any) -> Any:
         store = RedisBudgets(self._settings)
-        store._epoch = self._epoch
+        vars(store).update(self._known)
         try:
             return await getattr(store, call)(*arguments)
         finally:
-            self._epoch = store._epoch
+            self._known = {name: getattr(store, name) for name in ("_epoch", "_holder", "_begun")}
             await store.aclose()
 
     async def ask(self, questions: Any) -> Any:
         return await self._with("ask", questions)
 
-    async def lost(self) -> Any:
-        return await self._with("lost")
+    async def heard(self) -> Any:
+        return await self._with("heard")
 
 
 def test_leases(redis: RedisServer) -> None:
     store = Each(redis)
     for check in (rig.check_grants, rig.check_floor, rig.check_windows, rig.check_large, rig.check_many):
         check(store)
-    assert not asyncio.run(store.lost())
+    assert rig.heard(store) is Standing.KNOWN
+
+
+def test_what_a_silent_gateway_had_lent_is_taken_back(redis: RedisServer) -> None:
+    def silence() -> None:
+        for member in redis.ask("ZRANGE", "headgate:budget-gateways", "0", "-1").split():
+            redis.ask("ZINCRBY", "headgate:budget-gateways", "-11000", member)
+
+    rig.check_expiry(Each(redis), Each(redis), silence)
+    # Nothing is left of names that are not used any more.
+    one = Each(redis)
+    assert rig.heard(one) is Standing.KNOWN
+    silence()
+    other = Each(redis)
+    assert [rig.heard(other) for _ in range(8)] == [Standing.KNOWN] * 8
+    assert redis.ask("ZCARD", "headgate:budget-gateways") == "1"
 
 
 def test_several_gateways_at_once(redis: RedisServer) -> None:
@@ -73,11 +88,11 @@ def test_a_server_without_its_memory_is_told_what_was_leased_before_it_gives_mor
     redis.ask("FLUSHALL")
     # The first question of a gateway that knew the server tells it; nothing is granted.
     assert rig.asker(one, place)(least=40, total=40) == (0, 0)
-    assert asyncio.run(one.lost())
-    assert not asyncio.run(one.lost())
+    assert rig.heard(one) is Standing.LOST
+    assert rig.heard(one) is Standing.KNOWN
     assert rig.asker(one, place)(most=0, rejoin=40) == (0, 0)
     assert rig.asker(one, place)(least=40, total=40)[0] == 0
-    assert asyncio.run(other.lost())
+    assert rig.heard(other) is Standing.LOST
     assert rig.asker(other, place)(most=0, rejoin=50) == (0, 0)
     redis.ask("DEL", "headgate:budget-settling")
     assert rig.asker(one, place)(least=11, total=11, floor=40) == (0, 10)

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from headgate.telemetry.spend.budgets import Budget, LeaseAnswer, LeaseQuestion
+import pytest
+
+from headgate.telemetry.spend.budgets import Budget, LeaseAnswer, LeaseExpired, LeaseQuestion, Standing
 
 Ask = Callable[..., LeaseAnswer]
 
@@ -86,6 +88,43 @@ def check_at_once(stores: list[Any]) -> None:
     got = asyncio.run(run())
     assert got <= 1000
     assert got == min(1000 // 7 * 7, 40 * 7 * len(stores))
+
+
+def check_expiry(store: Any, other: Any, silence: Callable[[], None]) -> None:
+    """What a gateway had lent is there again when it was silent; the rest is not. `silence` has all been silent."""
+    now = int(time.time())
+    place, another, old, later = budget("expiry"), budget("another"), budget("old", start_s=now), budget("old", start_s=now + 86400)
+    first, second = asker(store, place), asker(other, place)
+    assert first(least=60, total=60, lent=50) == (60, 40)
+    assert first(lent=30) == (0, 40)
+    assert asker(store, another)(least=10, total=10, lent=10) == (10, 90)
+    # Of a window that is over nothing is taken back from the one that runs.
+    assert asker(store, old)(least=10, total=10, lent=9) == (10, 90)
+    assert asker(store, later)(least=10, total=10, lent=2) == (10, 90)
+    assert second(least=10, total=10, lent=10) == (10, 30)
+    assert second(lent=0) == (0, 30)
+    assert (heard(store), heard(other)) == (Standing.KNOWN, Standing.KNOWN)
+    assert second(least=31, total=31) == (0, 30)
+    silence()
+    # One that was silent is told so, before it is answered.
+    assert heard(other) is Standing.EXPIRED
+    assert heard(other) is Standing.KNOWN
+    assert second(least=61, total=61) == (0, 60)
+    assert second(least=60, total=60) == (60, 0)
+    assert asker(other, another)() == (0, 100)
+    assert asker(other, old)() == (0, 90)
+    assert asker(other, later)() == (0, 92)
+    for _ in range(2):
+        with pytest.raises(LeaseExpired):
+            first(least=1, total=1)
+    assert heard(store) is Standing.EXPIRED
+    assert first(force=30) == (30, 0)
+    assert heard(store) is Standing.KNOWN
+
+
+def heard(store: Any) -> Standing:
+    found: Standing = asyncio.run(store.heard())
+    return found
 
 
 def check_many(store: Any) -> None:

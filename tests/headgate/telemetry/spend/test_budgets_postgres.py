@@ -13,7 +13,7 @@ from tests.headgate.telemetry.spend import budget_store_rig as rig
 from headgate.document.secret import Secret
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests import postgres as connections
-from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion
+from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion, Standing
 from headgate.telemetry.spend.budgets_postgres import PostgresBudgets
 
 
@@ -34,7 +34,16 @@ def test_leases(store: RequestLogStore) -> None:
     budgets = PostgresBudgets(store)
     for check in (rig.check_grants, rig.check_floor, rig.check_windows, rig.check_large, rig.check_many):
         check(budgets)
-    assert not asyncio.run(budgets.lost())
+    assert rig.heard(budgets) is Standing.KNOWN
+
+
+def test_what_a_silent_gateway_had_lent_is_taken_back(store: RequestLogStore, server: Server) -> None:
+    def silence() -> None:
+        assert store.url is not None
+        database = store.url.reveal().rpartition("/")[2]
+        server.query("UPDATE headgate.lease_holders SET heard = heard - interval '11 seconds'", database)
+
+    rig.check_expiry(PostgresBudgets(store), PostgresBudgets(store), silence)
 
 
 def test_several_gateways_at_once(store: RequestLogStore) -> None:
