@@ -84,7 +84,7 @@ def test_names_and_words_are_completed_from_the_schema(page: Page, running: Gate
     page.wait_text("Back to what the file has.")
 
 
-def test_places_are_found_by_indentation(page: Page, running: Gateway) -> None:
+def test_places_are_found_by_indentation_and_braces(page: Page, running: Gateway) -> None:
     go(page, running)
     told = page.js("""(async () => {
       const { placeAt } = await import('/ui/assets/schema-paths.js');
@@ -94,11 +94,12 @@ def test_places_are_found_by_indentation(page: Page, running: Gateway) -> None:
         return found && [found.path.map((one) => (typeof one === 'string' ? one : '[]')).join('.'), found.key, found.typed];
       };
       return [place('ro'), place('routes:\\n- na'), place('routes:\\n- name: a\\n  ba'), place('routes:\\n- name: a\\n  backends:\\n  - ho'), place('llm:\\n  models:\\n    - name: x\\n\\n      # note\\n      provider: op'),
-        place('a: {b'), place('a: 1 # b'), place('routes:\\n- name: a\\n- na'), place('config:\\n  logging:\\n    level: info\\nro')];
+        place('a: {b'), place('a: 1 # b'), place('routes:\\n- name: a\\n  matches: [{path: {ex'), place('llm:\\n  models:\\n  - {name: "x: {", provider: op'), place('a: {b: {c: 1}, d'), place('a: {b: 1}'), place('a: [b'), place('routes:\\n- name: a\\n- na'), place('config:\\n  logging:\\n    level: info\\nro')];
     })()""")
     assert told == [
         ["", None, "ro"], ["routes.[]", None, "na"], ["routes.[]", None, "ba"], ["routes.[].backends.[]", None, "ho"], ["llm.models.[]", "provider", "op"],
-        None, None, ["routes.[]", None, "na"], ["", None, "ro"],
+        ["a", None, "b"], None, ["routes.[].matches.[].path", None, "ex"], ["llm.models.[]", "provider", "op"], ["a", None, "d"], None, None,
+        ["routes.[]", None, "na"], ["", None, "ro"],
     ]  # fmt: skip
 
 

@@ -53,15 +53,15 @@ def test_targets_are_checked_and_have_their_figures(page: Page, running: Gateway
     go(page, running, "mcp")
     row = "[...document.querySelectorAll('tbody tr')].find((one) => one.children[0].textContent === 'sample')"
     page.wait(f"{row}.children[1].textContent !== ''")
-    assert cells(page, "sample")[3] == "process"
-    assert cells(page, "sample")[6] == "not checked"
+    assert cells(page, "sample")[3].endswith(" (process)")
+    assert cells(page, "sample")[5] == "not checked"
     page.click("Check all")
-    page.wait(f"{row}.children[6].textContent.startsWith('up, ')")
+    page.wait(f"{row}.children[5].textContent.startsWith('up, ')")
     # The check is a session like others: the gateway knows the target by it.
-    page.wait(f"{row}.children[1].textContent === 'up' && Number({row}.children[7].textContent) > 0")
+    page.wait(f"{row}.children[1].textContent === 'up' && Number({row}.children[6].textContent) > 0")
     assert cells(page, "sample")[2] == "headgate-sample 0.1.0"
-    assert cells(page, "sample")[8:] == ["0", *cells(page, "sample")[9:11], "\u2013"]
-    assert all(one.endswith("s") for one in cells(page, "sample")[9:11])
+    assert cells(page, "sample")[7:] == ["0", *cells(page, "sample")[8:10], "\u2013"]
+    assert all(one.endswith("s") for one in cells(page, "sample")[8:10])
 
 
 def test_prompts_and_resources_are_listed_and_read(page: Page, running: Gateway) -> None:

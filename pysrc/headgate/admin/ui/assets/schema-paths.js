@@ -44,16 +44,45 @@ function pathOf(lines, row, own) {
   return path;
 }
 
+/** Return the place behind an opening brace or bracket that no other one of its line closes; `block`: the path in front of it. */
+function placeWithin(block, text) {
+  const open = [];
+  let word = "";
+  // Texts in quotes are passed over whole.
+  for (const one of text.match(/"(?:[^"\\]|\\.)*"?|'[^']*'?|\$\{[^}]*\}|[\s\S]/g) ?? []) {
+    const top = open[open.length - 1];
+    if (one === "{" || one === "[") open.push({ list: one === "[", key: null });
+    else if (one === "}" || one === "]") open.pop();
+    else if (one === "," && top) top.key = null;
+    else if (/^:$/.test(one) && top && !top.list && top.key === null) top.key = word.trim().replace(/^["']|["']$/g, "");
+    else {
+      word += one;
+      continue;
+    }
+    word = "";
+  }
+  const innermost = open.pop();
+  if (!innermost || open.some((one) => !one.list && one.key === null)) return null;
+  const path = [...block, ...open.map((one) => (one.list ? ITEM : one.key))];
+  const typed = word.trimStart();
+  if (innermost.list) return null;
+  if (innermost.key !== null) return { path, key: innermost.key, typed };
+  return /^[\w$-]*$/.test(typed) ? { path, key: null, typed } : null;
+}
+
 /**
  * Return what is written at a place: {path, key, typed}. `key` is null where a name of the map is typed, else the name
- * whose value is. Null where it cannot be told, as within braces.
+ * whose value is. Null where it cannot be told, as within braces over several lines.
  */
 export function placeAt(lines, row, column) {
   const before = lines[row].slice(0, column);
-  if (/(^|\s)#/.test(before) || /[{[]/.test(before.replace(/"[^"]*"|'[^']*'|\$\{[^}]*\}/g, ""))) return null;
-  const own = shape(before);
+  if (/(^|\s)#/.test(before)) return null;
+  const brace = /^(\s*(?:-\s+)*(?:[\w.$-]+:\s+)?)[{[]/.exec(before)?.[1];
+  const own = shape(brace ?? before);
   const path = pathOf(lines, row, own);
   if (path === null) return null;
+  if (brace !== undefined) return placeWithin(own.key === undefined ? path : [...path, own.key], before.slice(brace.length));
+  if (/[{[]/.test(before.replace(/"[^"]*"|'[^']*'|\$\{[^}]*\}/g, ""))) return null;
   const content = before.slice(own.column);
   const value = /^([^\s:'"]+):\s+(.*)$/.exec(content);
   if (value) return { path, key: value[1], typed: value[2] };

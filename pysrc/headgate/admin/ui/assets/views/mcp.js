@@ -31,15 +31,14 @@ export default function mcp(root) {
     { title: "Target", value: (row) => row.name },
     { title: "State", value: (row) => row.known?.state ?? "", draw: state },
     { title: "Server", value: version, hint: (row) => (row.known?.protocol ? `revision ${row.known.protocol}` : "") },
-    { title: "Kind", value: (row) => row.kind },
-    { title: "Address", wide: true, value: (row) => row.address },
+    { title: "Address", value: (row) => `${row.address} (${row.kind})` },
     { title: "Endpoint", value: (row) => `:${row.port}${row.path}`, hint: (row) => routeName(row.route) },
     { title: "Check", value: (row) => checks.get(row.place)?.text ?? "", draw: checked },
     { title: "Calls", number: true, sort: true, value: (row) => row.known?.calls ?? 0, text: (row) => count(row.known?.calls ?? 0) },
     { title: "Errors", number: true, value: (row) => failed(row), draw: errors },
     { title: "p50", number: true, value: (row) => row.known?.p50Ms ?? -1, text: (row) => took(row.known?.p50Ms) },
     { title: "p95", number: true, value: (row) => row.known?.p95Ms ?? -1, text: (row) => took(row.known?.p95Ms) },
-    { title: "Last error", value: (row) => row.known?.error ?? "", draw: lastError },
+    { title: "Last error", wide: true, value: (row) => row.known?.error ?? "", draw: lastError },
   ], { key: (row) => `${row.place} ${row.name}`, empty: "No route leads to an MCP backend." });
   const sessions = table("Sessions by backend", [
     { title: "Backend", value: (row) => backendName(row.backend), hint: (row) => row.backend },
