@@ -44,7 +44,7 @@ class Queueing(GatewayReconciler):
         super().__init__(RecordedCalls(), SETTINGS, lambda: None)
         self.queued: set[ObjectKey] = set()
         self.looked = 0
-        self._queue.add = self.queued.add  # type: ignore[method-assign]
+        self._queue.add = self.queued.add  # type: ignore[method-assign, assignment]
 
     def _trigger(self, snapshot: Snapshot, gateway: Json, has_sets: bool) -> Any:
         self.looked += 1
