@@ -3,7 +3,7 @@
 A `headgate` that is executed spends two thirds of its start on Python and its imports. `start` gives a process that runs the same
 module as `__main__`, with the arguments, folder, environment and standard output that it would have had. Variables that Python or C
 libraries read before `main` cannot be given to a fork: where the environment is another than that of this process was at first, the
-program is executed. So it is for tests about processes themselves (marker `executed`).
+program is executed, unless only variables of `READ_LATE` differ. So it is for tests about processes themselves (marker `executed`).
 """
 
 from __future__ import annotations
@@ -39,12 +39,22 @@ IMPORTED = (
 )
 # What servers of the official SDK of MCP are made of (tests/peers/sdk_server.py): a second and a half.
 SDK = ("mcp.server.mcpserver", "mcp.server.sse", "mcp.server.streamable_http_manager", "uvicorn", "uvicorn.protocols.http.auto", "uvicorn.lifespan.on")
+# How variables begin that only this package reads, and only when it needs them.
+READ_LATE = (
+    "HEADGATE_", "OIDC_COOKIE_SECRET", "MODEL_CATALOG_SOURCE", "LOCALITY", "ADMIN_ADDR", "DYNAMIC_CA_", "RUST_LOG", "SPIFFE_ENDPOINT_SOCKET",
+)
 # pytest says in it which test runs.
 OF_PYTEST = "PYTEST_CURRENT_TEST"
 
 
 def settings(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != OF_PYTEST}
+
+
+def different(environment: Mapping[str, str]) -> dict[str, str | None]:
+    """The variables that differ from those at first; None: there is none."""
+    wanted = settings(environment)
+    return {name: wanted.get(name) for name in sorted(wanted.keys() | FIRST.keys()) if wanted.get(name) != FIRST.get(name)}
 
 
 FIRST = settings(os.environ)
@@ -137,10 +147,12 @@ class Starter:
             raise RuntimeError(f"the starter has ended with status {self._process.wait(10)}")
         return int(answer)
 
-    def fork(self, words: Sequence[str], folder: Path, out: int, errors: int) -> int:
-        """Fork a program, a module with its arguments; its number."""
-        variable = os.environ.get(OF_PYTEST)
-        return self._ask({"words": list(words), "folder": str(folder), "test": variable}, (out, errors))
+    def fork(
+        self, words: Sequence[str], folder: Path, out: int, errors: int, variables: Mapping[str, str | None] | None = None
+    ) -> int:
+        """Fork a program, a module with its arguments; its number. `variables`: what differs in its environment."""
+        variables = {**(variables or {}), OF_PYTEST: os.environ.get(OF_PYTEST)}
+        return self._ask({"words": list(words), "folder": str(folder), "variables": variables}, (out, errors))
 
     def status(self, pid: int) -> int:
         """Return the status of a program that has ended, as `subprocess` counts it."""
@@ -165,7 +177,8 @@ def start(
 ) -> Forked | subprocess.Popen[str]:  # fmt: skip
     """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr` or `folder`: those of this process."""
     wanted = dict(os.environ if environment is None else environment)
-    if settings(wanted) != FIRST:
+    variables = different(wanted)
+    if not all(name.startswith(READ_LATE) for name in variables):
         words = [sys.executable, "-m", module, *arguments]
         return subprocess.Popen(words, stdout=stdout, stderr=stderr, env=wanted, cwd=folder, text=True)
     if isinstance(stdout, int):
@@ -175,7 +188,8 @@ def start(
     else:
         write, piped = os.dup(stdout.fileno()), None
     try:
-        pid = starter(imports).fork([module, *arguments], folder or Path.cwd(), write, 2 if stderr is None else stderr.fileno())
+        told = 2 if stderr is None else stderr.fileno()
+        pid = starter(imports).fork([module, *arguments], folder or Path.cwd(), write, told, variables)
     finally:
         os.close(write)
     return Forked(starter(imports), [module, *arguments], pid, piped)
@@ -219,8 +233,10 @@ def serve(channel: socket.socket) -> list[str]:
                 os.dup2(descriptor, number)
                 os.close(descriptor)
             os.chdir(question["folder"])
-            if question["test"] is not None:
-                os.environ[OF_PYTEST] = question["test"]
+            for name, value in question["variables"].items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
             return list(question["words"])
         for descriptor in descriptors:
             os.close(descriptor)

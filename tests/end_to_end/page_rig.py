@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forked_rig
 from tests.end_to_end.browser import Browser, Page
 from tests.end_to_end.running import Gateway, Pool
 from tests.end_to_end.tracing import wait_for
@@ -92,8 +93,7 @@ modelCatalog: [{inline: {providers: {openai: {models: {sample: {rates: {input: "
 def samples() -> Iterator[dict[str, int]]:
     """The sample services of the package, by name, with their ports."""
     running = [
-        subprocess.Popen([sys.executable, "-m", f"headgate.sample.{name}"], stdout=subprocess.PIPE, text=True)
-        for name in ("llm_provider", "http_service")
+        forked_rig.start(f"headgate.sample.{name}", (), subprocess.PIPE) for name in ("llm_provider", "http_service")
     ]
     try:
         yield {name: int(one.stdout.readline().split()[1]) for name, one in zip(("LLM", "HTTP"), running, strict=True)}  # type: ignore[union-attr]

@@ -65,11 +65,25 @@ def test_signals_end_it_as_they_end_others() -> None:
 
 
 def test_another_environment_is_executed(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HEADGATE_OF_A_TEST", "1")
+    monkeypatch.setenv("PYTHONOFATEST", "1")
     found = forked_rig.start(program, ["0"], subprocess.PIPE)
     assert isinstance(found, subprocess.Popen)
     assert found.communicate()[0]
     assert found.returncode == 0
+
+
+def test_what_only_the_package_reads_is_given_to_forks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program_of_a_test.py").write_text("import os; print(*(os.environ.get(f'HEADGATE_{name}') for name in 'ABC'), flush=True)")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(forked_rig, "FIRST", {**forked_rig.FIRST, "HEADGATE_A": "old", "HEADGATE_C": "gone"})
+    monkeypatch.setenv("HEADGATE_A", "new")
+    for value, said in (("one", "new one None\n"), ("two", "new two None\n")):
+        found = forked_rig.start("program_of_a_test", [], subprocess.PIPE, environment={**os.environ, "HEADGATE_B": value}, imports=())
+        assert isinstance(found, forked_rig.Forked)
+        assert found.stdout is not None
+        with found.stdout:
+            assert found.stdout.read() == said
+        assert found.wait(60) == 0
 
 
 def test_what_test_modules_have_set_is_in_the_environment_of_forks(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
