@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check pictures help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -326,6 +326,15 @@ log-fields commands crds-page: $(STAMP) ## write docs/log-fields.md, docs/comman
 tables: $(STAMP) ## write the tables of the expression parser
 	PYTHONHASHSEED=0 $(BIN)/python -m headgate.expr.tables > build/tables.json
 	mv build/tables.json pysrc/headgate/expr/tables.json
+
+pictures: $(STAMP) ## take the pictures of the page anew (Chromium and pngquant are needed)
+	rm -f docs/pictures/admin-*.png docs/pictures/widths/*.png
+	PATH=$(abspath $(BIN)):$$PATH HEADGATE_PICTURES=1 $(BIN)/python -m pytest -q -n 0 tests/end_to_end/test_admin_page.py \
+	  tests/end_to_end/test_admin_page_keys.py tests/end_to_end/test_admin_page_store.py tests/end_to_end/test_admin_page_guards.py \
+	  tests/end_to_end/test_admin_page_resources.py -k "overview_counts or traffic_shows or endpoints_show or models_show or word_by_word or \
+	  listed_and_tried or searched_and_opened or sent_and_traced or expressions_are_tried or level_is_changed or shown_once or compared_and_written or \
+	  searched_and_looked_at or over_time_by_group or guards_see or added_changed"
+	pngquant --force --skip-if-larger --strip --ext .png docs/pictures/admin-*.png docs/pictures/widths/*.png
 
 clean:           ## remove what the build made
 	rm -rf build dist *.egg-info $(VENV)

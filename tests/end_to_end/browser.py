@@ -206,13 +206,16 @@ class Page:
         """Type into what has the focus."""
         self._call("Input.insertText", text=text)
 
-    def picture(self, path: Path, width: int = 1280, least: int = 860) -> None:
-        """Write the whole page, as wide as a window of `width`, as PNG."""
+    def whole(self, width: int, least: int = 860) -> None:
+        """Make the window as high as the page is at this width."""
         self.size(width, least)
         height = self.js("document.documentElement.scrollHeight")
         self.size(width, max(least, min(height, 2400)))
         # Charts are drawn anew for the width with the next answer of the gateway.
         self.js("new Promise((done) => setTimeout(done, 1200))")
+
+    def picture(self, path: Path) -> None:
+        """Write what the window shows as PNG."""
         found = self._call("Page.captureScreenshot", format="png")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(found["data"]))

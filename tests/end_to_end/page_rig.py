@@ -22,8 +22,13 @@ from tests.end_to_end.tracing import wait_for
 # The tests write the pictures of the docs.
 PAINTING = os.environ.get("HEADGATE_PICTURES") == "1"
 PICTURES = Path(__file__).resolve().parents[2] / "docs/pictures"
-# Further widths of pictures in px, each in one theme: all of them in both would be 10 MB.
-WIDTHS = {390: "light", 820: "dark", 2560: "light"}
+# Widths in px in which every view has to fit: a telephone, a tablet, a laptop (of the pictures in the docs), a large screen.
+WIDTHS = (390, 820, 1440, 2560)
+# What sticks out of the window or of its card, and is not scrolled in a frame of its own.
+STICKING_OUT = """
+[...document.querySelectorAll('main *')].filter((one) => one.checkVisibility() && !one.closest('svg, pre, textarea, .scroll, .code, .visually-hidden, caption') &&
+  one.getBoundingClientRect().right > (one.closest('.card')?.getBoundingClientRect().right ?? innerWidth) + 1).map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 40)}`)
+"""
 EVIL = "<img src=x onerror=document.title='owned'>"
 # Of a route; the pictures of the docs have a friendlier one.
 NAME = "reviews" if PAINTING else EVIL
@@ -163,15 +168,19 @@ def recorded(running: Gateway) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """Write the pictures of a view for the docs when they are asked for: 1440 px wide, and in `WIDTHS`."""
-    if PAINTING:
-        for theme in ("light", "dark"):
-            page.prefer(prefers_color_scheme=theme)
-            page.picture(PICTURES / f"admin-{name}-{theme}.png", width=1440)
-        for width, theme in WIDTHS.items():
-            page.prefer(prefers_color_scheme=theme)
-            page.picture(PICTURES / f"widths/admin-{name}-{width}-{theme}.png", width=width)
-        page.size(1280, 900)
+    """Assert that a view fits all widths. Its pictures for the docs are written when they are asked for."""
+    for width in WIDTHS:
+        page.size(width, 860)
+        if PAINTING:
+            page.whole(width)
+            for theme in ("light", "dark"):
+                # Without motion colours change at once.
+                page.prefer(prefers_color_scheme=theme, prefers_reduced_motion="reduce")
+                place = f"admin-{name}-{theme}.png" if width == 1440 else f"widths/admin-{name}-{width}-{theme}.png"
+                page.picture(PICTURES / place)
+        assert page.js("document.documentElement.scrollWidth") <= width, (name, width)
+        assert page.js(STICKING_OUT) == [], (name, width)
+    page.size(1280, 900)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.end_to_end.browser import Browser, Page
-from tests.end_to_end.page_rig import CONFIG, browser, call, gateway_of, page
+from tests.end_to_end.page_rig import CONFIG, browser, call, gateway_of, keep, page
 from tests.end_to_end.running import Gateway
 
 pytestmark = pytest.mark.browser
@@ -24,7 +23,7 @@ def running(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
 
 
-def test_the_page_says_what_guards_see(page: Page, running: Gateway, tmp_path: Path) -> None:
+def test_the_page_says_what_guards_see(page: Page, running: Gateway) -> None:
     page.go(f"http://127.0.0.1:{running.admin}/ui/traffic")
     page.wait_text("What guards see")
     page.wait(f"{ROWS}.length > 10")
@@ -35,11 +34,7 @@ def test_the_page_says_what_guards_see(page: Page, running: Gateway, tmp_path: P
     assert plain[3:] == ["system prompt, messages, variables of a stored prompt", "-"]
     names = {one.get("name", {}).get("value") for one in page.accessible() if one.get("role", {}).get("value") in ("table", "columnheader")}
     assert {"What guards see, by body", "Guard", "Body", "Sees", "Does not see"} <= names
-    for width in (390, 820, 1440):
-        page.size(width, 900)
-        page.wait("document.documentElement.scrollWidth <= window.innerWidth", f"nothing is cut at {width} px")
-        page.picture(tmp_path / f"guards-{width}.png", width)
-    page.size(1280, 900)
+    keep(page, "guards")
     page.wait("document.querySelector('#view td, #view th') !== null")
     page.click("catalogue", "button.link")
     page.wait_text("This route has no guards.")

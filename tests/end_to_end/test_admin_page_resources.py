@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.end_to_end.browser import Browser, Page
-from tests.end_to_end.page_rig import browser, call, gateway_of, page
+from tests.end_to_end.page_rig import browser, call, gateway_of, keep, page
 from tests.end_to_end.running import Gateway
 from tests.end_to_end.stored_rig import put, route, stored
 
@@ -64,6 +64,7 @@ def test_resources_are_added_changed_and_removed(page: Page, running: Gateway) -
     page.wait_text("catalogue")
     press(page, "new")
     page.wait_text("Revision 3.")
+    keep(page, "resources")
     page.js("window.confirm = () => true")
     press(page, "Remove")
     page.wait_text("Removed.")
