@@ -55,7 +55,7 @@ MEANINGS: Final = {
     "inferencepool.selected_endpoint": ("the endpoint that the picker chose", "with `inferenceRouting`"),
     "gen_ai.operation.name": ("`chat`, `embeddings`, ...", "of models"),
     "gen_ai.provider.name": ("the provider", "of models"),
-    "gen_ai.request.model": ("the model that was asked for", "of models"),
+    "gen_ai.request.model": ("the model that was asked for", "of models, also where none was found or allowed"),
     "gen_ai.response.model": ("the model that answered", "of models, where the answer says it"),
     "gen_ai.usage.input_tokens": ("tokens of the prompt", "of models, where they are counted"),
     "gen_ai.usage.cache_creation.input_tokens": (
@@ -93,6 +93,7 @@ MEANINGS: Final = {
 }
 # Keys of some policies, which are at the end of a line.
 OTHERS: Final = {
+    "api_key.name": ("the name of the API key", "where the key may not use the model"),
     "extauthz.error": ("why the service of `extAuthz` could not be asked", "of such failures"),
     "extproc.details": ("what the processor says of an answer that it gives itself", "with `extProc`"),
     "extproc.error": ("why the processor failed", "of such failures"),
