@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +16,14 @@ import httpx
 import pytest
 from postgres_rig import Server, postgres
 from tests.end_to_end.conftest import Gateway
-from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, event, reset, whole
+from tests.end_to_end.key_failures_rig import IN, KINDS, OUT, USAGE, WORDS, Failing
+from tests.end_to_end.provider_stand_in import StandIn, whole
 from tests.end_to_end.provider_stand_in import chat as answer
 from tests.end_to_end.redis_rig import RedisServer, needs_redis
 from tests.end_to_end.stored_rig import ask
 from tests.end_to_end.virtual_keys_rig import FILE, Start, chat, make, settings, started
 
 CALLERS = 64
-USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-# Picodollars of a token in and of one out.
-IN, OUT = 2 * 10**6, 8 * 10**6
-WORDS = 5
-# A stream to its end; one that breaks off after some words; one whose client leaves then; a connection that is reset at once; a refusal.
-KINDS = ("whole", "cut", "left", "reset", "refused")
 
 
 @pytest.fixture(scope="module")
@@ -44,41 +37,6 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
     found = RedisServer(tmp_path)
     yield found
     found.stop()
-
-
-class Failing:
-    """Answers as the request's `user` says. `told`: how many streams said their usage."""
-
-    def __init__(self) -> None:
-        self.told = 0
-        self.over = threading.Event()
-        self._lock = threading.Lock()
-
-    def __call__(self, stand_in: StandIn, handler: BaseHTTPRequestHandler) -> None:
-        kind = handler.asked.json["user"]  # type: ignore[attr-defined]
-        if kind == "reset":
-            reset(stand_in, handler)
-            return
-        if kind == "refused":
-            whole({"error": {"message": "no"}}, 500)(stand_in, handler)
-            return
-        handler.close_connection = True
-        handler.send_response(200)
-        handler.send_header("content-type", "text/event-stream")
-        handler.send_header("transfer-encoding", "chunked")
-        handler.end_headers()
-        pieces = [chunk(" word")] * WORDS
-        if kind == "whole":
-            pieces += [event({"choices": [], "model": "real", "usage": USAGE}), DONE]
-        for piece in pieces:
-            handler.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-        if kind == "whole":
-            with self._lock:
-                self.told += 1
-            handler.wfile.write(b"0\r\n\r\n")
-        handler.wfile.flush()
-        if kind == "left":
-            assert self.over.wait(120)
 
 
 def streamed(running: Gateway, key: str, kind: str) -> int:

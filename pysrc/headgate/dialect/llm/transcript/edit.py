@@ -93,7 +93,8 @@ class Changes:
 
 
 def _edited(text: bytes, edits: Sequence[Edit]) -> bytes:
-    parts, at = [], 0
+    at = 0
+    parts: list[bytes] = []
     for start, stop, new in edits:
         parts += (text[at:start], new)
         at = stop
