@@ -138,10 +138,7 @@ class LeasedAccount:
         )  # fmt: skip
 
     def asks(self, question: LeaseQuestion) -> None:
-        """Do without the larger of what the store was told last that it may take back and what it is told now.
-
-        Until it has answered, either may be what it knows.
-        """
+        """Do without what the store may take back: what it was told last, or now, the larger, until it answers."""
         budget = question.budget
         place, start = (budget.window, budget.unit), budget.start_s
         scale = scale_of(place)
