@@ -147,7 +147,7 @@ wheels-here: $(VENV)/.test-deps ## a wheel for each CPython that this machine ha
 	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
 	ci/wheels_here.sh $(BIN) $(PYTHONS)
 
-wheel-aarch64-here: $(VENV)/.test-deps ## cross-compile the wheel for aarch64 into dist/wheels, and serve from it under QEMU (needs root, CPython 3.11, debootstrap, gcc-aarch64-linux-gnu, qemu-user-static)
+wheel-aarch64-here: $(VENV)/.test-deps ## cross-compile the wheel for aarch64 into dist/wheels, and load it under QEMU (needs root, CPython 3.11, debootstrap, gcc-aarch64-linux-gnu, qemu-user-static)
 	ci/wheel_aarch64.sh $(BIN)/python
 
 reproducible: wheel ## build the wheel again, from the source distribution, and compare the two bit by bit (20 minutes)
