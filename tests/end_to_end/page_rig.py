@@ -179,7 +179,7 @@ def keep(page: Page, name: str) -> None:
                 place = f"admin-{name}-{theme}.png" if width == 1440 else f"widths/admin-{name}-{width}-{theme}.png"
                 page.picture(PICTURES / place)
         assert page.js("document.documentElement.scrollWidth") <= width, (name, width)
-        assert page.js(STICKING_OUT) == [], (name, width)
+        assert (out := page.js(STICKING_OUT)) == [], (name, width, out)
     page.size(1280, 900)
 
 
