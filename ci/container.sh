@@ -14,6 +14,8 @@ done
   echo 'container: needs Podman, Docker or Buildah (Debian: podman), and the base image of deploy/containers/Containerfile' >&2
   exit 1
 }
+# What an earlier run that was killed has left would be taken for the engine.
+rm -f deploy/containers/wheel/*.whl
 if [ "${WHEEL:-}" = kept ]; then
   trap 'rm -f deploy/containers/wheel/*.whl' EXIT
   cp dist/headgate-*linux_*.whl deploy/containers/wheel/

@@ -53,12 +53,16 @@ def config(backend: HttpAuthorizer, **policy: Any) -> str:
     return ROUTE.format(policy=shown(policy), backend=backend.port)
 
 
+# The default of 200 ms is short for a service in the process of the tests.
+PATIENT = {"policies": {"http": {"requestTimeout": "30s"}}}
+
+
 def grpc_policy(authorizer: GrpcAuthorizer, **more: Any) -> dict[str, Any]:
-    return {"host": f"127.0.0.1:{authorizer.port}", **more}
+    return {"host": f"127.0.0.1:{authorizer.port}", **PATIENT, **more}
 
 
 def http_policy(service: HttpAuthorizer, more: dict[str, Any] | None = None, **policy: Any) -> dict[str, Any]:
-    return {"host": f"127.0.0.1:{service.port}", "protocol": {"http": more or {}}, **policy}
+    return {"host": f"127.0.0.1:{service.port}", "protocol": {"http": more or {}}, **PATIENT, **policy}
 
 
 def test_the_service_sees_the_request(gateway: Any, authorizer: GrpcAuthorizer, backend: HttpAuthorizer) -> None:

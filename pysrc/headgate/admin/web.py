@@ -283,13 +283,16 @@ class WebServer:
 
 async def _hang_up(writer: asyncio.StreamWriter) -> None:
     """Close a connection. A client that does not read what is queued for it must not keep the server from ending."""
+    closed = False
     writer.close()
     try:
         with contextlib.suppress(OSError):  # TimeoutError is an OSError too
             async with asyncio.timeout(CLOSE_SECONDS):
                 await writer.wait_closed()
+                closed = True
     finally:
-        writer.transport.abort()  # no effect if it is closed
+        if not closed:  # asyncio fails to abort what was closed after its queue had been sent
+            writer.transport.abort()
 
 
 def _refused(rows: list[AdminRoute], request: AdminRequest) -> AdminResponse | None:

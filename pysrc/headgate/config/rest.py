@@ -136,6 +136,16 @@ def _changed_services(old: dict[str, Declared], new: dict[str, Declared]) -> set
         if old.get(key) != new.get(key):
             found.add(key)
             found.update(one[0].hostname for one in (old.get(key), new.get(key)) if one is not None)
+    # Of several services of a host name, the first one that has the port is meant.
+    before, after = _by_host(old), _by_host(new)
+    return found | {name for name in before.keys() & after.keys() if before[name] != after[name]}
+
+
+def _by_host(services: dict[str, Declared]) -> dict[str, list[str]]:
+    """Return the keys of the services of each host name, in their order."""
+    found: dict[str, list[str]] = {}
+    for key, (service, _) in services.items():
+        found.setdefault(service.hostname, []).append(key)
     return found
 
 

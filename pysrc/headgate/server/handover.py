@@ -120,6 +120,11 @@ def _wake(waiting: asyncio.Future[None]) -> None:
 def ready_packets(taken: Iterable[str]) -> Iterator[bytes]:
     """Yield what tells the predecessor that this process serves at the ports `taken`."""
     rest = sorted(taken)
+    # Gateways of earlier versions read one packet, of this size at most.
+    whole = json.dumps({"ready": os.getpid(), "taken": rest}).encode()
+    if len(whole) <= MAX_PACKET:
+        yield whole
+        return
     while len(rest) > MOST_NAMES:
         part, rest = rest[:MOST_NAMES], rest[MOST_NAMES:]
         yield json.dumps({"taken": part, "more": True}).encode()

@@ -115,7 +115,7 @@ class Successor:
     async def _send(self) -> None:
         try:
             await send_handover(self._channel, self._handover)
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             # It has hung up without reading all. What it says of that can still be read.
             return
 
@@ -123,7 +123,12 @@ class Successor:
         loop = asyncio.get_running_loop()
         taken: set[str] = set()
         while True:
-            packet = read_packet(await loop.sock_recv(self._channel, MAX_PACKET))
+            try:
+                data = await loop.sock_recv(self._channel, MAX_PACKET)
+            except ConnectionResetError:
+                # It has ended with packets unread. The kernel says so once, before what it wrote.
+                data = await loop.sock_recv(self._channel, MAX_PACKET)
+            packet = read_packet(data)
             if "refused" in packet:
                 raise UpgradeRefused(str(packet["refused"]))
             taken.update(map(str, packet["taken"]))

@@ -339,6 +339,28 @@ async def large(_request: AdminRequest) -> AdminResponse:
     return AdminResponse(200, b"x" * (1 << 22))
 
 
+def test_a_connection_is_closed_once_its_queue_has_been_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "CLOSE_SECONDS", PATIENCE)
+
+    async def main() -> None:
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def serve(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"x" * (1 << 23))
+            try:
+                ended.set_result(await web._hang_up(writer))
+            except Exception as error:
+                ended.set_exception(error)
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            assert len(await reader.read()) == 1 << 23
+            await ended
+            writer.close()
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("end", ["the time is over", "the process ends"])
 def test_a_client_that_does_not_read_is_not_waited_for(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web, "CLOSE_SECONDS", 0.05)

@@ -118,6 +118,15 @@ def test_services_in_another_order_concern_nobody() -> None:
     assert not depends(Part(services=("n/s.test", "n/t.test")))
 
 
+def test_the_order_of_services_of_one_host_name_concerns_those_who_refer_to_it() -> None:
+    text = TEXT.replace("namespace: n, hostname: t.test", "namespace: m, hostname: s.test").replace("n/t.test", "m/s.test")
+    first, second = text.split("services:\n")[1].splitlines()[:2]
+    depends = dependents(rest(text), rest(text.replace(f"{first}\n{second}", f"{second}\n{first}")), Notes())
+    assert depends is not None
+    assert depends(Part(services=("s.test",)))
+    assert not depends(Part(services=("n/s.test", "m/s.test")))
+
+
 def test_a_backend_that_has_only_moved_concerns_those_with_warnings() -> None:
     moved = TEXT.replace("backends:\n", "backends:\n- name: zero\n  host: zero.test:80\n", 1)
     depends = dependents(rest(TEXT), rest(moved), Notes())

@@ -94,6 +94,30 @@ def test_more_ports_than_a_packet_holds(monkeypatch: pytest.MonkeyPatch) -> None
         asyncio.run(main(sock))
 
 
+# A new process that hands back before it has read all.
+REFUSING = """
+import json, os, socket
+channel = socket.socket(fileno=int(os.environ["HEADGATE_UPGRADE_FD"]))
+channel.recv(65536)
+channel.send(json.dumps({"refused": "another format"}).encode())
+"""
+
+
+def test_why_it_refuses_is_known_though_it_has_not_read_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "MOST_DESCRIPTORS", 1)
+    monkeypatch.setattr(successor, "command", lambda: [sys.executable, "-c", REFUSING])
+
+    async def main(sock: socket.socket) -> None:
+        begun = Successor.start(Handover([HandedSocket("port", f"{n:08}", sock) for n in range(3)], b"k", (1, b"s")), {})
+        await begun._send()
+        begun.process.wait(60)
+        with pytest.raises(UpgradeRefused, match="another format"):
+            await begun._answer()
+
+    with socket.socket() as sock:
+        asyncio.run(main(sock))
+
+
 def test_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(successor, "command", lambda: ["/bin/sleep", "600"])
     monkeypatch.setattr(successor, "READY_SECONDS", 0.01)

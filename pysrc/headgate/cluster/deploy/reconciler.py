@@ -51,8 +51,8 @@ class GatewayReconciler(ABC):
         self._snapshot = Snapshot({})
         # What decided about each Gateway when it was queued.
         self._triggers: dict[ObjectKey, Any] = {}
-        # The Gateway that an object belongs to by its name.
-        self._owners: dict[ObjectKey, ObjectKey] = {}
+        # The Gateways that an object of a name may belong to: names of different kinds may meet.
+        self._owners: dict[ObjectKey, set[ObjectKey]] = {}
         self._results: dict[ObjectKey, Deployed] = {}
         self._queue = WorkQueue("deployer", self._work)
 
@@ -72,7 +72,7 @@ class GatewayReconciler(ABC):
         if changed.keys() & {*_OF_ALL} or before.kinds.keys() != snapshot.kinds.keys():
             touched |= gateways.keys() | self._triggers.keys()
         else:
-            touched |= {self._owners[key] for keys in changed.values() for key in keys if key in self._owners}
+            touched |= {owner for keys in changed.values() for key in keys for owner in self._owners.get(key, ())}
         with_sets = named_by_sets(snapshot) if touched else set()
         for key in touched:
             self._look(snapshot, key, gateways.get(key), key in with_sets)
@@ -83,12 +83,16 @@ class GatewayReconciler(ABC):
             trigger = self._trigger(snapshot, gateway, has_sets)
             if self._triggers.get(key) != trigger:
                 self._triggers[key] = trigger
-                self._owners.update(dict.fromkeys(object_keys(key), key))
+                for one in object_keys(key):
+                    self._owners.setdefault(one, set()).add(key)
                 self._queue.add(key)
         elif key in self._triggers:
             del self._triggers[key]
             for one in object_keys(key):
-                self._owners.pop(one, None)
+                owners = self._owners.get(one, set())
+                owners.discard(key)
+                if not owners:
+                    self._owners.pop(one, None)
             self._queue.add(key)
 
     def lead(self, leading: bool) -> None:

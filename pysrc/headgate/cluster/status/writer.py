@@ -203,6 +203,9 @@ class StatusWriter:
         for turn in range(TRIES):
             wanted = self._wanted.get(about)
             if wanted is None or stored is None or path is None:
+                if wanted is not None and stored is None and not any(wanted.content.values()):
+                    # Nothing is to be said of it, and it is gone.
+                    del self._wanted[about]
                 return
             if stored.uid != self._translated.uid(*about):
                 self._replaced.add(about)

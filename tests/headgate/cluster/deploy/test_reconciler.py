@@ -19,7 +19,8 @@ from headgate.cluster.snapshot import GATEWAY, ObjectKey, Snapshot, key_of, kind
 
 SETTINGS = deploy_settings({"HEADGATE_XDS_ADDRESS": "https://controller:1"}, "headgate-system", "", {})
 LONG = "a-gateway-whose-name-is-longer-than-what-the-names-of-objects-may-have"
-NAMES = ("edge/main", "edge/inner", f"shop/{LONG}")
+# The name of the second is that of an object of the first.
+NAMES = ("edge/main", "edge/main-session-key", "edge/inner", f"shop/{LONG}")
 SET = made("ListenerSet", "edge/more", {"parentRef": {"name": "main"}, "listeners": [{"name": "x", "port": 81, "protocol": "HTTP"}]}, "gateway.networking.k8s.io/v1")
 OTHER_SET = made("ListenerSet", "edge/more", {**SET["spec"], "parentRef": {"name": "inner"}}, "gateway.networking.k8s.io/v1")
 

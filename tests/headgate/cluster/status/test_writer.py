@@ -255,6 +255,17 @@ def test_what_was_written_counts_until_it_is_read() -> None:
     writing(body)
 
 
+def test_objects_that_are_gone_are_forgotten() -> None:
+    async def body(found: Writing) -> None:
+        found.writer.lead()
+        gone = [ObjectKey("shop", f"gone-{number}") for number in range(20)]
+        found.writer.want([ObjectStatus(HTTP_ROUTE, key, {"parents": []}) for key in gone] + [wanted()], found.known)
+        await until(lambda: found.said() == "True" and not found.writer.pending())
+        assert {key for _, key in found.writer._wanted} == {CART}
+
+    writing(body)
+
+
 def test_a_status_that_somebody_else_overwrites_is_written_again() -> None:
     async def body(found: Writing) -> None:
         found.writer.lead()

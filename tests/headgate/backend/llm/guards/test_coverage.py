@@ -89,6 +89,7 @@ def test_rows_and_summary_say_the_same() -> None:
     short = summary(found)["request"][0]
     assert short["sees"] == [
         "messages", "variables of a stored prompt", "earlier tool calls (tools)", "documents as text (files)",
+        "text files in base64 (files)",
     ]  # fmt: skip
     assert "refusesOnly" not in short
     assert sum(len(value) for value in short.values() if isinstance(value, dict | list)) == len(first)
