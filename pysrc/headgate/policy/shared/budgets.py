@@ -68,7 +68,11 @@ end
 out[2] = 0
 redis.call('ZADD', KEYS[3], now, KEYS[4])
 for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. silent, 'LIMIT', 0, 1)) do
-  local entries = redis.call('HSCAN', gone, 0, 'COUNT', {MOST_EXPIRED})[2]
+  local cursor, entries = '0', {{}}
+  repeat
+    -- A page has no entries where those of its part of the table have been taken back already.
+    cursor, entries = unpack(redis.call('HSCAN', gone, cursor, 'COUNT', {MOST_EXPIRED}))
+  until cursor == '0' or #entries > 0
   for j = 1, #entries, 2 do
     local lent, key = string.match(entries[j + 1], '^(%d+) (.*)$')
     local kept = redis.call('PTTL', key)
@@ -78,7 +82,7 @@ for _, gone in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. silent
     end
     redis.call('HDEL', gone, entries[j])
   end
-  if #entries == 0 then redis.call('ZREM', KEYS[3], gone) end
+  if redis.call('EXISTS', gone) == 0 then redis.call('ZREM', KEYS[3], gone) end
 end
 local settling = redis.call('EXISTS', KEYS[2]) == 1
 local at = 6

@@ -13,7 +13,7 @@ from tests.headgate.telemetry.spend import budget_store_rig as rig
 
 from headgate.document.secret import Secret
 from headgate.ir.shared_state import SharedState
-from headgate.policy.shared.budgets import RedisBudgets
+from headgate.policy.shared.budgets import MOST_EXPIRED, RedisBudgets
 from headgate.telemetry.spend.budgets import BudgetFailure, LeaseQuestion, Standing
 
 pytestmark = needs_redis
@@ -26,11 +26,21 @@ def redis(tmp_path: Path) -> Iterator[RedisServer]:
     found.stop()
 
 
+def redis_settings(redis: RedisServer) -> SharedState:
+    return SharedState(url=Secret(f"redis://127.0.0.1:{redis.port}/0"), place="redis", timeout_ms=30_000)
+
+
+def silence(redis: RedisServer) -> None:
+    """Have the server believe that no gateway was heard for 11 seconds."""
+    for member in redis.ask("ZRANGE", "headgate:budget-gateways", "0", "-1").split():
+        redis.ask("ZINCRBY", "headgate:budget-gateways", "-11000", member)
+
+
 class Each:
     """Has its calls made by a store of the loop that makes them: connections belong to one loop. What it knows stays."""
 
     def __init__(self, redis: RedisServer) -> None:
-        self._settings = SharedState(url=Secret(f"redis://127.0.0.1:{redis.port}/0"), place="redis", timeout_ms=30_000)
+        self._settings = redis_settings(redis)
         self._known: dict[str, Any] = {}
 
     async def _with(self, call: str, *arguments: Any) -> Any:
@@ -57,17 +67,34 @@ def test_leases(redis: RedisServer) -> None:
 
 
 def test_what_a_silent_gateway_had_lent_is_taken_back(redis: RedisServer) -> None:
-    def silence() -> None:
-        for member in redis.ask("ZRANGE", "headgate:budget-gateways", "0", "-1").split():
-            redis.ask("ZINCRBY", "headgate:budget-gateways", "-11000", member)
-
-    rig.check_expiry(Each(redis), Each(redis), silence)
+    rig.check_expiry(Each(redis), Each(redis), lambda: silence(redis))
     # Nothing is left of names that are not used any more.
     one = Each(redis)
     assert rig.heard(one) is Standing.KNOWN
-    silence()
+    silence(redis)
     other = Each(redis)
     assert [rig.heard(other) for _ in range(8)] == [Standing.KNOWN] * 8
+    assert redis.ask("ZCARD", "headgate:budget-gateways") == "1"
+
+
+def test_all_of_many_limits_is_taken_back(redis: RedisServer) -> None:
+    """Of more limits than a page of the server's table has, also when the first pages are empty by then."""
+    places = [rig.budget(str(number)) for number in range(1500)]
+
+    async def lent() -> list[int]:
+        store = RedisBudgets(redis_settings(redis))
+        await store.ask([LeaseQuestion(one, most=100, least=60, total=60, lent=60) for one in places])
+        await store.aclose()
+        silence(redis)
+        other = RedisBudgets(redis_settings(redis))
+        # The script takes back about MOST_EXPIRED entries of a call.
+        for _ in range(2 * len(places) // MOST_EXPIRED):
+            await other.heard()
+        answers = await other.ask([LeaseQuestion(one, most=100) for one in places])
+        await other.aclose()
+        return [answer.left for answer in answers]
+
+    assert asyncio.run(lent()) == [100] * len(places)
     assert redis.ask("ZCARD", "headgate:budget-gateways") == "1"
 
 
