@@ -32,6 +32,8 @@ from headgate.telemetry.spend.budgets import (
 SETTLE_MS: Final = 3000
 # How long a window is kept behind its end: clocks of gateways differ.
 LATE_MS: Final = 3_600_000
+# How long what a gateway has lent is kept behind its last word: as long as the longest window, which is a month.
+LENT_MS: Final = 32 * 86_400_000 + LATE_MS
 # Numbers of Redis scripts are exact up to this.
 MOST: Final = 2**53
 EPOCHS: Final = 2**52
@@ -144,7 +146,7 @@ class RedisBudgets:
         names = ("budget-epoch", "budget-settling", "budget-gateways", f"budget-lent:{self._holder}")
         keys = [f"{self._prefix}{name}".encode() for name in names]
         fresh = 1 + secrets.randbelow(EPOCHS)
-        values = [self._epoch, fresh, SETTLE_MS, int(self._begun), EXPIRE_SECONDS * 1000, LATE_MS]
+        values = [self._epoch, fresh, SETTLE_MS, int(self._begun), EXPIRE_SECONDS * 1000, LENT_MS]
         now_ms = time.time_ns() // 10**6
         for one in questions:
             keys.append(self._key(one.budget))

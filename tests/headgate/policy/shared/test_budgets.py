@@ -103,9 +103,12 @@ def test_several_gateways_at_once(redis: RedisServer) -> None:
 
 
 def test_windows_end_in_the_store(redis: RedisServer) -> None:
-    rig.asker(Each(redis), rig.budget("k"))(least=1, total=1)
+    rig.asker(Each(redis), rig.budget("k"))(least=1, total=1, lent=1)
     [key] = [one for one in redis.ask("KEYS", "headgate:budget:*").splitlines() if one]
     assert 86400 < int(redis.ask("TTL", key)) <= 86400 + 3600
+    # What a gateway has lent is there as long as any window, however long nobody is there to take it back.
+    [lent] = [one for one in redis.ask("KEYS", "headgate:budget-lent:*").splitlines() if one]
+    assert int(redis.ask("TTL", lent)) > 31 * 86400
 
 
 def test_a_server_without_its_memory_is_told_what_was_leased_before_it_gives_more(redis: RedisServer) -> None:
