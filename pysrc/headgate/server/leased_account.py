@@ -80,8 +80,7 @@ class LeasedAccount:
         busy = False
         for place in PLACES:
             start, stop, _, own, leased, others = self.account.terms(*place, now)
-            if not own and not leased:
-                self._lending.discard(place)
+            if not own and not leased and place not in self._lending:
                 continue
             scale = scale_of(place)
             before = self._used.get(place, (start, own))
@@ -94,7 +93,8 @@ class LeasedAccount:
             lent, told = self.account.lends(place, start, scale)
             # At the end nobody is there who would tell what becomes of it.
             lent = 0 if end else lent
-            if back or force or lent != told:
+            # Of a window that has ended, too: nothing else has the store forget what was lent in it.
+            if back or force or lent != told or (not lent and place in self._lending):
                 budget = Budget(self.scope, self.name, *place, start, stop)
                 floor = _up(others + leased, scale)
                 found.append(LeaseQuestion(budget, floor=floor, force=force, back=back // scale, lent=lent // scale))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.headgate.server.lease_store_rig import Memory
@@ -77,6 +78,21 @@ class Several(Memory):
 
 MOST = 1000
 NOW = int(time.time())
+DAY = 86400
+
+
+@pytest.mark.parametrize("used", [0, 40])
+def test_what_was_lent_in_a_window_that_ended_is_lent_no_more(used: int) -> None:
+    one = Gateway(Several(), 0)
+    one.request(40)
+    one.ask(one.leased.tended(NOW))
+    assert one.store.lends[0] == 40
+    if used:
+        settle_at(one.limits, (40, 0), (used, 0), NOW + DAY)
+    one.ask(one.leased.tended(NOW + DAY))
+    assert (one.store.lends[0], one.leased.lends) == (0, False)
+    # It is told once.
+    assert one.leased.tended(NOW + DAY) == []
 
 
 @given(st.data())

@@ -61,6 +61,11 @@ _TAKE: Final = (
     "SELECT granted, greatest(most - base - granted, 0) FROM given ORDER BY number"
 )
 _FORGET: Final = "DELETE FROM headgate.budgets WHERE end_s < $1"
+# A statement of its own: it sees what the one before has deleted.
+_FORGET_LENT: Final = (
+    "DELETE FROM headgate.lent l WHERE NOT EXISTS (SELECT FROM headgate.budgets b "
+    "WHERE (b.scope, b.name, b.span, b.unit, b.start_s) = (l.scope, l.name, l.span, l.unit, l.start_s))"
+)
 _SINCE: Final = f"heard > clock_timestamp() - make_interval(secs => {EXPIRE_SECONDS})"
 _BEGIN_HOLDER: Final = (
     "INSERT INTO headgate.lease_holders VALUES ($1, clock_timestamp()) "
@@ -123,6 +128,7 @@ class PostgresBudgets:
             found = session.rows(_TAKE, [*columns, self._holder], WRITE_SECONDS)
             if time.monotonic() - self._forgotten > FORGET_SECONDS:
                 session.execute(_FORGET, int(time.time()) - LATE_SECONDS)
+                session.execute(_FORGET_LENT)
                 self._forgotten = time.monotonic()
             session.execute("COMMIT")
         self._begun = True

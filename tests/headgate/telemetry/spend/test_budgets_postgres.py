@@ -53,11 +53,13 @@ def test_several_gateways_at_once(store: RequestLogStore) -> None:
 def test_windows_that_ended_long_ago_are_forgotten(store: RequestLogStore, server: Server) -> None:
     now = int(time.time())
     asker = rig.asker(PostgresBudgets(store), rig.budget("old", start_s=now - 10 * 86400))
-    asker(least=1, total=1)
-    rig.asker(PostgresBudgets(store), rig.budget("new"))(least=1, total=1)
+    asker(least=1, total=1, lent=1)
+    rig.asker(PostgresBudgets(store), rig.budget("new"))(least=1, total=1, lent=1)
     assert store.url is not None
     database = store.url.reveal().rpartition("/")[2]
     assert server.query("SELECT name, taken FROM headgate.budgets", database) == [["new", "1"]]
+    # Nor is what was lent in them kept.
+    assert server.query("SELECT name, lent FROM headgate.lent", database) == [["new", "1"]]
 
 
 def test_a_server_that_is_away_is_told_without_its_password(server: Server) -> None:
