@@ -1,4 +1,7 @@
-"""What a gateway has leased of the limits of one virtual key or team, and what it asks and tells a store of that."""
+"""What a gateway has leased of the limits of one virtual key or team, and what it asks and tells a store of that.
+
+Times are in Unix seconds.
+"""
 
 from __future__ import annotations
 
