@@ -22,15 +22,17 @@ PAGE = (Path(__file__).parents[2] / "docs/guide.md").read_text()
 SECRETS = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-ant-1", "RED_KEY": "red-secret", "BLUE_KEY": "blue-secret"}
 SERVE = "headgate bench serve --port 8000 --size 20 --tokens 5"
 # A target that needs Node.js, which the page tells to leave out without it.
-NODE = re.compile(r"^- name: files\n  stdio: .*\n", re.MULTILINE)
-SELF_SIGNED = next(line for line in PAGE.splitlines() if line.startswith("openssl req"))
+NODE = re.compile(r"^ *- name: files\n *stdio: .*\n", re.MULTILINE)
+# Files that a task makes before the gateway starts.
+MADE = ("cert.pem", "key.pem", "jwks.json")
 BORDER = "-- end of a command --"
 
 
 class Task(NamedTuple):
-    """A task of the page. commands: what is typed, and what it prints; `...` stands for anything."""
+    """A task of the page. preparation: what makes its files. commands: what is typed, and what it prints; `...` stands for anything."""
 
     title: str
+    preparation: str
     configuration: str
     commands: list[tuple[str, str]]
 
@@ -53,7 +55,9 @@ def commands(text: str) -> list[tuple[str, str]]:
 def tasks() -> Iterator[Task]:
     for text in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]:
         if block("console", text):
-            yield Task(text.partition("\n")[0], block("yaml", text), commands(block("console", text)))
+            typed = "".join(re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+            made = block("sh", text)
+            yield Task(text.partition("\n")[0], made if "openssl" in made else "", block("yaml", text), commands(typed))
 
 
 TASKS = list(tasks())
@@ -84,9 +88,9 @@ def test_commands_print_what_the_page_says(task: Task, gateway, peers: OwnPeers,
     text = NODE.sub("", task.configuration).replace("sqlite:///tmp/", f"sqlite://{tmp_path}/")
     for name, port in ports.items():
         text = re.sub(rf"(?<=[: ]){name}\b", str(port), text)
-    if "cert.pem" in text:
-        subprocess.run(SELF_SIGNED.split(), cwd=tmp_path, check=True, capture_output=True, timeout=120)
-        text = text.replace("cert.pem", f"{tmp_path}/cert.pem").replace("key.pem", f"{tmp_path}/key.pem")
+    if task.preparation:
+        subprocess.run(["bash", "-ec", task.preparation], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+        text = re.sub("|".join(map(re.escape, MADE)), lambda name: f"{tmp_path}/{name[0]}", text)
     document = yaml.safe_load(text)
     settings = yaml.safe_dump(document.pop("config")) if "config" in document else ""
     body = re.sub(r"\bport: (3000|4000)\b", "port: {port}", yaml.safe_dump(document))
@@ -96,7 +100,8 @@ def test_commands_print_what_the_page_says(task: Task, gateway, peers: OwnPeers,
     # In one shell, as somebody types them: a function or a variable stays.
     script = "\n".join(f"{counted(command)}{command}\necho '{BORDER}'" for command, _ in task.commands)
     for name, port in ports.items():
-        script = script.replace(f":{name}", f":{port}")
+        script = re.sub(rf"(:|--port ){name}\b", rf"\g<1>{port}", script)
+    script = script.replace("--local", f"--local -p {running.admin}")
     environment = {**os.environ, **SECRETS, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment, check=False
