@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import pytest
 import trustme
+from tests.oracles.field_samples import JWKS
 
 from headgate.cli.gwctl import root
 from headgate.config.load import TextSource, load
@@ -25,6 +26,9 @@ def test_configurations_load(text: str, tmp_path: Path) -> None:
         found.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
         found.private_key_pem.write_to_path(tmp_path / "key.pem")
         text = text.replace("cert.pem", f"{tmp_path}/cert.pem").replace("key.pem", f"{tmp_path}/key.pem")
+    if "jwks.json" in text:
+        (tmp_path / "jwks.json").write_text(JWKS)
+        text = text.replace("jwks.json", f"{tmp_path}/jwks.json")
     variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "x")
     if "RED_KEY" in variables:
         variables |= {"RED_KEY": "red", "BLUE_KEY": "blue"}
