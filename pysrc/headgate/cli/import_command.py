@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="headgate import",
         description="Write a configuration that does what another program's configuration says. "
-        "What cannot be carried over is told on standard error.",
+        "What cannot be translated is listed on standard error.",
     )
     kinds = "; ".join(f"{name}: {text}" for name, (_, _, text) in KINDS.items())
     found.add_argument("kind", choices=tuple(KINDS), help=kinds)
