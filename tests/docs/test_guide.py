@@ -16,7 +16,7 @@ from headgate.config.load import TextSource, load
 
 PAGE = (Path(__file__).parents[2] / "docs/guide.md").read_text()
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-COMMANDS = re.findall(r"^(gwctl .*)$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^(?:\$ )?(gwctl [^|>\n]*)", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("text", BLOCKS, ids=range(len(BLOCKS)))
@@ -46,5 +46,5 @@ def test_commands_are_commands(command: str) -> None:
 
 
 def test_there_are_many() -> None:
-    assert len(BLOCKS) >= 11
-    assert len(COMMANDS) >= 3
+    assert len(BLOCKS) >= 15
+    assert len(COMMANDS) >= 10
