@@ -26,7 +26,7 @@ def test_examples_load(text: str) -> None:
 
 
 def test_there_are_examples() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
 
 
 def test_the_table_of_what_guards_see_is_that_of_the_product() -> None:
