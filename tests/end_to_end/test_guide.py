@@ -18,6 +18,7 @@ from headgate.capacity.own_gateway import OwnPeers
 from headgate.capacity.stand_ins.answers import Behaviour
 
 PAGE = (Path(__file__).parents[2] / "docs/guide.md").read_text()
+MIGRATION = (Path(__file__).parents[2] / "docs/migrate.md").read_text()
 # What the page tells its reader to set.
 SECRETS = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-ant-1", "RED_KEY": "red-secret", "BLUE_KEY": "blue-secret"}
 SERVE = "headgate bench serve --port 8000 --size 20 --tokens 5"
@@ -102,6 +103,7 @@ def test_commands_print_what_the_page_says(task: Task, gateway, peers: OwnPeers,
     for name, port in ports.items():
         script = re.sub(rf"(:|--port ){name}\b", rf"\g<1>{port}", script)
     script = script.replace("--local", f"--local -p {running.admin}")
+    script = re.sub(r"\bgwctl keys (\w+)", rf"gwctl keys \1 -p {running.admin}", script)
     environment = {**os.environ, **SECRETS, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment, check=False
@@ -112,8 +114,30 @@ def test_commands_print_what_the_page_says(task: Task, gateway, peers: OwnPeers,
         assert fits(printed, expected), f"{command}\nprints {printed!r}\nand not {expected!r}\n{done.stderr}\n{running.log()}"
 
 
+IMPORTS = re.findall(r"^headgate import \S+ (\S+) -o headgate.yaml$", MIGRATION, re.MULTILINE)
+
+
+@pytest.mark.parametrize("number", range(len(IMPORTS)))
+def test_imports_write_what_the_page_says(number: int, tmp_path: Path) -> None:
+    source = tmp_path / IMPORTS[number].replace("~/", "")
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(re.findall(r"^```yml\n(.*?)^```", MIGRATION, re.MULTILINE | re.DOTALL)[number])
+    expected = re.findall(r"^```yaml\n(.*?)^```", MIGRATION, re.MULTILINE | re.DOTALL)[number]
+    command = re.findall(r"^headgate import .*$", MIGRATION, re.MULTILINE)[number]
+    variables = dict.fromkeys(re.findall(r"\$\{(\w+)\}", expected), "x")
+    environment = {**os.environ, **variables, "HOME": str(tmp_path), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    script = f"set -e; {command}; headgate -f headgate.yaml --validate-only"
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment, check=False
+    )  # fmt: skip
+    assert done.stdout == "Configuration is valid!\n", done.stderr
+    assert yaml.safe_load((tmp_path / "headgate.yaml").read_text()) == yaml.safe_load(expected)
+    assert f"variables to set: {', '.join(sorted(variables))}" in done.stderr
+
+
 def test_the_page_says_what_these_tests_start_and_set() -> None:
     assert SERVE in PAGE
     assert [name for name in SECRETS if f"{name}=" not in PAGE] == []
-    assert len(TASKS) >= 10
+    assert len(TASKS) >= 15
+    assert len(IMPORTS) == 2
     assert all(task.configuration for task in TASKS)
