@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from headgate.admin.running import DEFAULT_HEAP_RATE
 from headgate.server import heap, reports
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from headgate.server.profiling import CpuProfiler
 
 TASKS_SECONDS: Final = 10.0
+MCP_SECONDS: Final = 2.0
 
 
 class ProcessFigures:
@@ -38,8 +40,8 @@ class ProcessFigures:
 
     async def worker_mcp_targets(self) -> list[dict[str, object]]:
         """Return what workers know of the MCP targets that they have called, one entry for each worker and target."""
-        told = await asyncio.gather(*(worker.numbers("mcp") for worker in self._workers))
-        return [entry for one in told for entry in cast("list[dict[str, object]]", one.get("targets") or ())]
+        told = await asyncio.gather(*(_mcp_targets(worker) for worker in self._living()))
+        return [entry for one in told for entry in one]
 
     async def sample_heap(self, rate: int) -> None:
         """Sample the allocations of all processes, on average one for each `rate` bytes; 0 stops sampling."""
@@ -87,3 +89,11 @@ class ProcessFigures:
     def worker_pids(self) -> list[int]:
         """Return the process ids of the workers."""
         return [worker.process.pid for worker in self._workers if worker.process is not None]
+
+
+async def _mcp_targets(worker: WorkerHandle) -> list[dict[str, object]]:
+    try:
+        found: list[dict[str, object]] = json.loads(await worker.ask_long("mcp", MCP_SECONDS))
+    except (ConnectionError, TimeoutError):
+        return []
+    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
+import json
 import logging
 import os
 import resource
@@ -134,8 +134,12 @@ class WorkerProcess:
         self._worker.access_log_on, self._worker.log_level = least is not None, least or 0
 
     def _say(self, message: control.Message) -> None:
-        with contextlib.suppress(OSError):
+        try:
             control.send(self._channel, message)
+        except OSError:
+            pass  # the supervisor is gone or does not read
+        except ValueError:  # one answer must not end the loop that answers
+            logger.exception("control message is not sent", extra={"type": type(message).__name__})
 
     def _on_packet(self) -> None:
         try:
@@ -364,11 +368,13 @@ class WorkerProcess:
             return self._numbers()
         if what == "memory":
             return memory()
-        if what == "mcp":
-            return {"targets": [] if self._running is None else self._running.mcp_targets()}
         with open(descriptors[0], "wb") as file:
-            file.write(long_report(what, self._index))
+            file.write(self._mcp_report() if what == "mcp" else long_report(what, self._index))
         return {}
+
+    def _mcp_report(self) -> bytes:
+        # Only ASCII: names and errors of servers may have surrogates that no encoding takes.
+        return json.dumps([] if self._running is None else self._running.mcp_targets()).encode()
 
     def _numbers(self) -> dict[str, object]:
         usage = resource.getrusage(resource.RUSAGE_SELF)
