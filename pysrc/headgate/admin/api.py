@@ -10,7 +10,7 @@ from typing import Any, Final
 from headgate.admin.answers import JSON, NO_STORE, as_json
 from headgate.admin.configuration import store_mode
 from headgate.admin.history import EVERY_SECONDS
-from headgate.admin.mcp_targets import mcp_rows
+from headgate.admin.mcp_targets import McpView
 from headgate.admin.meters import MAX_ROWS, Meters, endpoint_rows
 from headgate.admin.relay import MAX_AT_ONCE, TYPE, InvalidRelayRequest, read_relay_request, relay
 from headgate.admin.running import RunningGateway
@@ -59,7 +59,7 @@ def api_rows(running: RunningGateway) -> tuple[AdminRoute, ...]:
 
 def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRoute, ...]:
     """Return the rows that the page needs. `offers` names the functions that the page has in this place."""
-    view = StateView(running)
+    view, targets_view = StateView(running), McpView(running)
     busy = [0]
 
     async def state(_request: AdminRequest) -> AdminResponse:
@@ -92,8 +92,11 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         return AdminResponse(200, body, JSON, NO_STORE)
 
     async def mcp(_request: AdminRequest) -> AdminResponse:
-        told = await running.process.worker_mcp_targets()
-        return as_json(200, {"targets": mcp_rows(running.gateway, Meters(snapshot(running.process.segment)), told)})
+        rows = await targets_view.rows()
+        if "store" not in offers:
+            # Errors quote requests of other clients, as the request log does.
+            rows = [row | {"error": None} for row in rows]
+        return as_json(200, {"targets": rows})
 
     async def guards(request: AdminRequest) -> AdminResponse:
         found = list(islice(_coverage(running.gateway, request.query.get("route")), MAX_COVERAGE + 1))

@@ -2,25 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from headgate.admin.meters import Meters, quantile_ms
+from headgate.admin.running import RunningGateway
 from headgate.admin.targets import server_view
 from headgate.ir.gateway import Gateway
 from headgate.ir.mcp import McpBackend, McpTarget
 from headgate.telemetry.families import BUCKETS
-from headgate_engine.shared.histogram import HistogramValue
+from headgate_engine.shared.histogram import HistogramValue, snapshot
 
 Json = dict[str, Any]
 MAX_ROWS: Final = 1000
 FAMILY: Final = "gw_mcp_target_call_duration_seconds"
 # Values of its label `outcome`.
 ERROR, FAILED = "error", "failed"
+FRESH_SECONDS: Final = 0.5
 
 
-def mcp_rows(gateway: Gateway, meters: Meters, told: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Return a row for each target of each MCP backend. `told`: what workers know of targets.
+class McpPlace(NamedTuple):
+    """A target, and what the configuration says of its server."""
+
+    backend: str
+    target: str
+    server: Json
+
+
+class McpView:
+    """The rows of a gateway, kept for a short time: several open pages cost no more than one."""
+
+    def __init__(self, running: RunningGateway) -> None:
+        self._running = running
+        self._asking = asyncio.Lock()
+        self._kept: list[Json] = []
+        self._until = 0.0
+        self._targets: tuple[str, list[McpPlace]] = ("", [])
+
+    async def rows(self) -> list[Json]:
+        """Return a row for each target, at most FRESH_SECONDS old."""
+        async with self._asking:
+            if time.monotonic() >= self._until:
+                told = await self._running.process.worker_mcp_targets()
+                gateway = self._running.gateway
+                if self._targets[0] != gateway.digest:
+                    self._targets = (gateway.digest, mcp_places(gateway))
+                self._kept = mcp_rows(self._targets[1], Meters(snapshot(self._running.process.segment)), told)
+                self._until = time.monotonic() + FRESH_SECONDS
+            return self._kept
+
+
+def mcp_rows(places: Iterable[McpPlace], meters: Meters, told: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """Return a row for each target. `told`: what workers know of targets.
 
     `state` is `up` if the last call was answered, `down` if it was not, and `unknown` before the first one. `calls`
     counts requests since the start; of these, `errors` were answered with an error and `failures` not at all. Times
@@ -31,15 +67,15 @@ def mcp_rows(gateway: Gateway, meters: Meters, told: Iterable[Mapping[str, Any]]
     for one in told:
         known.setdefault((one["backend"], one["target"]), []).append(one)
     found = []
-    for backend, target in _targets(gateway):
-        key = (backend.name, target.name)
+    for place in places:
+        key = (place.backend, place.target)
         own = counts.get(key, {})
         total = [sum(column) for column in zip(*own.values(), strict=True)]
         found.append(
             {
-                "backend": backend.name,
-                "target": target.name,
-                **{name: value for name, value in server_view(target).items() if name != "name"},
+                "backend": place.backend,
+                "target": place.target,
+                **place.server,
                 **_state(known.get(key, [])),
                 "calls": sum(total),
                 "errors": sum(own.get(ERROR, ())),
@@ -48,7 +84,19 @@ def mcp_rows(gateway: Gateway, meters: Meters, told: Iterable[Mapping[str, Any]]
                 "p95Ms": quantile_ms(0.95, total, BUCKETS["H"]),
             }
         )
-    return found[:MAX_ROWS]
+    return found
+
+
+def mcp_places(gateway: Gateway) -> list[McpPlace]:
+    """Return the targets of all MCP backends of a configuration, at most MAX_ROWS."""
+    return [
+        McpPlace(
+            backend.name,
+            target.name,
+            {name: value for name, value in server_view(target).items() if name != "name"},
+        )
+        for backend, target in islice(_targets(gateway), MAX_ROWS)
+    ]
 
 
 def _targets(gateway: Gateway) -> Iterator[tuple[McpBackend, McpTarget]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headgate.admin import api
+from headgate.admin import api, mcp_targets
 from headgate.admin.api import ui_rows
 from headgate.admin.running import TrafficPoint
 from headgate.admin.web import AdminRequest, AdminResponse
@@ -62,3 +62,22 @@ def test_rows_of_guards_that_are_cut_off_are_told_and_can_be_asked_for(monkeypat
     assert guards() == {"rows": whole["rows"][: len(of_tools)], "cut": True}
     assert guards(route="default/tools") == {"rows": of_tools, "cut": False}
     assert guards(route="none") == {"rows": [], "cut": False}
+
+
+def test_errors_of_mcp_targets_need_a_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def told() -> list[dict[str, Any]]:
+        times = {"opened": 0, "answered": 0, "failed": 1, "erred": 1}
+        return [{"backend": place.backend, "target": "a", "error": "no order of Ann", **times}]
+
+    monkeypatch.setattr(mcp_targets, "snapshot", lambda _segment: [])
+    running: Any = SimpleNamespace(
+        gateway=load(TextSource(TEXT), environ={}).gateway,
+        process=SimpleNamespace(worker_mcp_targets=told, segment=None),
+    )
+    [place] = mcp_targets.mcp_places(running.gateway)
+    for offers, error in (((), None), (("store",), "no order of Ann")):
+        [row] = [one for one in ui_rows(running, offers) if one.path == "/ui/api/mcp"]
+        answer = asyncio.run(row.handler(AdminRequest("GET", row.path, {}, "localhost", {})))
+        assert isinstance(answer, AdminResponse)
+        [found] = json.loads(answer.body)["targets"]
+        assert (found["state"], found["error"]) == ("down", error)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any
 
-from headgate.admin.mcp_targets import mcp_rows
+import pytest
+
+from headgate.admin import mcp_targets
+from headgate.admin.mcp_targets import McpView, mcp_places, mcp_rows
 from headgate.admin.meters import Meters
 from headgate.config.load import TextSource, load
 from headgate.telemetry.families import BUCKETS
@@ -30,7 +35,7 @@ def series(outcome: str, server: str, *counts: int) -> Sample:
 
 
 def rows(samples: list[Sample], *states: dict[str, Any]) -> list[dict[str, Any]]:
-    found = mcp_rows(load(TextSource(TEXT)).gateway, Meters(samples), states)
+    found = mcp_rows(mcp_places(load(TextSource(TEXT)).gateway), Meters(samples), states)
     assert "secret" not in str(found)
     return found
 
@@ -57,3 +62,35 @@ def test_calls_of_all_outcomes_add_up_and_have_one_latency() -> None:
     low, high = BOUNDS[0] * 1000, BOUNDS[1] * 1000
     assert low < row["p50Ms"] < high
     assert BOUNDS[4] * 1000 < row["p95Ms"] <= BOUNDS[5] * 1000
+
+
+def test_pages_that_ask_at_once_share_what_workers_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    async def answer() -> list[dict[str, Any]]:
+        asked.append("workers")
+        await asyncio.sleep(0)
+        return [told("a", answered=len(asked))]
+
+    def places(gateway: Any) -> Any:
+        asked.append("configuration")
+        return mcp_places(gateway)
+
+    now = [100.0]
+    monkeypatch.setattr(mcp_targets, "snapshot", lambda _segment: [])
+    monkeypatch.setattr(mcp_targets, "mcp_places", places)
+    monkeypatch.setattr(mcp_targets, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    running: Any = SimpleNamespace(
+        gateway=load(TextSource(TEXT)).gateway, process=SimpleNamespace(worker_mcp_targets=answer, segment=None)
+    )
+
+    async def look() -> None:
+        view = McpView(running)
+        first, second = await asyncio.gather(view.rows(), view.rows())
+        assert first == second
+        assert asked == ["workers", "configuration"]
+        now[0] += mcp_targets.FRESH_SECONDS
+        assert (await view.rows())[0]["answered"] == 3
+        assert asked == ["workers", "configuration", "workers"]
+
+    asyncio.run(look())
