@@ -19,9 +19,11 @@ from headgate.ir.policies import BackendPolicies
 from headgate_engine.context.request import RequestContext, make_context
 from headgate_engine.link.backend import Backend
 from headgate_engine.link.handler import HandlerBackend
+from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.plan.plans import BackendPlan, RoutePlan
 from headgate_engine.plan.step import PythonStep, Step
 from headgate_engine.route.table import RouteRule, RouteTable
+from headgate_engine.shared.segment import Segment
 
 KEY = bytes(range(32))
 STATES = SessionStates(Sealer(KEY, "mcp links only"))
@@ -33,6 +35,7 @@ EVENT = b"data: " + RESULT + b"\n\n"
 NEWS = b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n\n'
 JSON, SSE = "content-type: application/json\r\n", "content-type: text/event-stream\r\n"
 OWNER = owner_of(make_context())
+SEGMENT = Segment.create()
 
 
 def session_of(owner: str = OWNER, target: str = "only", name: str | None = "s-1") -> str:
@@ -71,6 +74,7 @@ class Side:
         self.counted: list[tuple[object, ...]] = []
         self.contexts: list[RequestContext] = []
         self.in_python = 0
+        self.meter = McpTargetMeter(SEGMENT, "only", "only")
         handler = HandlerBackend(rig.worker, "only", self.handle)
         direct = self.serve(rig, handler, policies, steps)
         rig.backend = BackendPlan("only", "mcp", direct if engine else handler)
@@ -113,6 +117,7 @@ class Seen(NamedTuple):
     counted: list[Any]
     logged: list[Any]
     busy: int
+    metered: tuple[str, str | None]
 
 
 Script = Callable[[Upstream], Awaitable[None]]
@@ -157,7 +162,9 @@ def request(data: bytes = CALL, path: str = "/mcp", method: str = "POST", **fiel
 
 
 class Case(NamedTuple):
-    """`python`: how many of the requests Python has to look at; None where that is all of them."""
+    """`python`: how many of the requests Python has to look at; None where that is all of them. `metered`: what the
+    target's meter knows, where that matters (see `known_by`).
+    """
 
     name: str
     script: Script = body(RESULT)
@@ -165,6 +172,7 @@ class Case(NamedTuple):
     python: int | None = 0
     policies: BackendPolicies = BackendPolicies()
     steps: tuple[Step, ...] = ()
+    metered: tuple[str, str | None] | None = None
 
 
 def call(method: str, **params: object) -> bytes:
@@ -179,6 +187,12 @@ def plain(message: Message) -> Any:
     return message.start, fields, EVENT_ID.sub(b"id: new", message.body), message.trailers
 
 
+def known_by(meter: McpTargetMeter) -> tuple[str, str | None]:
+    """The state of a target that was called for the first time, and its error."""
+    state: dict[str, Any] = meter.state()
+    return "down" if state.get("failed") else "up" if state else "unknown", state.get("error")
+
+
 async def asked(rig: Rig, case: Case, engine: bool, kind: type[Side]) -> tuple[Seen, int]:
     """What one way brings for a case, and how many of its requests Python looked at."""
     rig.script = case.script
@@ -190,5 +204,5 @@ async def asked(rig: Rig, case: Case, engine: bool, kind: type[Side]) -> tuple[S
     await rig.wait(lambda: not [task for task in rig.tasks if "handler" in task.get_name()], "handlers over")
     await rig.wait(lambda: len(side.contexts) == len(answers), "all are answered")
     await side.sessions.aclose()
-    found = Seen(answers, [plain(one) for one in rig.seen], side.counted, side.logged(), side.session.busy)
+    found = Seen(answers, [plain(one) for one in rig.seen], side.counted, side.logged(), side.session.busy, known_by(side.meter))
     return found, side.in_python

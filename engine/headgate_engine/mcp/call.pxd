@@ -66,7 +66,7 @@ cdef class DirectCall(ClientCall):
     cdef bytes _passed(self, bytes raw, bytes data)
     cdef int _end_stream(self) except -1
     cdef int _stream_lost(self, str detail) except -1
-    cdef int _finish_stream(self, str reason) except -1
+    cdef int _finish_stream(self, str reason, bint broken) except -1
     cdef int _send(self, bytes data) except -1
     cdef int _broke(self, error) except -1
 

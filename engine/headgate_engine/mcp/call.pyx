@@ -371,7 +371,7 @@ cdef class DirectCall(ClientCall):
             return self._stream_lost(f"upstream stream broke off: {error}")
         if found and all([event is None or is_message(event.data) for _, event in found]):
             self._send(b"".join([raw if event is None else self._passed(raw, event.data) for raw, event in found]))
-        return self._finish_stream("upstream stream ended without an answer")
+        return self._finish_stream("upstream stream ended without an answer", False)
 
     cdef int _stream_lost(self, str detail) except -1:
         cdef ClientStream stream = self.stream
@@ -380,9 +380,9 @@ cdef class DirectCall(ClientCall):
         if stream is not None:
             stream.cancel()
         self.add_log_field("mcp.error.message", detail)
-        return self._finish_stream("upstream stream broke off")
+        return self._finish_stream("upstream stream broke off", True)
 
-    cdef int _finish_stream(self, str reason) except -1:
+    cdef int _finish_stream(self, str reason, bint broken) except -1:
         """Answers a request whose stream has ended early, unless the client can resume the stream."""
         cdef RoutedRequest exchange = self.exchange
         cdef RequestTelemetry telemetry
@@ -394,7 +394,10 @@ cdef class DirectCall(ClientCall):
             if found:
                 self.target.count_call(self.message.method, self.started, found[-1], None)
             elif not self.decoder.last_event_id:
-                self.target.count_call(self.message.method, self.started, b"", reason)
+                if broken:
+                    self.target.count_call(self.message.method, self.started, b"", reason)
+                else:
+                    self.target.count_unanswered(self.started, reason)
                 self._send(self.settings.service.lost_answer(self.message.raw_id, reason))
             self._leave()
             telemetry, self.telemetry = self.telemetry, None

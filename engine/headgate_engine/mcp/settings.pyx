@@ -36,6 +36,10 @@ cdef class DirectTarget:
             return meter.failed(took_ns, failure)
         return meter.answered(took_ns, method, answer)
 
+    cdef int count_unanswered(self, int64_t started_ns, str reason) except -1:
+        cdef McpTargetMeter meter = self.meter
+        return 0 if meter is None else meter.refused_with(monotonic_ns() - started_ns, reason)
+
 
 cdef class CallSettings:
     def __init__(self, HandlerBackend handler not None, service not None, bint federated):

@@ -59,8 +59,8 @@ def mcp_rows(places: Iterable[McpPlace], meters: Meters, told: Iterable[Mapping[
     """Return a row for each target. `told`: what workers know of targets.
 
     `state` is `up` if the last call was answered, `down` if it was not, and `unknown` before the first one. `calls`
-    counts requests since the start; of these, `errors` were answered with an error and `failures` not at all. Times
-    are in ms since 1970, null for never.
+    counts requests since the start; of these, `errors` were answered with an error or ended without a response, and
+    `failures` broke off or were not answered at all. Times are in ms since 1970, null for never.
     """
     counts = _counts(meters)
     known: dict[tuple[str, str], list[Mapping[str, Any]]] = {}

@@ -81,7 +81,22 @@ class PassedRefusal(McpFailure):
 
 
 class TargetFailure(Exception):
-    """The target cannot take or complete a request: it has ended, cannot be started, or violated the protocol."""
+    """The target cannot take or complete a request: it has ended, cannot be started, or violated the protocol.
+
+    `of_gateway`: it is not the target's doing.
+    """
+
+    of_gateway = False
+
+
+class OwnFailure(TargetFailure):
+    """The gateway does not complete a request: the client has cancelled it, or it exceeds a limit of the gateway."""
+
+    of_gateway = True
+
+
+class NoAnswer(TargetFailure):
+    """The target has ended its side of an exchange in order, without a response."""
 
 
 class TargetRefusal(TargetFailure):
@@ -106,6 +121,12 @@ class TargetRefusal(TargetFailure):
         except (ValueError, AttributeError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
+
+
+class OwnRefusal(TargetRefusal):
+    """The gateway itself, or a policy in front of the target, has refused a request."""
+
+    of_gateway = True
 
 
 def error_of(target: str, error: Mapping[str, Any]) -> McpFailure:

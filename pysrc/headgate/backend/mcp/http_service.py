@@ -323,9 +323,10 @@ class HttpService:
                 async for raw, data in pieces:
                     last += data
                     await stream.send(raw)
-            reason = "upstream stream ended without an answer"
+            reason, count = "upstream stream ended without an answer", counted.unanswered
         except TargetFailure as error:
             call.add_log_field("mcp.error.message", str(error))
+            count = counted.failed
             reason = DIRECT_REQUEST if str(error) == DIRECT_REQUEST else "upstream stream broke off"
         # With an event id the client can come back for the rest, and an error would tell it not to.
         comes_back = bool(decoder.last_event_id) and not modern
@@ -333,7 +334,7 @@ class HttpService:
         if found:
             self._answered(counted, message, found[-1])
         elif message is not None and not comes_back:
-            counted.failed(reason)
+            count(reason)
             await stream.send(encode_event(error_message(message.raw_id, INTERNAL_ERROR, reason), "message"))
         await stream.end()
 

@@ -194,7 +194,10 @@ async def answer(
     async def noted() -> bytes:
         nonlocal found
         found = await response(exchange, answering, first)
-        counted.answered(found) if found else counted.failed("the process has ended")
+        if found:
+            counted.answered(found)
+        else:
+            counted.dropped()  # the client has cancelled it
         return found
 
     try:

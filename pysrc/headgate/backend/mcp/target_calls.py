@@ -6,13 +6,15 @@ import time
 from typing import Final
 
 from headgate.backend.contract import BackendCall
-from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
-from headgate.backend.mcp.targets.exchanges import ENDED
+from headgate.backend.mcp.failure import NoAnswer, TargetFailure, TargetRefusal
+from headgate.backend.mcp.targets.exchanges import ENDED, STOPPED
 from headgate.dialect.mcp.jsonrpc import RpcKind, RpcMessage
 from headgate_engine.mcp.meter import McpTargetMeter
+from headgate_engine.mcp.telemetry import error_in
 
 SERVER_ERROR: Final = 500
-GONE: Final = f"{ENDED}\"".encode()
+# How errors of the gateway for servers without a response end.
+ENDED_ERROR, STOPPED_ERROR = (f'{reason}"}}}}'.encode() for reason in (ENDED, STOPPED))
 NANOSECONDS: Final = 1_000_000_000
 
 
@@ -45,9 +47,14 @@ class CountedCall:
         return time.monotonic_ns() - self._began_ns
 
     def answered(self, text: bytes) -> None:
-        """Count the response, or the error of the gateway for a server that has ended."""
-        if GONE in text:
-            self.failed(ENDED)
+        """Count the response, or the error of the gateway for a server that has ended; that for a server which the
+        gateway has ended counts for nothing.
+        """
+        if text.endswith((ENDED_ERROR, STOPPED_ERROR)) and error_in(text) is not None:
+            if text.endswith(ENDED_ERROR):
+                self.failed(ENDED)
+            else:
+                self.dropped()
             return
         meter = self._taken()
         if meter is not None and self._message is not None:
@@ -61,6 +68,16 @@ class CountedCall:
         count = meter.failed if status >= SERVER_ERROR else meter.refused_with
         count(self._took_ns, f"status {status}")
 
+    def unanswered(self, reason: str) -> None:
+        """Count an exchange that the server has ended in order, but without a response: an error of one that runs."""
+        meter = self._taken()
+        if meter is not None:
+            meter.refused_with(self._took_ns, reason)
+
+    def dropped(self) -> None:
+        """Count nothing: the outcome says nothing of the target."""
+        self._meter = None
+
     def failed(self, reason: str) -> None:
         """Count that there is no response."""
         meter = self._taken()
@@ -69,7 +86,11 @@ class CountedCall:
 
     def ended(self, failure: TargetFailure) -> None:
         """Count a call that has ended with this failure."""
-        if isinstance(failure, TargetRefusal):
+        if failure.of_gateway:
+            self.dropped()
+        elif isinstance(failure, TargetRefusal):
             self.refused(failure.status)
+        elif isinstance(failure, NoAnswer):
+            self.unanswered(str(failure))
         else:
             self.failed(str(failure))

@@ -69,9 +69,9 @@ class PlainSide(Side):
             return None
 
         remote = Remote(client, "backend:80", policies, steps)
-        service = HttpService(target, remote, self.sessions, STATES, tell_ended)
+        service = HttpService(target, remote, self.sessions, STATES, tell_ended, self.meter)
         self.front = Front(service, Sessionless(), "only", self.count, FrontOptions())
-        plain = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
+        plain = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0, meter=self.meter)
         return DirectBackend(handler, plain, DirectService(self.sessions, "only", policies, self.count))
 
 
@@ -90,12 +90,12 @@ CASES = [
     Case("other methods", requests=(call("tools/list"), call("prompts/get", name="p"), call("resources/read", uri="a://b"), call("ping"), call("x/y"))),
     Case("a stream of one event", body(EVENT, SSE)),
     Case("a stream in chunks", raw(chunked(NEWS, b": ping\n\n" + EVENT[:9], EVENT[9:]))),
-    Case("a stream that ends without an answer", body(NEWS, SSE)),
+    Case("a stream that ends without an answer", body(NEWS, SSE), metered=("up", "upstream stream ended without an answer")),
     Case("a stream whose last event nothing ends", body(EVENT[:-1], SSE)),
     Case("a stream that answers another request", body(EVENT.replace(b":7", b":8"), SSE)),
     Case("an id that is written in another way", body(b'data: {"jsonrpc":"2.0","id":7.0,"result":{}}\n\n', SSE)),
     Case("a stream that can be gone on with", body(b"id: 5\n" + NEWS, SSE)),
-    Case("a stream that breaks off within an event", raw(chunked(NEWS, EVENT[:20], end=False), reset=True)),
+    Case("a stream that breaks off within an event", raw(chunked(NEWS, EVENT[:20], end=False), reset=True), metered=("down", "upstream stream broke off")),
     Case("a stream that ends too early", raw(chunked(NEWS, end=False))),
     Case("an error as event", body(b"data: " + ERROR + b"\n\n", SSE)),
     Case("an empty stream", body(b"", SSE)),
@@ -104,10 +104,10 @@ CASES = [
     Case("a policy of the target", steps=(RequestHeaderStep(added=[("x-key", "secret")], replaced=[("host", "other:1")], removed=["x-own"]),)),
     Case("a target with a time-out that answers in time", policies=BackendPolicies(request_timeout_ms=60_000)),
     # -- Python goes on with what the engine has begun
-    Case("a policy that refuses", steps=(ReplyStep("r", Reply(429, b"later", ((b"retry-after", b"3"),), "Limit")),), python=1),
+    Case("a policy that refuses", steps=(ReplyStep("r", Reply(429, b"later", ((b"retry-after", b"3"),), "Limit")),), python=1, metered=("unknown", None)),
     Case("404 of the target", body(b"gone", "content-type: text/plain\r\n", 404), python=1),
     Case("401 of the target", body(b"", "www-authenticate: Bearer\r\n", 401), python=1),
-    Case("500 of the target", body(b"{}", JSON, 500), python=1),
+    Case("500 of the target", body(b"{}", JSON, 500), python=1, metered=("down", "status 500")),
     Case("202 of the target", body(b"", "", 202), python=1),
     Case("another type", body(b"<p>", "content-type: text/html\r\n"), python=1),
     Case("no type", body(RESULT, ""), python=1),
@@ -156,6 +156,7 @@ async def test_both_ways_bring_the_same(rig: Rig, case: Case) -> None:
         assert other == one, name
     assert looked_at == (len(case.requests) if case.python is None else case.python)
     assert found.busy == 0
+    assert case.metered in (None, found.metered)
 
 
 @on_rig()

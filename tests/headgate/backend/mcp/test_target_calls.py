@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import NoAnswer, OwnFailure, OwnRefusal, TargetFailure, TargetRefusal
 from headgate.backend.mcp.target_calls import CountedCall
-from headgate.backend.mcp.targets.exchanges import ENDED
+from headgate.backend.mcp.targets.exchanges import ENDED, STOPPED
 from headgate.dialect.mcp.jsonrpc import error_message, parse
 
 REQUEST = parse(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}')
@@ -38,6 +38,7 @@ class Meter:
         (TargetFailure("upstream call timeout"), ("failed", "upstream call timeout")),
         (TargetRefusal(404, [], b""), ("refused", "status 404")),
         (TargetRefusal(503, [], b""), ("failed", "status 503")),
+        (NoAnswer("there was no answer"), ("refused", "there was no answer")),
     ],
 )
 def test_a_failure_is_told_once(failure: TargetFailure, told: tuple[str, str]) -> None:
@@ -52,6 +53,24 @@ def test_the_error_for_a_server_that_has_ended_is_a_failure() -> None:
     meter: Any = Meter()
     CountedCall(meter, REQUEST).answered(error_message(b"1", -32603, f"MCP server a {ENDED}"))
     assert meter.told == [("failed", ENDED)]
+
+
+@pytest.mark.parametrize("failure", [OwnFailure("the request was cancelled"), OwnRefusal(503, [], b"")])
+def test_what_the_gateway_decides_says_nothing_of_the_target(failure: TargetFailure) -> None:
+    meter: Any = Meter()
+    call = CountedCall(meter, REQUEST)
+    call.ended(failure)
+    call.failed("late")
+    CountedCall(meter, REQUEST).answered(error_message(b"1", -32603, f"MCP server a {STOPPED}"))
+    assert meter.told == []
+
+
+def test_a_result_may_say_what_errors_of_the_gateway_say() -> None:
+    meter: Any = Meter()
+    text = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"text":"it ended before it answered"}],"x":{"y":"%s"}}}' % ENDED.encode()
+    for result in (text, text[: text.index(b',"x"')] + b"}}", b'{"jsonrpc":"2.0","id":1,"result":{"error":"%s"}}' % ENDED.encode()):
+        CountedCall(meter, REQUEST).answered(result)
+    assert [one[0] for one in meter.told] == ["answered"] * 3
 
 
 def test_only_requests_count() -> None:

@@ -11,10 +11,11 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final, Protocol
 
 from headgate.backend.contract import UpstreamResponse
-from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import NoAnswer, OwnFailure, TargetFailure, TargetRefusal
 from headgate.backend.mcp.federation.response_messages import StreamPosition, closed, media_type, messages_of, whole
 from headgate.backend.mcp.federation.session_state import SessionStateReplay
 from headgate.backend.mcp.federation.target_answer import (
+    CANCELLED_CALL,
     NO_ANSWER,
     Fields,
     OnMessage,
@@ -166,7 +167,7 @@ class ServerLink(RequestTarget):
         if self._server is not None and not self._server.dead:
             return self._server
         if self._closed:
-            raise TargetFailure("the session has ended")
+            raise OwnFailure("the session has ended")
         again = self._server is not None
         now = time.monotonic()
         if again and now - self._started < self._pause:
@@ -182,7 +183,7 @@ class ServerLink(RequestTarget):
             raise
         if self._closed:
             await server.stop()
-            raise TargetFailure("the session has ended")
+            raise OwnFailure("the session has ended")
         self._server = server
         again, self._restored = again or self._restored, False
         if again and self._opening is not None:
@@ -211,6 +212,8 @@ class ServerLink(RequestTarget):
             while text is not None:
                 yield text
                 text = await exchange.inbox.get()
+            if exchange.cancelled:
+                raise OwnFailure(CANCELLED_CALL)
         except TimeoutError:
             raise TargetFailure("upstream call timeout") from None
         finally:
@@ -382,7 +385,7 @@ class HttpLink(RequestTarget):
         if answer is None:
             if text not in (b"", b"null"):
                 await on_message(text)
-            raise TargetFailure(NO_ANSWER)
+            raise NoAnswer(NO_ANSWER)
         return answer
 
     async def _whole(

@@ -14,10 +14,17 @@ import logging
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
-from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import NoAnswer, OwnFailure, TargetFailure, TargetRefusal
 from headgate.backend.mcp.federation.group import outcome_of
 from headgate.backend.mcp.federation.link import Link, LinkFactory, ServerLink
-from headgate.backend.mcp.federation.target_answer import Fields, OnMessage, RequestTarget, is_response
+from headgate.backend.mcp.federation.target_answer import (
+    CANCELLED_CALL,
+    NO_ANSWER,
+    Fields,
+    OnMessage,
+    RequestTarget,
+    is_response,
+)
 from headgate.backend.mcp.targets.remote import ClientFields, origin_of
 from headgate.dialect.mcp import bridging, elicitation, modern, versions
 from headgate.dialect.mcp.jsonrpc import (
@@ -141,7 +148,7 @@ class ModernLink(RequestTarget):
                     else:
                         yield text
             if not last:
-                raise TargetFailure("the request was cancelled" if cancelled.is_set() else "there was no answer")
+                raise OwnFailure(CANCELLED_CALL) if cancelled.is_set() else NoAnswer(NO_ANSWER)
             wanted = bridging.input_required(last)
             if wanted is None:
                 yield bridging.legacy_response(last)
@@ -281,7 +288,7 @@ async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> A
     except TargetRefusal as error:
         if not is_response(error.body, request):
             # Also a 404 is none to a session, as there is none.
-            raise TargetFailure(str(error)) from error
+            raise (OwnFailure if error.of_gateway else TargetFailure)(str(error)) from error
         yield error.body
 
 
@@ -293,7 +300,7 @@ async def either(answer: asyncio.Future[RpcMessage], stop: asyncio.Event) -> Rpc
     finally:
         stopped.cancel()
     if not answer.done():
-        raise TargetFailure("the request was cancelled")
+        raise OwnFailure(CANCELLED_CALL)
     return answer.result()
 
 

@@ -15,7 +15,14 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final
 
 from headgate import __version__
-from headgate.backend.mcp.failure import DIRECT_REQUEST, McpFailure, TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import (
+    DIRECT_REQUEST,
+    McpFailure,
+    OwnFailure,
+    OwnRefusal,
+    TargetFailure,
+    TargetRefusal,
+)
 from headgate.backend.mcp.federation.link import INITIALIZED, Link
 from headgate.backend.mcp.federation.modern_link import EitherLink
 from headgate.backend.mcp.federation.shared_process import SharedProcess, with_token
@@ -216,7 +223,7 @@ class RequestLink(RequestTarget):
         if self._modern and message.method in TASK_REQUESTS:
             # Tasks of such a server end with the session of the request, and have other methods.
             failure = McpFailure(400, f"Unknown task: {message.name}", INVALID_PARAMS)
-            raise TargetRefusal(*failure.answer(message.raw_id))
+            raise OwnRefusal(*failure.answer(message.raw_id))
         if self._modern and self._session is None and self._target.suspended is not None:
             self._able = elicitation.capabilities_of(message)
         asks = held is not None or self._asks(message)
@@ -241,7 +248,7 @@ class RequestLink(RequestTarget):
         try:
             call = self._target.suspended.take(state, self._place(message, fields))
         except McpFailure as failure:
-            raise TargetRefusal(*failure.answer(message.raw_id)) from None
+            raise OwnRefusal(*failure.answer(message.raw_id)) from None
         self._able, self._version, self._session = elicitation.capabilities_of(message), call.version, call.session
         return call
 
@@ -330,7 +337,7 @@ class RequestLink(RequestTarget):
     def _open(self) -> Link:
         if self._session is None:
             if self._target.local and self._target.processes >= MAX_PROCESSES:
-                raise TargetFailure("too many processes are running")
+                raise OwnFailure("too many processes are running")
             self._target.processes += 1
             # For a client of an earlier revision, a server that only supports 2026-07-28 is bridged.
             make = self._target.make

@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from headgate.backend.mcp.failure import McpFailure, TargetFailure
+from headgate.backend.mcp.failure import McpFailure, NoAnswer, TargetFailure
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import NO_ANSWER, Fields, StreamClosed
 from headgate.crypto.sealed import Sealer
@@ -114,7 +114,7 @@ class SuspendedCall:
         if isinstance(found, TargetFailure):
             raise found
         if found is None:
-            raise TargetFailure(NO_ANSWER)
+            raise NoAnswer(NO_ANSWER)
         return found
 
     def add(self, question: RpcMessage) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Protocol
 
-from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.failure import NoAnswer
 from headgate.dialect.mcp.jsonrpc import NotAMessage, RpcKind, RpcMessage, agree, parse
 from headgate_engine.mcp.meter import McpTargetMeter
 from headgate_engine.mcp.sessions import TargetSession
@@ -14,6 +14,7 @@ from headgate_engine.mcp.sessions import TargetSession
 Fields = list[tuple[str, str]]
 OnMessage = Callable[[bytes], Awaitable[None]]
 NO_ANSWER = "there was no answer"
+CANCELLED_CALL = "the request was cancelled"
 
 
 class StreamClosed(bytes):
@@ -65,7 +66,7 @@ async def gathered(texts: AsyncGenerator[bytes, None], message: RpcMessage, on_m
             else:
                 answer = found
     if answer is None:
-        raise TargetFailure(NO_ANSWER)
+        raise NoAnswer(NO_ANSWER)
     return answer
 
 

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.failure import OwnFailure, TargetFailure
 from headgate.backend.mcp.targets.inbox import Inbox
 from headgate.dialect.mcp.jsonrpc import (
     INTERNAL_ERROR,
@@ -32,15 +32,17 @@ logger = logging.getLogger("headgate.mcp.targets")
 MAX_PENDING = 256
 # Time for a server to read a cancellation; then it is dropped.
 CANCEL_SECONDS = 5.0
-# In the error that a client gets in the place of a response.
+# In the error that a client gets in the place of a response: the server has ended, or the gateway has ended it.
 ENDED = "ended before it answered"
+STOPPED = "was stopped before it answered"
 Write = Callable[[bytes], Awaitable[None]]
 
 
 class TargetExchange:
     """A request in progress: its messages and finally its response arrive in `inbox`.
 
-    `answered`: the server has responded or has ended. `failed`: the response is an error.
+    `answered`: the server has responded or has ended. `failed`: the response is an error. `cancelled`: by the client,
+    so that there is no response.
     """
 
     def __init__(self, message: RpcMessage) -> None:
@@ -49,6 +51,7 @@ class TargetExchange:
         self.token = progress_token(message)
         self.answered = False
         self.failed = False
+        self.cancelled = False
 
     def finish(self, answer: bytes | None, failed: bool) -> None:
         """Deliver the response, if there is one, and end the inbox."""
@@ -80,7 +83,7 @@ class Exchanges:
                 await write(message.text)
             return None
         if len(self.pending) >= MAX_PENDING:
-            raise TargetFailure("too many requests are under way")
+            raise OwnFailure("too many requests are under way")
         self._next_id += 1
         number = self._next_id
         exchange = self.pending[number] = TargetExchange(message)
@@ -114,6 +117,7 @@ class Exchanges:
             if same_id(exchange.message.raw_id, params.get("requestId")):
                 del self.pending[number]
                 # The server need not respond any more; a late response is dropped.
+                exchange.cancelled = True
                 exchange.finish(None, failed=True)
                 await write(notification(CANCELLED, {**params, "requestId": number}))
                 return
@@ -173,11 +177,13 @@ class Exchanges:
             self._events.finish()
         return self._events
 
-    def end(self) -> None:
-        """Handle the end of the server: requests in progress get an error, and the inbox for events ends."""
+    def end(self, stopped: bool = False) -> None:
+        """Handle the end of the server: requests in progress get an error, and the inbox for events ends. `stopped`: by
+        the gateway.
+        """
         self._over = True
         for exchange in self.pending.values():
-            reason = f"MCP server {self._target} {ENDED}"
+            reason = f"MCP server {self._target} {STOPPED if stopped else ENDED}"
             exchange.finish(error_message(exchange.message.raw_id, INTERNAL_ERROR, reason), failed=True)
         self.pending.clear()
         self._events.finish()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Sequence
 
 from headgate.backend.contract import BackendCall, BegunCall, UpstreamClient, UpstreamResponse
-from headgate.backend.mcp.failure import Headers, TargetRefusal
+from headgate.backend.mcp.failure import Headers, OwnRefusal
 from headgate.backend.mcp.targets.decoded import plain
 from headgate.ir.policies import NO_BACKEND_POLICIES, BackendPolicies
 from headgate_engine.context.request import Reply, RequestContext, derived_context
@@ -140,7 +140,7 @@ async def taken_over_later(begun: BegunCall) -> UpstreamResponse:
         raise
 
 
-def refusal(reply: Reply) -> TargetRefusal:
+def refusal(reply: Reply) -> OwnRefusal:
     """Return the failure that has a policy's answer."""
     fields: Headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.headers]
-    return TargetRefusal(reply.status, fields, reply.body)
+    return OwnRefusal(reply.status, fields, reply.body)

@@ -168,7 +168,7 @@ class SseServer:
     def _end(self) -> None:
         if not self._dead:
             self._dead = True
-            self._exchanges.end()
+            self._exchanges.end(stopped=self._reading is None)
             self._on_exit()
 
     async def stop(self) -> None:

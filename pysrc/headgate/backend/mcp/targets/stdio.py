@@ -152,7 +152,7 @@ class StdioServer:
         if self._dead:
             return
         self._dead = True
-        self._exchanges.end()
+        self._exchanges.end(stopped=self._stopping is not None)
         self._on_exit()
 
     async def stop(self) -> None:

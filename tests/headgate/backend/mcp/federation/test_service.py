@@ -82,8 +82,8 @@ class FederatedSide(Side):
         for name in ("t1", "t2"):
             target = StreamableHttpTarget(key=name, name=name, endpoint=Endpoint(key="e", host="backend", port=80), policies=policies)
             remote = Remote(client, "backend:80", policies, steps)
-            links[name] = lambda state, t=target, r=remote: EitherLink(lambda known: HttpLink(t, r, known), state)
-            direct[name] = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0)
+            links[name] = lambda state, t=target, r=remote: EitherLink(lambda known: HttpLink(t, r, known, self.meter), state)
+            direct[name] = DirectTarget(client, target.path, steps=steps, timeout_ms=policies.request_timeout_ms or 0, meter=self.meter)
         self.sessions = Sessions(0, SessionIds(KEY), SessionLimits(60, 10), resumable=True)
         options = FederationOptions(prefixed=self.prefixed)
         relay: Any = NoRelay()
@@ -141,16 +141,17 @@ CASES = [
     # -- Python goes on with what the engine has begun
     Case("a stream of one event", body(EVENT, SSE), requests=(at(),), python=1),
     Case("news before the answer", body(NEWS + EVENT, SSE), requests=(at(),), python=1),
+    Case("a stream that ends without an answer", body(NEWS, SSE), requests=(at(),), python=1, metered=("up", "there was no answer")),
     Case("a task", body(TASK), requests=(at(),), python=1),
     Case("an id that is written in another way", body(b'{"jsonrpc":"2.0","id":7.0,"result":{}}'), requests=(at(),), python=1),
     Case("a response to another request", body(RESULT.replace(b":7", b":8")), requests=(at(),), python=1),
     Case("an error without an id", body(ERROR.replace(b'"id":7,', b"")), requests=(at(),), python=1),
     Case("a result that is no object", body(b'{"jsonrpc":"2.0","id":7,"result":5}'), requests=(at(),), python=1),
     Case("an answer that is no message", body(b"[]"), requests=(at(),), python=1),
-    Case("a policy that refuses", requests=(at(),), steps=(ReplyStep("r", Reply(429, b"later", ((b"retry-after", b"3"),), "Limit")),), python=1),
+    Case("a policy that refuses", requests=(at(),), steps=(ReplyStep("r", Reply(429, b"later", ((b"retry-after", b"3"),), "Limit")),), python=1, metered=("unknown", None)),
     Case("401 of the target", body(b"", "www-authenticate: Bearer\r\n", 401), requests=(at(),), python=1),
     Case("a session that the target has forgotten", body(b"gone", "content-type: text/plain\r\n", 404), requests=(at(),), python=1),
-    Case("500 of the target", body(b"{}", JSON, 500), requests=(at(),), python=1),
+    Case("500 of the target", body(b"{}", JSON, 500), requests=(at(),), python=1, metered=("down", "status 500")),
     Case("202 of the target", body(b"", "", 202), requests=(at(),), python=1),
     Case("another type", body(b"<p>", "content-type: text/html\r\n"), requests=(at(),), python=1),
     Case("an empty answer", body(b""), requests=(at(),), python=1),
@@ -179,6 +180,7 @@ async def test_both_ways_bring_the_same(rig: Rig, case: Case) -> None:
         assert other == one, name
     assert looked_at == (len(case.requests) if case.python is None else case.python)
     assert found.busy == 0
+    assert case.metered in (None, found.metered)
 
 
 @pytest.mark.parametrize(
