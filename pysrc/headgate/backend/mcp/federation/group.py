@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import field
 from typing import Any, Final, NamedTuple
 
+from headgate.backend.contract import BackendCall
 from headgate.backend.mcp.failure import TargetFailure
 from headgate.backend.mcp.federation.link import Link
 from headgate.backend.mcp.federation.target_answer import Fields, StreamClosed
@@ -166,7 +167,7 @@ class LinkGroup:
                 await close_stream(text.pause_s)
 
         link = self.links[target]
-        counted = CountedCall(link.meter, message, fields.call if isinstance(fields, ClientFields) else None)
+        counted = counted_at(link, message, fields.call if isinstance(fields, ClientFields) else None)
         span = begin_span(fields)
         try:
             outcome = Outcome(await link.ask(span.carried(message), fields, on_message))
@@ -199,7 +200,7 @@ class LinkGroup:
         elif message.method != INITIALIZE:
             # `initialize` has no default time-out: a server may have to be installed first.
             timeout_s = TOGETHER_SECONDS
-        counted = CountedCall(self.links[target].meter, message)
+        counted = counted_at(self.links[target], message)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self.ask(target, message, fields, emit)
@@ -248,6 +249,11 @@ class LinkGroup:
             for target, stream in zip(self.links, found, strict=True)
             if stream is not None and not isinstance(stream, BaseException)
         }
+
+
+def counted_at(link: Link, message: RpcMessage, call: BackendCall | None = None) -> CountedCall:
+    """Return what the meter of a target gets of a request: nothing of one that the gateway answers by itself."""
+    return CountedCall(link.meter if link.reaches(message.method) else None, message, call)
 
 
 def cancelled(target: str, message: RpcMessage) -> bytes:

@@ -85,6 +85,13 @@ class ModernLink(RequestTarget):
         self._client = bridging.ClientIdentity.of_meta(meta)
 
     # -- requests ------------------------------------------------------------------------------------------------------
+    def reaches(self, method: str | None) -> bool:
+        """Tell whether requests with this method go to the server; `initialize` does as `server/discover`."""
+        # Tasks of the one kind of revisions are not spoken of in the other (`bridging.OTHER`).
+        return method == INITIALIZE or (
+            method in MODERN_REQUESTS and method != LISTEN and method not in TASK_REQUESTS
+        )
+
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request."""
         method = message.method or ""
@@ -99,8 +106,7 @@ class ModernLink(RequestTarget):
         elif method in ("resources/subscribe", "resources/unsubscribe"):
             self._subscribe(message.uri or "", method == "resources/subscribe")
             yield bridging.result(message, {})
-        elif method not in MODERN_REQUESTS or method == LISTEN or method in TASK_REQUESTS:
-            # Tasks of the one kind of revisions are not spoken of in the other (`bridging.OTHER`).
+        elif not self.reaches(method):
             yield error_message(message.raw_id, METHOD_NOT_FOUND, f"method not found: {method[:80]}")
         else:
             cancelled = asyncio.Event()
@@ -369,6 +375,10 @@ class EitherLink(RequestTarget):
     def timeout_s(self) -> float | None:
         """The time-out in the policies of the target, in seconds."""
         return self._link.timeout_s
+
+    def reaches(self, method: str | None) -> bool:
+        """Tell whether requests with this method go to the server."""
+        return self._link.reaches(method)
 
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request. `initialize` determines the revision of the server."""

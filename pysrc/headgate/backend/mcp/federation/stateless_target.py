@@ -185,6 +185,10 @@ class RequestLink(RequestTarget):
         """Return the time-out in the target's policies, in seconds."""
         return (self._session or self._target.make()).timeout_s
 
+    def reaches(self, method: str | None) -> bool:
+        """Tell whether requests with this method go to the target."""
+        return (self._session or self._target.make()).reaches(method)
+
     @property
     def opened(self) -> bool:
         """True if the target has a session for this request."""

@@ -42,6 +42,11 @@ class RequestTarget(Protocol):
         """The time in seconds that the target may take to begin its response, None without a limit."""
         return None
 
+    def reaches(self, method: str | None) -> bool:
+        """Tell whether requests with this method go to the target; the gateway answers others by itself."""
+        del method
+        return True
+
     def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
     async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:

@@ -37,6 +37,7 @@ from headgate_engine.mcp.meter import McpTargetMeter
 
 logger = logging.getLogger("headgate.mcp.openapi")
 
+CALL: Final = "tools/call"
 FETCH_SECONDS: Final = 30.0
 MAX_DOCUMENT: Final = 16 * 1024 * 1024
 # Lifetime of a fetched document without `max-age`, minimum lifetime, and pause after a failure.
@@ -150,6 +151,10 @@ class OpenApiLink(RequestTarget):
         """None: the session exists only at the gateway."""
         return None
 
+    def reaches(self, method: str | None) -> bool:
+        """Tell whether requests with this method go to the service: it only knows of calls."""
+        return method == CALL
+
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the response. A subscription is acknowledged, but never has notifications."""
         if message.method == LISTEN:
@@ -171,7 +176,7 @@ class OpenApiLink(RequestTarget):
         if method == "tools/list":
             api = await self._remote.document.api()
             return _response(message, {"tools": [tool.listed for tool in api.tools.values()]})
-        if method == "tools/call":
+        if method == CALL:
             return await self._call(message, fields)
         if method in NOTHING:
             return _response(message, {NOTHING[method]: []})
