@@ -14,6 +14,7 @@ from headgate.cli import traffic_rows
 from headgate.cli.admin_client import ask
 from headgate.cli.proxy_config import parse
 from headgate.cli.requests import asked
+from headgate.cli.traffic import mcp_targets
 from headgate.cli.traffic_rows import NONE, dollars, took
 
 Json = dict[str, Any]
@@ -53,7 +54,7 @@ def fetch(port: int, before: TopLook | None = None) -> TopLook:
     found.dump = before.dump if unchanged and before is not None else _document(port, "/config_dump")
     if (found.state.get("targets") or {}).get("mcp"):
         with _noted(found, "sessions"):
-            found.targets = list(_document(port, "/api/mcp")["targets"])
+            found.targets = mcp_targets(port)
     if "virtualKeys" in found.dump:
         with _noted(found, "keys"):
             found.keys = list(_document(port, "/api/keys").get("keys") or ())

@@ -9,12 +9,15 @@ from typing import Any
 import click
 
 from headgate.cli import traffic_rows
-from headgate.cli.admin_client import fetch
+from headgate.cli.admin_client import ask, fetch, unexpected
 from headgate.cli.cluster_target import admin_port
 from headgate.cli.proxy_config import LOCAL, parse
 from headgate.cli.target import admin_port_option, local_option, namespace_option
-from headgate.cli.text_table import text_table
+from headgate.cli.text_table import printable, text_table
 
+OK, NOT_FOUND = 200, 404
+# Texts that servers choose.
+OF_SERVERS = ("name", "version", "protocol", "error")
 Rows = list[dict[str, Any]]
 Cells = Callable[[Iterable[dict[str, Any]]], list[tuple[str, ...]]]
 
@@ -44,8 +47,18 @@ def _from_state(reader: Callable[[dict[str, Any], dict[str, Any]], Rows]) -> Cal
 
 def read_mcp(port: int) -> Rows:
     """Return the rows of the MCP targets of a gateway; raises ClickException."""
-    state, found = (parse(fetch(port, "GET", path), "the gateway's answer") for path in ("/api/state", "/api/mcp"))
-    return traffic_rows.mcp(state, found["targets"])
+    return traffic_rows.mcp(parse(fetch(port, "GET", "/api/state"), "the gateway's answer"), mcp_targets(port))
+
+
+def mcp_targets(port: int) -> Rows:
+    """Return what a gateway tells of its MCP targets, in letters that a terminal can show; raises ClickException."""
+    answer = ask(port, "GET", "/api/mcp")
+    if answer.status == NOT_FOUND:
+        raise click.ClickException("this gateway is older than gwctl: it has no /api/mcp")
+    if answer.status != OK:
+        raise unexpected(answer.status, answer.body)
+    rows: Rows = parse(answer.body, "the gateway's answer")["targets"]
+    return [one | {key: printable(one[key]) for key in OF_SERVERS if one.get(key) is not None} for one in rows]
 
 
 def _show(
