@@ -299,7 +299,7 @@ cdef class DirectCall(ClientCall):
             fields = self._fields()
             telemetry, self.telemetry = self.telemetry, None     # it knows this call: no ring for the garbage collector
             telemetry.end(status, body, maybe_error)
-            self.target.count_call(self.message.method, self.started, body, None)
+            self.target.count_call(self.message.method, self.started, body)
             exchange.ctx.head_received_ns = monotonic_ns()
             self._leave()
             exchange.answer_whole(status, fields, out.take(), None)
@@ -392,12 +392,9 @@ cdef class DirectCall(ClientCall):
         try:
             found = [data for data in self.answers if self._is_answer(data)]
             if found:
-                self.target.count_call(self.message.method, self.started, found[-1], None)
+                self.target.count_call(self.message.method, self.started, found[-1])
             elif not self.decoder.last_event_id:
-                if broken:
-                    self.target.count_call(self.message.method, self.started, b"", reason)
-                else:
-                    self.target.count_unanswered(self.started, reason)
+                self.target.count_unanswered(self.started, reason, broken)
                 self._send(self.settings.service.lost_answer(self.message.raw_id, reason))
             self._leave()
             telemetry, self.telemetry = self.telemetry, None

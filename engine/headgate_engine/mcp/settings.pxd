@@ -13,10 +13,10 @@ cdef class DirectTarget:
     cdef tuple steps                 # Step of its policies; none of them suspends
     cdef McpTargetMeter meter        # None: nobody counts
     cdef int64_t timeout_ns          # until the head of an answer, or the whole of one that is no stream; 0: none
-    # Counts a call that began at `started_ns`: its response, or why there is none.
-    cdef int count_call(self, str method, int64_t started_ns, bytes answer, str failure) except -1
-    # The same for a call that the server has ended in order, but without a response: an error, of a server that runs.
-    cdef int count_unanswered(self, int64_t started_ns, str reason) except -1
+    # Counts the response to a call that began at `started_ns`.
+    cdef int count_call(self, str method, int64_t started_ns, bytes answer) except -1
+    # Counts that there is none. What the server has ended in order, not `broken`, is an error of one that runs.
+    cdef int count_unanswered(self, int64_t started_ns, str reason, bint broken) except -1
 
 cdef class CallSettings:
     # What the calls of one backend have in common.

@@ -27,18 +27,16 @@ cdef class DirectTarget:
         self.timeout_ns = timeout_ms * 1000000
         self.meter = meter
 
-    cdef int count_call(self, str method, int64_t started_ns, bytes answer, str failure) except -1:
+    cdef int count_call(self, str method, int64_t started_ns, bytes answer) except -1:
+        cdef McpTargetMeter meter = self.meter
+        return 0 if meter is None else meter.answered(monotonic_ns() - started_ns, method, answer)
+
+    cdef int count_unanswered(self, int64_t started_ns, str reason, bint broken) except -1:
         cdef McpTargetMeter meter = self.meter
         cdef int64_t took_ns = monotonic_ns() - started_ns
         if meter is None:
             return 0
-        if failure is not None:
-            return meter.failed(took_ns, failure)
-        return meter.answered(took_ns, method, answer)
-
-    cdef int count_unanswered(self, int64_t started_ns, str reason) except -1:
-        cdef McpTargetMeter meter = self.meter
-        return 0 if meter is None else meter.refused_with(monotonic_ns() - started_ns, reason)
+        return meter.failed(took_ns, reason) if broken else meter.refused_with(took_ns, reason)
 
 
 cdef class CallSettings:

@@ -299,7 +299,7 @@ async def answered(texts: AsyncGenerator[bytes, None], request: RpcMessage) -> A
 
 
 async def either(answer: asyncio.Future[RpcMessage], stop: asyncio.Event) -> RpcMessage:
-    """Return the answer of the client. Raises TargetFailure if `stop` is set first."""
+    """Return the answer of the client. Raises OwnFailure if `stop` is set first."""
     stopped = spawn("mcp until", stop.wait())
     try:
         await asyncio.wait((answer, stopped), return_when=asyncio.FIRST_COMPLETED)

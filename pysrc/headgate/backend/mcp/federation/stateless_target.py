@@ -202,7 +202,7 @@ class RequestLink(RequestTarget):
         """Yield the messages of a request; the last one is the response.
 
         Requests of a server with sessions go to the client if they can be expressed as elicitation.
-        Raises TargetFailure or TargetRefusal.
+        Raises TargetFailure, TargetRefusal, or OwnRefusal for what the gateway refuses.
         """
         held = self._held(message, fields)
         native = None if held is not None else await self.native()

@@ -105,7 +105,8 @@ class SuspendedCall:
         await self._texts.put(end)
 
     async def next(self) -> bytes | None:
-        """Return the server's next message, None if it waits for answers; raises TargetFailure after the end."""
+        """Return the server's next message, None if it waits for answers; raises TargetFailure after the end,
+        NoAnswer without a response."""
         try:
             async with asyncio.timeout(TOGETHER_SECONDS if self.questions else None):
                 found = await self._texts.get()

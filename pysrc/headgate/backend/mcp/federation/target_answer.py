@@ -59,7 +59,7 @@ class RequestTarget(Protocol):
 async def gathered(texts: AsyncGenerator[bytes, None], message: RpcMessage, on_message: OnMessage) -> RpcMessage:
     """Return the response among the messages that belong to a request; `on_message` gets the others.
 
-    Raises TargetFailure.
+    Raises TargetFailure, NoAnswer if the messages end without a response.
     """
     answer: RpcMessage | None = None
     async with contextlib.aclosing(texts):

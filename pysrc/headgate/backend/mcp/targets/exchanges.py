@@ -74,7 +74,10 @@ class Exchanges:
 
     # -- to the server -------------------------------------------------------------------------------------------------
     async def send(self, message: RpcMessage, write: Write | None = None) -> TargetExchange | None:
-        """Send a message with `write`, if given; return the exchange of a request, None for other messages."""
+        """Send a message with `write`, if given; return the exchange of a request, None for other messages.
+
+        Raises OwnFailure when too many requests are in progress.
+        """
         write = write or self._write
         if message.kind is not RpcKind.REQUEST:
             if message.method == CANCELLED:
