@@ -18,9 +18,10 @@ from headgate_engine.guard.search import masked  # noqa: E402
 from headgate_engine.guard.spans import check as checked  # noqa: E402
 
 NAMES = ("messages", "role", "content", "text", "type", "tool_calls", "function", "arguments", "input", "contents", "parts",
-         "choices", "message", "candidates", "output", "system", "source", "data", "thought", "item", "query")  # fmt: skip
+         "choices", "message", "candidates", "output", "system", "source", "data", "thought", "item", "query",
+         "file", "file_data", "image_url", "url", "images", "inlineData", "mimeType", "media_type")  # fmt: skip
 PIECES = [f'"{name}":'.encode() for name in NAMES]
-PIECES += [b"{", b"}", b"[", b"]", b",", b'"', b"\\u0040", b"a@b.co", b'"tool_result"', b'"text"', b"null", b" ", b"219-09-9999"]
+PIECES += [b"{", b"}", b"[", b"]", b",", b'"', b"\\u0040", b"a@b.co", b'"tool_result"', b'"text"', b"null", b" ", b"219-09-9999", b'"data:text/plain;base64\\u002cYUBiLmNv"']
 MASKS = Scanner([("builtin", name) for name in BUILTIN_NAMES])
 
 

@@ -8,7 +8,5 @@ from libc.stdint cimport uint8_t
 # string. Returns the length. The result is UTF-8: a byte that is not becomes a question mark, so that offsets stay.
 # What is no base64 is passed over, as decoders do.
 cdef Py_ssize_t decode(const uint8_t* p, Py_ssize_t n, uint8_t* out) noexcept nogil
-# Makes the letters of a word small.
-cdef void lower(Word* word) noexcept nogil
 # Whether the text between `start` and the end of a word names a type of text: a media type, as far as the word has it.
 cdef bint is_text_media(Word* word, int start) noexcept nogil

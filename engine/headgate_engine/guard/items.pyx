@@ -238,8 +238,8 @@ cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int
     else:
         if not add_texts(t, &fields, N_TEXT, scope, element, turn, LINE, no_clears()):
             t.cut()
-            for at in range(2):
-                inline_file(t, &fields, N_INLINE_DATA if at == 0 else N_INLINE_DATA_SNAKE, scope, turn)
+        for at in range(2):
+            inline_file(t, &fields, N_INLINE_DATA if at == 0 else N_INLINE_DATA_SNAKE, scope, turn)
         inner_values(t, &fields, N_FUNCTION_CALL, N_ARGS, S_INPUT)
         inner_values(t, &fields, N_FUNCTION_CALL_SNAKE, N_ARGS, S_INPUT)
         inner_values(t, &fields, N_EXECUTABLE_CODE, N_CODE, S_INPUT)

@@ -13,10 +13,10 @@ from headgate_engine.guard.reading cimport (
 from headgate_engine.guard.spans import string_value
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_AUDIO, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA,
-    N_DOCUMENTS, N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_INPUT, N_INPUT_AUDIO_TRANSCRIPTION, N_INSTRUCTIONS, N_ITEM,
+    N_DOCUMENTS, N_FUNCTION, N_FUNCTION_CALL_SNAKE, N_IMAGES, N_INPUT, N_INPUT_AUDIO_TRANSCRIPTION, N_INSTRUCTIONS, N_ITEM,
     N_LOGPROBS, N_MEDIA_TYPE, N_MESSAGE, N_MESSAGES, N_NONE, N_OUTPUT, N_PROMPT, N_QUERY, N_REFUSAL, N_RESPONSE, N_ROLE, N_SESSION,
-    N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TRANSCRIPT, N_TRANSCRIPTION, N_TYPE, ROLE_ASSISTANT, ROLE_NONE,
-    ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, word_is)
+    N_SOURCE, N_SYSTEM, N_TEXT, N_TITLE, N_TOOL_CALLS, N_TRANSCRIPT, N_TRANSCRIPTION, N_TYPE, N_URL, ROLE_ASSISTANT,
+    ROLE_NONE, ROLE_SYSTEM, ROLE_USER, S_INPUT, S_MESSAGES, S_OUTPUT, S_SYSTEM, SPACE, Span, BodyTexts, word_is)
 
 FORMATS = frozenset(("completions", "messages", "responses", "gemini", "count_tokens", "gemini_count_tokens", "embeddings",
                      "rerank", "realtime", "converse"))
@@ -71,6 +71,11 @@ cdef int completions_message(BodyTexts t, int start) except -1 nogil:
             inner_values(t, &called, N_CUSTOM, N_INPUT, S_INPUT)
             t.drop(&called)
     inner_values(t, &fields, N_FUNCTION_CALL_SNAKE, N_ARGUMENTS, S_INPUT)
+    at = 0
+    while t.each(&fields, N_IMAGES, &at, &span):
+        # Earlier pictures of the model, as clients send them back.
+        parts(t, span, scope, turn, SPACE, no_clears(), False)
+    t.cut()
     t.drop(&fields)
     return 0
 
@@ -204,6 +209,8 @@ cdef int document(BodyTexts t, const Fields* fields, int scope, int turn) except
             files(t, &source, N_DATA, N_MEDIA_TYPE, scope, turn)
         else:
             strings_in(t, scope, &source, N_DATA, turn)
+        # What is said to be a picture may have any media type, too.
+        files(t, &source, N_URL, N_NONE, scope, turn)
         within = 0
         while t.each(&source, N_CONTENT, &within, &inner):
             blocks(t, inner, scope, turn, SPACE)

@@ -1,11 +1,18 @@
 """Functions that several readers use; see reading.pxd."""
 
-from headgate_engine.guard.encoded cimport is_text_media, lower
+from headgate_engine.guard.encoded cimport is_text_media
+from headgate_engine.guard.spans cimport escape
 from headgate_engine.guard.transcript cimport (
-    Fields, N_ANNOTATIONS, N_FILE, N_FILE_DATA, N_LOGPROBS, N_NONE, N_REFUSAL, N_TEXT, Piece, ROLE_WRITTEN, Span, BodyTexts, WORD,
-    Word, word_ends, word_is)
+    Fields, N_ANNOTATIONS, N_FILE, N_FILE_DATA, N_IMAGE_URL, N_LOGPROBS, N_NONE, N_REFUSAL, N_TEXT, N_URL, Piece, ROLE_WRITTEN,
+    Span, BodyTexts, WORD, Word, word_ends, word_is)
 
-from libc.string cimport memchr, memcmp
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcmp
+
+cdef enum:
+    COMMA = 44
+    BASE64 = 0x626173653634    # the bytes of "base64"
+    SIX_BYTES = 0xFFFFFFFFFFFF
 
 
 cdef int words(BodyTexts t, const Fields* fields, int name, Test test, int* passed, Kinds* found) except -1 nogil:
@@ -53,8 +60,7 @@ cdef bint is_result(const Word* word) noexcept nogil:
 
 
 cdef bint is_unseen(const Word* word) noexcept nogil:
-    return (word_is(word, b"thinking") or word_is(word, b"redacted_thinking") or word_is(word, b"web_search_tool_result")
-            or word_is(word, b"image"))
+    return (word_is(word, b"thinking") or word_is(word, b"redacted_thinking") or word_is(word, b"web_search_tool_result"))
 
 
 cdef bint is_base64(const Word* word) noexcept nogil:
@@ -122,11 +128,11 @@ cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, in
 
 cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears clears, bint marked) except -1 nogil:
     """Add a content of chat completions or responses: a string, or parts. marked: parts have marks of their own."""
-    cdef Fields fields, inner
+    cdef Fields fields
     cdef Span row, element
     cdef Piece* piece
     cdef int place = 0
-    cdef int found, at
+    cdef int found
     if t.is_text(span.start):
         piece = t.add(scope, span.start, span.stop, turn, <unsigned char>joiner)
         piece.clears, piece.clear_count = clears.first, clears.count
@@ -144,14 +150,27 @@ cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears c
         found += add_texts(t, &fields, N_REFUSAL, scope, &element, turn, joiner, clears)
         if not found:
             t.cut()
-            # The file of a part of responses, and of one of chat completions.
-            files(t, &fields, N_FILE_DATA, N_NONE, scope, turn)
-            at = 0
-            while t.each(&fields, N_FILE, &at, &span):
-                t.fields(span.start, &inner)
-                files(t, &inner, N_FILE_DATA, N_NONE, scope, turn)
-                t.drop(&inner)
+        # Whoever reads the part by its type sends its file, even beside a text.
+        data_urls(t, &fields, scope, turn)
         t.drop(&fields)
+    return 0
+
+
+cdef int data_urls(BodyTexts t, const Fields* fields, int scope, int turn) except -1 nogil:
+    """Add the text files of a part of chat completions or responses. Some providers take any media type for a picture."""
+    cdef Fields inner
+    cdef Span span
+    cdef int at, i
+    # Where they stand in a part, and in which member of that if it is an object.
+    cdef int[3] holders = [N_FILE_DATA, N_IMAGE_URL, N_FILE]
+    cdef int[3] members = [N_NONE, N_URL, N_FILE_DATA]
+    for i in range(3):
+        files(t, fields, holders[i], N_NONE, scope, turn)
+        at = 0
+        while members[i] and t.each(fields, holders[i], &at, &span):
+            t.fields(span.start, &inner)
+            files(t, &inner, members[i], N_NONE, scope, turn)
+            t.drop(&inner)
     return 0
 
 
@@ -172,19 +191,37 @@ cdef int files(BodyTexts t, const Fields* fields, int name, int kind, int scope,
 
 
 cdef int coded_at(BodyTexts t, const Span* one) noexcept nogil:
-    """Return where the base64 of a data URL (RFC 2397) with text begins, 0 if a string is none."""
-    cdef int most = min(one.stop - one.start - 1, 256)
-    cdef const void* comma = memchr(t.p + one.start, 44, most)
-    cdef int at
-    cdef Word word
-    if comma == NULL:
-        return 0
-    at = <int>(<const unsigned char*>comma - t.p)
-    word = t.word(one.start, at + 1)
-    lower(&word)
-    if word.length <= WORD and (word.length < 5 or memcmp(word.text, b"data:", 5) != 0):
-        return 0
-    return at + 1 if word_ends(&word, b"base64") and is_text_media(&word, 5) else 0
+    """Return where the base64 of a data URL (RFC 2397) with text begins, 0 if a string is none.
+
+    What is in front of the comma may have any length and any escapes.
+    """
+    cdef Word head                             # the first bytes, which have the media type
+    cdef uint8_t said[4]
+    cdef uint8_t letter
+    cdef uint64_t tail = 0
+    cdef int at = one.start + 1
+    cdef int stop = one.stop - 1
+    cdef int size = 1
+    cdef int wrote, i
+    head.length = 0
+    while at < stop:
+        if t.p[at] == 92:
+            wrote = escape(t.p + at, stop - at, said, &size)
+        else:
+            said[0] = t.p[at]
+            wrote = size = 1
+        at += size
+        if said[0] == COMMA:
+            return at if tail & SIX_BYTES == BASE64 and is_text_media(&head, 5) else 0
+        for i in range(wrote):
+            letter = said[i] + 32 if 65 <= said[i] <= 90 else said[i]
+            tail = tail << 8 | letter
+            if head.length < WORD:
+                head.text[head.length] = letter
+                head.length += 1
+                if head.length == 5 and memcmp(head.text, b"data:", 5) != 0:
+                    return 0
+    return 0
 
 
 cdef bint is_readable(const Word* word) noexcept nogil:

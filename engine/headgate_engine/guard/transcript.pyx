@@ -33,7 +33,8 @@ cdef const char** NAMES = [
     "message", "messages", "operation", "output", "outputs", "parts", "prompt", "promptVariables", "queries", "query", "refusal",
     "response", "results", "role", "searchResult", "session", "source", "system", "systemInstruction", "system_instruction", "text",
     "thought", "title", "tool_calls", "toolResult", "toolUse", "tools", "transcript", "transcription", "type", "variables",
-    "bytes", "file", "file_data", "format", "inlineData", "inline_data", "media_type", "mimeType", "mime_type"]
+    "bytes", "file", "file_data", "format", "inlineData", "inline_data", "media_type", "mimeType", "mime_type",
+    "images", "image_url", "url"]
 cdef uint8_t LENGTHS[N_COUNT]
 # Hash table of names by length and first letter; `NEXT` links the names that share a slot.
 cdef uint8_t PLACES[256]

@@ -100,3 +100,73 @@ def test_types_are_compared_as_they_are_meant(kind: str) -> None:
     changed = masked(FOX, request_texts(escaped, "completions").texts, SCOPES, ScanBudget())
     assert changed is not None
     assert json.loads(changed) == json.loads(asked("completions", kind, coded("a <masked>")))
+
+
+URL = f"data:text/plain;base64,{coded('a red fox')}"
+HTML = {"type": "base64", "media_type": "text/html", "data": coded("a red fox")}
+
+
+def part(form: str, **members: object) -> bytes:
+    """A request of a format with one part."""
+    if form == "gemini":
+        return json.dumps({"contents": [{"parts": [members]}]}).encode()
+    return json.dumps({"input" if form == "responses" else "messages": [{"role": "user", "content": [members]}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # The comma as an escape, in either case, and behind an escaped backslash.
+        asked("completions", "text/plain", coded("a red fox")).replace(b"base64,", b"base64\\u002c"),
+        asked("responses", "text/plain", coded("a red fox")).replace(b"base64,", b"\\u0062ase64\\u002C"),
+        asked("completions", 'text/plain;x="\\u002c"', coded("a red fox")),
+        # Parameters of any length, also of a type that begins late in what is read.
+        asked("completions", "text/plain;x=" + "y" * 300, coded("a red fox")),
+        asked("responses", "text/plain;x=" + "\u00e9" * 70_000, coded("a red fox")),
+        # A file beside a text: the part's type decides which of them is sent.
+        part("completions", type="file", text="", file={"file_data": URL}),
+        part("completions", type="file", refusal="x", file={"file_data": URL}),
+        part("responses", type="input_file", text="x", file_data=URL),
+        part("gemini", text="", inlineData={"mimeType": "text/plain", "data": coded("a red fox")}),
+        # Said to be pictures.
+        part("completions", type="image_url", image_url={"url": URL}),
+        part("completions", type="image_url", image_url=URL),
+        part("responses", type="input_image", image_url=URL),
+        part("messages", type="image", source=HTML),
+        part("messages", type="image", source={"type": "url", "url": URL}),
+        part("messages", type="tool_result", content=[{"type": "image", "source": HTML}]),
+        json.dumps({"messages": [{"role": "assistant", "images": [{"image_url": {"url": URL}}]}]}).encode(),
+        json.dumps({"messages": [{"role": "assistant", "images": [{"type": "text", "text": "a red fox"}]}]}).encode(),
+    ],
+)  # fmt: skip
+def test_files_are_found_however_they_are_written(body: bytes) -> None:
+    form = next(one for one in ("gemini", "responses", "messages", "completions") if is_of(body, one))
+    scopes = frozenset(TextScope)
+    assert first_rule(FOX, request_texts(body, form).texts, scopes, ScanBudget()) == 0
+    changed = masked(FOX, request_texts(body, form).texts, scopes, ScanBudget())
+    assert changed is not None
+    told = json.dumps(json.loads(body)).replace(coded("a red fox"), coded("a <masked>")).replace("a red fox", "a <masked>")
+    assert json.loads(changed) == json.loads(told)
+
+
+def is_of(body: bytes, form: str) -> bool:
+    """Whether a request is of a format, by what no other has."""
+    return {"gemini": b'"contents"', "responses": b'"input"', "messages": b'"source"', "completions": b"{"}[form] in body
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"data:image/png;base64,{coded('a red fox')}",
+        f"data:image/png;x={'y' * 100};base64,{coded('a red fox')}",
+        f"data:text/plain,{coded('a red fox')}",
+        f"https://x.example/text/;base64,{coded('a red fox')}",
+        "data:text/plain;base64",
+        "data:",
+        ",",
+        "",
+    ],
+)  # fmt: skip
+def test_other_urls_are_not_read(url: str) -> None:
+    body = part("completions", type="image_url", image_url={"url": url})
+    assert len(request_texts(body, "completions").texts) == 0

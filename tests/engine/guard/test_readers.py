@@ -25,7 +25,7 @@ NAMES = [
     "queries", "tools", "outputs", "results", "item", "query", "documents", "session",
     "toolUse", "toolResult", "json", "document", "searchResult", "citationsContent", "guardContent", "promptVariables",
     "transcript", "audio", "transcription", "input_audio_transcription", "other", "",
-    "file", "file_data", "inlineData", "inline_data", "mimeType", "mime_type", "media_type", "format", "bytes", "te\u0078t\n",
+    "file", "file_data", "image_url", "url", "images", "inlineData", "inline_data", "mimeType", "mime_type", "media_type", "format", "bytes", "te\u0078t\n",
 ]  # fmt: skip
 WORDS = [
     "system", "developer", "user", "assistant", "tool", "function", "text", "message", "thinking", "redacted_thinking",
@@ -35,10 +35,11 @@ WORDS = [
     "code_interpreter_call", "file_search_call", "apply_patch_call", "web_search_call", "conversation.item.create", "a",
     "caf\u00e9", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "tab\tquote\" back\\slash", "", "text/plain", "Application/JSON", "application/pdf", "csv", "data:text/plain;base64,Y2Fmw6k=",
     "data:text/x;" + "p" * 70 + ";base64,/w==", "DATA:text/csv;BASE64,YQ", "data:image/png;base64,YQ==", "data:text/plain,a",
+    "data:text/plain;x=" + "\u00e9\\u002c" * 150 + ";base64,YQ==", "data:image/png;x=" + "p" * 70 + ";base64,YQ==",
 ]  # fmt: skip
 # Each name with what its format expects there, so that deep places are reached.
 SHAPES: dict[str, tuple[str, ...]] = {
-    "messages": ("role", "content", "refusal", "tool_calls", "function_call"),
+    "messages": ("role", "content", "refusal", "tool_calls", "function_call", "images"),
     "choices": ("message", "logprobs"),
     "message": ("content", "annotations"),
     "toolUse": ("input",),
@@ -48,8 +49,10 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "citationsContent": ("content",),
     "guardContent": ("text",),
     "promptVariables": ("a", "text"),
-    "content": ("toolUse", "toolResult", "document", "searchResult", "citationsContent", "guardContent", "json", "type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context", "file", "file_data"),
+    "content": ("toolUse", "toolResult", "document", "searchResult", "citationsContent", "guardContent", "json", "type", "text", "refusal", "content", "source", "title", "input", "annotations", "logprobs", "context", "file", "file_data", "image_url"),
     "file": ("file_data",),
+    "image_url": ("url",),
+    "images": ("image_url", "type", "text"),
     "inlineData": ("data", "mimeType", "mime_type"),
     "inline_data": ("data", "mimeType", "mime_type"),
     "tool_calls": ("function", "custom"),
@@ -57,7 +60,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     "custom": ("input",),
     "function_call": ("arguments", "args"),
     "system": ("type", "text"),
-    "source": ("type", "data", "content", "text", "media_type", "bytes"),
+    "source": ("type", "data", "content", "text", "media_type", "bytes", "url"),
     "input": ("type", "role", "content", "arguments", "input", "action", "actions", "output", "text", "code", "queries",
               "transcription"),
     "instructions": ("type", "role", "content"),
@@ -136,7 +139,8 @@ def written(value: Any, ascii_only: bool, gap: str) -> str:
         return gap + "{" + gap + f"{gap},{gap}".join(pairs) + gap + "}" + gap
     if isinstance(value, list):
         return "[" + gap + f"{gap},{gap}".join(written(one, ascii_only, gap) for one in value) + gap + "]"
-    return json.dumps(value, ensure_ascii=ascii_only)
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    return text.replace(",", "\\u002c") if ascii_only else text
 
 
 def told(body: bytes, form: str, reply: bool) -> tuple[list[Any], list[Any], list[bytes]]:

@@ -37,6 +37,10 @@ def request(builder: Builder) -> None:
                     builder.values(TextScope.TOOL_INPUT, builder.fields(inner), what)
         for inner, _ in fields.get("function_call", ()):
             builder.values(TextScope.TOOL_INPUT, builder.fields(inner), "arguments")
+        builder.cut()
+        for span in fields.get("images", ()):
+            _content(builder, span, scope, turn)
+        builder.cut()
 
 
 def _content(
@@ -53,16 +57,17 @@ def _content(
         texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
-            file_parts(builder, fields, scope, turn)
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=clears), turn)
+        file_parts(builder, fields, scope, turn)
 
 
 def file_parts(builder: Builder, fields: dict[str, list[Span]], scope: TextScope, turn: Turn | None) -> None:
-    """Note the text file of a part, that of responses as well."""
-    builder.files(scope, fields, "file_data", turn=turn)
-    for start, _ in fields.get("file", ()):
-        builder.files(scope, builder.fields(start), "file_data", turn=turn)
+    """Note the text files of a part, those of responses as well."""
+    for name, inner in (("file_data", ""), ("image_url", "url"), ("file", "file_data")):
+        builder.files(scope, fields, name, turn=turn)
+        for start, _ in fields.get(name, ()) if inner else ():
+            builder.files(scope, builder.fields(start), inner, turn=turn)
 
 
 def reply(builder: Builder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -107,12 +108,14 @@ class Builder:
 
     def _after_head(self, start: int, stop: int) -> int:
         """Return where the base64 of a data URL of text begins; 0: it is none."""
-        comma = self.body.find(b",", start, min(stop - 1, start + 256))
-        if comma < 0:
+        text = re.compile(rb"((?:\\u(?!002[Cc])....|\\[^u]|[^\\,])*)(?:,|\\u002[Cc])", re.DOTALL)
+        found = text.match(self.body, start + 1, stop - 1)
+        if found is None:
             return 0
-        head = string_value(self.body[start:comma] + b'"', 0, comma - start + 1).lower()
-        texts = len(head) > LONG or (head.startswith(b"data:") and is_media(head[5:].decode("utf-8", "replace")))
-        return comma + 1 if texts and head.endswith(b"base64") else 0
+        head = string_value(b'"' + found[1] + b'"', 0, len(found[1]) + 2).lower()
+        # Of a long head the beginning has the media type.
+        texts = head.startswith(b"data:") and head[5:].startswith(tuple(one.encode() for one in MEDIA))
+        return found.end() if texts and head.endswith(b"base64") else 0
 
     def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
         """Note all values of those names, strings or not; null says nothing."""

@@ -38,11 +38,11 @@ def _parts(builder: Builder, content: dict[str, list[Span]], scope: TextScope, t
         texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
         if not texts:
             builder.cut()
-            for start, _ in both(fields, "inlineData", "inline_data"):
-                for name in ("mimeType", "mime_type"):
-                    builder.files(scope, builder.fields(start), "data", name, turn)
         for one in texts:
             builder.add(scope, Piece(*one, element=element), turn, JOINER)
+        for start, _ in both(fields, "inlineData", "inline_data"):
+            for name in ("mimeType", "mime_type"):
+                builder.files(scope, builder.fields(start), "data", name, turn)
         _tools(builder, fields)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.oracles.transcripts.contract import Builder, Piece, Span, TextScope, Turn, elements
 
-UNSEEN = frozenset(("thinking", "redacted_thinking", "web_search_tool_result", "image"))
+UNSEEN = frozenset(("thinking", "redacted_thinking", "web_search_tool_result"))
 CALLS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
 RESULT = "tool_result"
 
@@ -79,6 +79,7 @@ def _document(builder: Builder, fields: dict[str, list[Span]], scope: TextScope,
             builder.files(scope, source, "data", "media_type", turn)
         else:
             builder.strings(scope, source, "data", turn=turn)
+        builder.files(scope, source, "url", turn=turn)
         for inner in source.get("content", ()):
             blocks(builder, inner, scope, turn, b" ")
             builder.cut()

@@ -94,9 +94,9 @@ def _content(builder: Builder, span: Span, scope: TextScope, turn: Turn | None) 
         texts = builder.texts(fields, "text", "refusal")
         if not texts:
             builder.cut()
-            file_parts(builder, fields, scope, turn)
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=marks(fields)), turn, JOINER)
+        file_parts(builder, fields, scope, turn)
 
 
 def marks(fields: dict[str, list[Span]]) -> tuple[tuple[int, int, bytes], ...]:

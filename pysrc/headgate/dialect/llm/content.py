@@ -12,7 +12,7 @@ from headgate.dialect.llm.contract import Json, TranslatedRequest, Untranslatabl
 from headgate_engine.llm.translate.readers import Garbage, load_json
 from headgate_engine.llm.translate.writers import dump_json
 
-DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
+DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE | re.ASCII)
 
 
 class DataUrl(NamedTuple):
@@ -29,6 +29,13 @@ def data_url(url: str) -> DataUrl | None:
         return None
     media_type = found[1].lower() or "application/octet-stream"
     return DataUrl("image/jpeg" if media_type == "image/jpg" else media_type, url[found.end() :])
+
+
+def as_data_url(media_type: str, data: str, at: str) -> str:
+    """Return Base64 data as a data URL. Raises Untranslatable for a media type whose comma would end the URL's head."""
+    if "," in media_type:
+        raise Untranslatable(at, "is not a media type")
+    return f"data:{media_type};base64,{data}"
 
 
 def decoded_text(data: str, at: str) -> str:

@@ -144,6 +144,13 @@ CODES = ('"code_interpreter"', '"code_execution"', '"codeExecution"')
 KINDS = {
     # -- what the user shows
     "chat image": Kind("completions", chat({"type": "image_url", "image_url": {"url": PNG}}), "mrgv"),
+    # Guards compare ASCII: what only Unicode takes for base64 is no data.
+    "chat file with another s": Kind("completions", chat({"type": "file", "file": {"file_data": TEXT.replace("s", "\u017f")}}), "r",
+                                     (TEXT.partition(",")[2],)),
+    "chat text among images": Kind("completions", chat_said(images=[{"type": "text", "text": MARK}]), ""),
+    "message image in its type": Kind("messages", message({**IMAGE_BLOCK, "source": {
+        "type": "base64", "media_type": f"image/png;base64,{RAW}", "data": "YQ=="}}), ""),
+    "gemini file in its type": Kind("gemini", gemini({"inlineData": {"mimeType": TEXT[5:], "data": "YQ=="}}), "", (TEXT[5:].lower(),)),
     "chat image by URL": Kind("completions", chat({"type": "image_url", "image_url": {"url": URL}}), "mr"),
     "chat PDF": Kind("completions", chat({"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}}), "mrgv"),
     "chat text file": Kind("completions", chat({"type": "file", "file": {"filename": "a.txt", "file_data": TEXT}}), "mrgv",

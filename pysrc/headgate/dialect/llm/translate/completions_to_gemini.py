@@ -137,7 +137,7 @@ class _Turns:
         if refusal := fields.text(message, "refusal", at):
             parts.append({"text": refusal})
         for position, image in enumerate(fields.objects(message, "images", at)):
-            if (shown := _part({"type": "image_url", **image}, f"{at}.images[{position}]")) is not None:
+            if (shown := _part({**image, "type": "image_url"}, f"{at}.images[{position}]")) is not None:
                 parts.append(shown)
         lost = ("reasoning_content", "reasoning_details", "thinking_blocks", "annotations")
         self.dropped += [Past(f"{at}.{name}") for name in lost if message.get(name)]

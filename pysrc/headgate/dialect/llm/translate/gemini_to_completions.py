@@ -277,7 +277,7 @@ def _inline(data: Json, at: str) -> Json:
     # Google's clients encode for URLs (RFC 4648 section 5), which other vendors do not take.
     raw = fields.needed_text(data, "data", at).replace("-", "+").replace("_", "/")
     raw += "=" * (-len(raw) % 4)
-    url = f"data:{media_type};base64,{raw}"
+    url = content.as_data_url(media_type, raw, f"{at}.mimeType")
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     if kind == "audio":

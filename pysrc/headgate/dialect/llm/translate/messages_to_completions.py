@@ -219,7 +219,8 @@ def image_url(block: Json, at: str) -> str:
         return fields.needed_text(source, "url", f"{at}.source")
     if kind == "base64":
         media_type = fields.needed_text(source, "media_type", f"{at}.source")
-        return f"data:{media_type};base64,{fields.needed_text(source, 'data', f'{at}.source')}"
+        data = fields.needed_text(source, "data", f"{at}.source")
+        return content.as_data_url(media_type, data, f"{at}.source.media_type")
     raise Untranslatable(f"{at}.source", "images must be base64 or url")
 
 
