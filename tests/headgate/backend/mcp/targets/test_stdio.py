@@ -232,6 +232,15 @@ def test_a_crash_answers_what_is_pending_and_refuses_what_comes() -> None:
     with_server(use)
 
 
+def test_a_server_that_is_stopped_has_not_ended_by_itself() -> None:
+    async def use(server: StdioServer) -> None:
+        pending = await server.send(request("p"))
+        await server.stop()
+        assert (await rest(pending))[0]["error"]["message"] == "MCP server t was stopped before it answered"
+
+    with_server(use)
+
+
 def test_a_server_that_closes_its_output_has_ended() -> None:
     async def use(server: StdioServer) -> None:
         answer = (await rest(await server.send(request(1, "os.close(1); time.sleep(60)"))))[0]
