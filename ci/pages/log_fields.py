@@ -55,7 +55,7 @@ MEANINGS: Final = {
     "inferencepool.selected_endpoint": ("the endpoint that the picker chose", "with `inferenceRouting`"),
     "gen_ai.operation.name": ("`chat`, `embeddings`, ...", "of models"),
     "gen_ai.provider.name": ("the provider", "of models"),
-    "gen_ai.request.model": ("the model that was asked for", "of models, also where none was found or allowed"),
+    "gen_ai.request.model": ("the model that was asked for", "of models"),
     "gen_ai.response.model": ("the model that answered", "of models, where the answer says it"),
     "gen_ai.usage.input_tokens": ("tokens of the prompt", "of models, where they are counted"),
     "gen_ai.usage.cache_creation.input_tokens": (
@@ -93,17 +93,17 @@ MEANINGS: Final = {
 }
 # Keys of some policies, which are at the end of a line.
 OTHERS: Final = {
-    "api_key.name": ("the name of the API key", "where the key may not use the model"),
-    "extauthz.error": ("why the service of `extAuthz` could not be asked", "of such failures"),
-    "extproc.details": ("what the processor says of an answer that it gives itself", "with `extProc`"),
+    "api_key.name": ("the key that may not use the model", "where a key is refused a model"),
+    "extauthz.error": ("why the call of the `extAuthz` service failed", "of such failures"),
+    "extproc.details": ("`details` of an answer that the processor sent itself", "with `extProc`"),
     "extproc.error": ("why the processor failed", "of such failures"),
     "gw.ai.guardrail": ("the guard that refused or changed something", "with `promptGuard`"),
     "gw.ai.usage.source": ("`estimate`: the provider did not count", "of models whose tokens are estimated"),
     "gw.retry.refused": ("`budget`: a retry was due and the budget did not allow it", "with `retry`"),
-    "inference.refused": ("why the picker's choice was not taken", "with `inferenceRouting`"),
-    "jwt.error": ("why a token did not count", "with `jwtAuth` and `mcpAuthentication`, where one was refused"),
-    "ratelimit.error": ("why the service of `remoteRateLimit` could not be asked", "of such failures"),
-    "route.parents": ("the routes that handed the request on", "where a route hands on"),
+    "inference.refused": ("why the picker's choice was not used", "with `inferenceRouting`"),
+    "jwt.error": ("why a token is not valid", "with `jwtAuth` and `mcpAuthentication`, where one was refused"),
+    "ratelimit.error": ("why the call of the `remoteRateLimit` service failed", "of such failures"),
+    "route.parents": ("the routes that delegated the request", "where a route delegates"),
     "transformation.failed": ("the field whose expression failed", "with `transformations`"),
 }
 EXAMPLE: Final = (
