@@ -4,7 +4,7 @@ A block is named by its member (https://docs.aws.amazon.com/bedrock/latest/APIRe
 """
 
 from headgate_engine.guard.reading cimport (
-    Kinds, add_texts, count_words, inner_values, is_readable, no_clears, strings_in, turn_of, words)
+    Kinds, add_texts, inner_values, is_readable, keep_item, no_clears, strings_in, turn_of, words)
 from headgate_engine.guard.transcript cimport (
     Fields, NO_TURN, N_BYTES, N_CITATIONS_CONTENT, N_CONTENT, N_CONTEXT, N_DOCUMENT, N_FORMAT, N_GUARD_CONTENT, N_INPUT, N_JSON,
     N_MESSAGE,
@@ -61,12 +61,16 @@ cdef int variables(BodyTexts t, Span span) except -1 nogil:
 cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except -1 nogil:
     cdef Fields fields
     cdef Span row, element
+    cdef int first, found
     cdef int place = 0
     while t.item(span.start, &place, &row, &element):
         t.fields(row.start, &fields)
-        if not add_texts(t, &fields, N_TEXT, scope, &element, turn, joiner, no_clears()):
+        first = t.piece_count
+        found = add_texts(t, &fields, N_TEXT, scope, &element, turn, joiner, no_clears())
+        if not found:
             t.cut()
-            block(t, &fields, scope, turn)
+        block(t, &fields, scope, turn)
+        keep_item(t, first, found)
         t.drop(&fields)
     return 0
 
@@ -91,17 +95,20 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
     """Add what a tool has said."""
     cdef Fields inner
     cdef Span span, row, element
-    cdef int place
+    cdef int place, first, found
     cdef int at = 0
     while t.each(fields, N_CONTENT, &at, &span):
         place = 0
         while t.item(span.start, &place, &row, &element):
             t.fields(row.start, &inner)
-            if not add_texts(t, &inner, N_TEXT, S_OUTPUT, &element, NO_TURN, SPACE, no_clears()):
+            first = t.piece_count
+            found = add_texts(t, &inner, N_TEXT, S_OUTPUT, &element, NO_TURN, SPACE, no_clears())
+            if not found:
                 t.cut()
-                t.values(S_OUTPUT, &inner, N_JSON)
-                nested(t, &inner, N_DOCUMENT, S_OUTPUT, NO_TURN)
-                nested(t, &inner, N_SEARCH_RESULT, S_OUTPUT, NO_TURN)
+            t.values(S_OUTPUT, &inner, N_JSON)
+            nested(t, &inner, N_DOCUMENT, S_OUTPUT, NO_TURN)
+            nested(t, &inner, N_SEARCH_RESULT, S_OUTPUT, NO_TURN)
+            keep_item(t, first, found)
             t.drop(&inner)
         t.cut()
     return 0
@@ -110,8 +117,9 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
 cdef int nested(BodyTexts t, const Fields* fields, int name, int scope, int turn) except -1 nogil:
     """Add the texts of documents and search results."""
     cdef Fields found, holder
+    cdef Kinds formats
     cdef Span span, source
-    cdef int within
+    cdef int within, readable
     cdef int each = 0
     cdef int at = 0
     while t.each(fields, name, &at, &span):
@@ -121,7 +129,10 @@ cdef int nested(BodyTexts t, const Fields* fields, int name, int scope, int turn
         listed(t, &found, N_CONTENT, scope, turn)
         inner_texts(t, &found, N_SOURCE, N_CONTENT, scope, turn)
         inner_texts(t, &found, N_SOURCE, N_TEXT, scope, turn)
-        if count_words(t, &found, N_FORMAT, is_readable):
+        readable = 0
+        words(t, &found, N_FORMAT, is_readable, &readable, &formats)
+        # A document without a format is text.
+        if readable or not formats.count:
             within = 0
             while t.each(&found, N_SOURCE, &within, &source):
                 t.fields(source.start, &holder)

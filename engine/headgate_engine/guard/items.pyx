@@ -4,7 +4,8 @@ Google accepts names in camelCase and in snake_case.
 """
 
 from headgate_engine.guard.reading cimport (
-    Kinds, add_texts, count_words, files, inner_values, is_message, is_system, marks, no_clears, parts, strings_in, turn_of, words)
+    Kinds, add_texts, count_words, files, inner_values, is_message, is_system, keep_item, marks, no_clears, parts, strings_in,
+    turn_of, words)
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ACTION, N_ACTIONS, N_ARGS, N_ARGUMENTS, N_CANDIDATES, N_CODE, N_CODE_EXECUTION_RESULT,
     N_CODE_EXECUTION_RESULT_SNAKE, N_CONTENT, N_CONTENTS, N_DATA, N_EXECUTABLE_CODE, N_EXECUTABLE_CODE_SNAKE, N_FUNCTION_CALL,
@@ -105,7 +106,7 @@ cdef int input_item(BodyTexts t, int start) except -1 nogil:
         turn = turn_of(t, &roles, ROLE_NONE, LINE)
         while t.each(&fields, N_CONTENT, &at, &span):
             parts(t, span, scope, turn, LINE, no_clears(), True)
-    else:
+    if kinds.count > messages:
         t.cut()
         tool_item(t, &fields, &kinds.word)
     t.drop(&fields)
@@ -231,12 +232,14 @@ cdef int inline_file(BodyTexts t, const Fields* fields, int name, int scope, int
 
 cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int turn) except -1 nogil:
     cdef Fields fields
-    cdef int at
+    cdef int at, found
+    cdef int first = t.piece_count
     t.fields(start, &fields)
     if is_thought(t, &fields):
         t.cut()
     else:
-        if not add_texts(t, &fields, N_TEXT, scope, element, turn, LINE, no_clears()):
+        found = add_texts(t, &fields, N_TEXT, scope, element, turn, LINE, no_clears())
+        if not found:
             t.cut()
         for at in range(2):
             inline_file(t, &fields, N_INLINE_DATA if at == 0 else N_INLINE_DATA_SNAKE, scope, turn)
@@ -248,6 +251,7 @@ cdef int gemini_part(BodyTexts t, int start, const Span* element, int scope, int
         inner_values(t, &fields, N_FUNCTION_RESPONSE_SNAKE, N_RESPONSE, S_OUTPUT)
         inner_values(t, &fields, N_CODE_EXECUTION_RESULT, N_OUTPUT, S_OUTPUT)
         inner_values(t, &fields, N_CODE_EXECUTION_RESULT_SNAKE, N_OUTPUT, S_OUTPUT)
+        keep_item(t, first, found)
     t.drop(&fields)
     return 0
 

@@ -9,7 +9,7 @@ from headgate_engine.guard.bedrock cimport converse_reply, converse_request
 from headgate_engine.guard.items cimport gemini_reply, gemini_request, responses_reply, responses_request, variables
 from headgate_engine.guard.reading cimport (
     Clears, Kinds, add_texts, count_words, files, inner_values, is_base64, is_call, is_only_system, is_result,
-    is_system, is_text_type, is_tool, is_unseen, no_clears, parts, strings_in, turn_of, words)
+    is_system, is_text_type, is_tool, is_unseen, keep_item, no_clears, parts, strings_in, turn_of, words)
 from headgate_engine.guard.spans import string_value
 from headgate_engine.guard.transcript cimport (
     Fields, LINE, NO_TURN, N_ANNOTATIONS, N_ARGUMENTS, N_AUDIO, N_CHOICES, N_CONTENT, N_CONTEXT, N_CUSTOM, N_DATA,
@@ -155,25 +155,37 @@ cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except 
 
 cdef int block(BodyTexts t, const Fields* fields, const Span* element, int scope, int turn, int joiner) except -1 nogil:
     cdef Kinds kinds
-    cdef Span inner
+    cdef Span inner, whole
+    cdef bint results
+    cdef int first, found
     cdef int texts = 0
     cdef int at = 0
+    whole.start = whole.stop = 0
     words(t, fields, N_TYPE, is_text_type, &texts, &kinds)
     if kinds.count and word_is(&kinds.word, b"mid_conv_system"):
         t.cut()
         while t.each(fields, N_CONTENT, &at, &inner):
             blocks(t, inner, S_SYSTEM, turn, joiner)
         return strings_in(t, S_SYSTEM, fields, N_TEXT, turn)
-    if (texts or not kinds.count) and add_texts(t, fields, N_TEXT, scope, element, turn, joiner, no_clears()):
-        return 0
+    if texts or not kinds.count:
+        first = t.piece_count
+        found = add_texts(t, fields, N_TEXT, scope, element if kinds.count < 2 else &whole, turn, joiner, no_clears())
+        keep_item(t, first, found)
+        if found and kinds.count < 2:
+            return 0
     t.cut()
     if kinds.count == 1 and is_unseen(&kinds.word):
         return 0
     if count_words(t, fields, N_TYPE, is_call):
-        return t.values(S_INPUT, fields, N_INPUT)
-    if count_words(t, fields, N_TYPE, is_result):
-        return result(t, fields)
-    return document(t, fields, scope, turn)
+        t.values(S_INPUT, fields, N_INPUT)
+        if kinds.count < 2:
+            return 0
+    results = count_words(t, fields, N_TYPE, is_result) > 0
+    if results:
+        result(t, fields)
+        if kinds.count < 2:
+            return 0
+    return document(t, fields, scope, turn, not results)
 
 
 cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
@@ -188,15 +200,15 @@ cdef int result(BodyTexts t, const Fields* fields) except -1 nogil:
     return 0
 
 
-cdef int document(BodyTexts t, const Fields* fields, int scope, int turn) except -1 nogil:
-    """Add all texts of documents, search results and compactions, as parts of the message."""
+cdef int document(BodyTexts t, const Fields* fields, int scope, int turn, bint content) except -1 nogil:
+    """Add all texts of documents, search results and compactions, as parts of the message. content: the content, too."""
     cdef Fields source
     cdef Span span, inner
     cdef int within
     cdef int at = 0
     strings_in(t, scope, fields, N_TITLE, turn)
     strings_in(t, scope, fields, N_CONTEXT, turn)
-    while t.each(fields, N_CONTENT, &at, &span):
+    while content and t.each(fields, N_CONTENT, &at, &span):
         blocks(t, span, scope, turn, SPACE)
         t.cut()
     strings_in(t, scope, fields, N_SOURCE, turn)

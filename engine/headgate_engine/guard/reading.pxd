@@ -30,6 +30,9 @@ cdef int turn_of(BodyTexts t, const Kinds* roles, int otherwise, int joiner) exc
 cdef Clears no_clears() noexcept nogil
 cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const Span* element, int turn, int joiner,
                    Clears clears) except -1 nogil
+# Keeps the item of the `texts` pieces from `first` on if it has other pieces, too: a mask that leaves nothing of a text
+# would otherwise remove the item, and what another one changes within it.
+cdef void keep_item(BodyTexts t, int first, int texts) noexcept nogil
 # Adds all strings of that name as texts of their own that belong to a message; NO_TURN: to none.
 cdef int strings_in(BodyTexts t, int scope, const Fields* fields, int name, int turn) except -1 nogil
 cdef int inner_values(BodyTexts t, const Fields* fields, int name, int inner, int scope) except -1 nogil

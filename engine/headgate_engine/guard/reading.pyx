@@ -104,6 +104,13 @@ cdef int add_texts(BodyTexts t, const Fields* fields, int name, int scope, const
     return found
 
 
+cdef void keep_item(BodyTexts t, int first, int texts) noexcept nogil:
+    cdef int i
+    if t.piece_count - first > 1:
+        for i in range(first, first + texts):
+            t.pieces[i].element.start = t.pieces[i].element.stop = 0
+
+
 cdef int strings_in(BodyTexts t, int scope, const Fields* fields, int name, int turn) except -1 nogil:
     """Add all strings of that name as texts of their own that belong to a message."""
     cdef int i
@@ -132,7 +139,7 @@ cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears c
     cdef Span row, element
     cdef Piece* piece
     cdef int place = 0
-    cdef int found
+    cdef int found, first
     if t.is_text(span.start):
         piece = t.add(scope, span.start, span.stop, turn, <unsigned char>joiner)
         piece.clears, piece.clear_count = clears.first, clears.count
@@ -146,12 +153,14 @@ cdef int parts(BodyTexts t, Span span, int scope, int turn, int joiner, Clears c
         t.fields(row.start, &fields)
         if marked:
             clears = marks(t, &fields)
+        first = t.piece_count
         found = add_texts(t, &fields, N_TEXT, scope, &element, turn, joiner, clears)
         found += add_texts(t, &fields, N_REFUSAL, scope, &element, turn, joiner, clears)
         if not found:
             t.cut()
         # Whoever reads the part by its type sends its file, even beside a text.
         data_urls(t, &fields, scope, turn)
+        keep_item(t, first, found)
         t.drop(&fields)
     return 0
 

@@ -137,10 +137,19 @@ def part(form: str, **members: object) -> bytes:
         part("messages", type="tool_result", content=[{"type": "image", "source": HTML}]),
         json.dumps({"messages": [{"role": "assistant", "images": [{"image_url": {"url": URL}}]}]}).encode(),
         json.dumps({"messages": [{"role": "assistant", "images": [{"type": "text", "text": "a red fox"}]}]}).encode(),
+        # Without a format it is text.
+        part("converse", document={"name": "d", "source": {"bytes": coded("a red fox")}}),
+        # Several kinds at once: who reads it next may take any.
+        part("converse", text="x", document={"format": "txt", "name": "d", "source": {"bytes": coded("a red fox")}}),
+        part("converse", toolResult={"content": [{"text": "x", "json": {"a": "a red fox"}}]}),
+        part("messages", twice="text", type="document", text="x", source=HTML).replace(b"twice", b"type"),
+        part("messages", twice="tool_use", type="document", input={}, source=HTML).replace(b"twice", b"type"),
+        part("messages", twice="tool_result", type="document", content="x", source=HTML).replace(b"twice", b"type"),
+        b'{"input":[{"type":"message","type":"function_call_output","role":"user","content":"x","output":"a red fox"}]}',
     ],
 )  # fmt: skip
 def test_files_are_found_however_they_are_written(body: bytes) -> None:
-    form = next(one for one in ("gemini", "responses", "messages", "completions") if is_of(body, one))
+    form = next(one for one in ("gemini", "responses", "converse", "messages", "completions") if is_of(body, one))
     scopes = frozenset(TextScope)
     assert first_rule(FOX, request_texts(body, form).texts, scopes, ScanBudget()) == 0
     changed = masked(FOX, request_texts(body, form).texts, scopes, ScanBudget())
@@ -151,7 +160,18 @@ def test_files_are_found_however_they_are_written(body: bytes) -> None:
 
 def is_of(body: bytes, form: str) -> bool:
     """Whether a request is of a format, by what no other has."""
-    return {"gemini": b'"contents"', "responses": b'"input"', "messages": b'"source"', "completions": b"{"}[form] in body
+    known = {"gemini": b'{"contents"', "responses": b'{"input"', "messages": b'"source"', "completions": b"{"}
+    return any(word in body for word in (b'"bytes"', b'"toolResult"')) if form == "converse" else known[form] in body
+
+
+def test_a_text_of_which_nothing_is_left_keeps_what_stands_beside_it() -> None:
+    told = {"type": "text", "text": "red", "refusal": "fox", "file": {"file_data": URL}}
+    kept = {"type": "text", "text": "", "refusal": "<masked>", "file": {"file_data": URL.replace(coded("a red fox"), coded("a <masked>"))}}
+    after = {"type": "text", "text": "y"}
+    body, wanted = ({"messages": [{"role": "user", "content": [one, after]}]} for one in (told, kept))
+    changed = masked(FOX, request_texts(json.dumps(body).encode(), "completions").texts, SCOPES, ScanBudget())
+    assert changed is not None
+    assert json.loads(changed) == wanted
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,13 @@ def _content(
             continue
         fields = builder.fields(row[0])
         texts = builder.texts(fields, "text", "refusal")
+        first = len(builder.noted)
         if not texts:
             builder.cut()
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=clears), turn)
         file_parts(builder, fields, scope, turn)
+        builder.keep_item(first, texts)
 
 
 def file_parts(builder: Builder, fields: dict[str, list[Span]], scope: TextScope, turn: Turn | None) -> None:

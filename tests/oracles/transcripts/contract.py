@@ -33,6 +33,7 @@ class Builder:
         self.body = body
         self.found = Transcript(body)
         self._open: Run | None = None
+        self.noted: list[Piece] = []
         # Blanks may stand in front of the object that readers look for at 0.
         self._lead = len(body) - len(body.lstrip(b" \t\r\n"))
 
@@ -80,8 +81,15 @@ class Builder:
             run = self._open = Run(scope, joiner)
             self.found.runs.append(run)
         run.pieces.append(piece)
+        self.noted.append(piece)
         if turn is not None:
             turn.pieces.append(piece)
+
+    def keep_item(self, first: int, texts: list[Span]) -> None:
+        """Keep the item of some texts, which were noted as the pieces from `first` on, if it has other pieces, too."""
+        if len(self.noted) - first > 1:
+            for piece in self.noted[first : first + len(texts)]:
+                piece.element = NOWHERE
 
     def alone(self, scope: TextScope, span: Span, turn: Turn | None = None) -> None:
         """Note a value that is a text of its own: a string, or raw JSON."""
@@ -96,9 +104,11 @@ class Builder:
                 if self.is_text(span):
                     self.alone(scope, span, turn)
 
-    def files(self, scope: TextScope, fields: dict[str, list[Span]], name: str, kind: str = "", turn: Turn | None = None) -> None:
-        """Note text files in base64: if a member names their type, or as data URLs."""
-        readable = any(is_readable(word) for word in self.words(fields, kind)) if kind else False
+    def files(self, scope: TextScope, fields: dict[str, list[Span]], name: str, kind: str = "", turn: Turn | None = None,
+              unnamed: bool = False) -> None:
+        """Note text files in base64: if a member names their type (`unnamed`: or none does), or as data URLs."""
+        kinds = self.words(fields, kind) if kind else []
+        readable = any(is_readable(word) for word in kinds) or (unnamed and not kinds)
         for start, stop in self.texts(fields, name):
             coded = start + 1 if readable else 0 if kind else self._after_head(start, stop)
             if coded:

@@ -39,11 +39,13 @@ def _blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn, joiner: 
     for row, element in _rows(builder, span):
         fields = builder.fields(row[0])
         texts = _texts(builder, fields)
+        first = len(builder.noted)
         for one in texts:
             builder.add(scope, Piece(*one, element=element), turn, joiner)
         if not texts:
             builder.cut()
-            _block(builder, fields, scope, turn)
+        _block(builder, fields, scope, turn)
+        builder.keep_item(first, texts)
 
 
 def _block(builder: Builder, fields: Fields, scope: TextScope, turn: Turn) -> None:
@@ -62,13 +64,15 @@ def _result(builder: Builder, span: Span) -> None:
     for row, element in _rows(builder, span):
         fields = builder.fields(row[0])
         texts = _texts(builder, fields)
+        first = len(builder.noted)
         for one in texts:
             builder.add(TextScope.TOOL_OUTPUT, Piece(*one, element=element))
         if not texts:
             builder.cut()
-            builder.values(TextScope.TOOL_OUTPUT, fields, "json")
-            for name in ("document", "searchResult"):
-                _nested(builder, fields, name, TextScope.TOOL_OUTPUT)
+        builder.values(TextScope.TOOL_OUTPUT, fields, "json")
+        for name in ("document", "searchResult"):
+            _nested(builder, fields, name, TextScope.TOOL_OUTPUT)
+        builder.keep_item(first, texts)
     builder.cut()
 
 
@@ -83,7 +87,7 @@ def _nested(builder: Builder, fields: Fields, name: str, scope: TextScope, turn:
         for inner, _ in found.get("source", ()):
             holder = builder.fields(inner)
             told = {"bytes": holder.get("bytes", []), "format": found.get("format", [])}
-            builder.files(scope, told, "bytes", "format", turn)
+            builder.files(scope, told, "bytes", "format", turn, unnamed=True)
 
 
 def _listed(builder: Builder, fields: Fields, name: str, scope: TextScope, turn: Turn | None) -> None:

@@ -36,6 +36,7 @@ def _parts(builder: Builder, content: dict[str, list[Span]], scope: TextScope, t
             builder.cut()
             continue
         texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
+        first = len(builder.noted)
         if not texts:
             builder.cut()
         for one in texts:
@@ -44,6 +45,7 @@ def _parts(builder: Builder, content: dict[str, list[Span]], scope: TextScope, t
             for name in ("mimeType", "mime_type"):
                 builder.files(scope, builder.fields(start), "data", name, turn)
         _tools(builder, fields)
+        builder.keep_item(first, texts)
 
 
 def _tools(builder: Builder, fields: dict[str, list[Span]]) -> None:

@@ -41,18 +41,25 @@ def blocks(builder: Builder, span: Span, scope: TextScope, turn: Turn | None, jo
             continue
         texts = [one for one in fields.get("text", ()) if builder.is_text(one)]
         if texts and ("text" in kinds or not kinds):
+            first = len(builder.noted)
             for one in texts:
-                builder.add(scope, Piece(*one, element=element), turn, joiner)
-            continue
+                builder.add(scope, Piece(*one, element=element if len(kinds) < 2 else (0, 0)), turn, joiner)
+            builder.keep_item(first, texts)
+            if len(kinds) < 2:
+                continue
         builder.cut()
         if len(kinds) == 1 and kind in UNSEEN:
             continue
         if any(one in CALLS for one in kinds):
             builder.values(TextScope.TOOL_INPUT, fields, "input")
-        elif any(one.endswith(RESULT) for one in kinds):
+            if len(kinds) < 2:
+                continue
+        if any(one.endswith(RESULT) for one in kinds):
             _result(builder, fields)
-        else:
-            _document(builder, fields, scope, turn)
+            if len(kinds) < 2:
+                continue
+            fields.pop("content", None)
+        _document(builder, fields, scope, turn)
 
 
 def _result(builder: Builder, fields: dict[str, list[Span]]) -> None:

@@ -72,7 +72,8 @@ def _item(builder: Builder, row: Span) -> None:
         turn = builder.turn(roles[-1] if roles else "", JOINER)
         for span in fields.get("content", ()):
             _content(builder, span, scope, turn)
-        return
+        if all(one == "message" for one in kinds):
+            return
     builder.cut()
     if kind.endswith("_output"):
         for span in fields.get("output", ()):
@@ -92,11 +93,13 @@ def _content(builder: Builder, span: Span, scope: TextScope, turn: Turn | None) 
     for row, element in elements(builder.rows({"content": [span]}, "content")):
         fields = builder.fields(row[0])
         texts = builder.texts(fields, "text", "refusal")
+        first = len(builder.noted)
         if not texts:
             builder.cut()
         for one in texts:
             builder.add(scope, Piece(*one, element=element, clears=marks(fields)), turn, JOINER)
         file_parts(builder, fields, scope, turn)
+        builder.keep_item(first, texts)
 
 
 def marks(fields: dict[str, list[Span]]) -> tuple[tuple[int, int, bytes], ...]:
