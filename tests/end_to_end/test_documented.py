@@ -44,7 +44,7 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, list[Case]] = {
-    "Where a policy stands": [Case(200)],
+    "Where to put a policy": [Case(200)],
     "Paths": [Case(403, path) for path in ("/admin", "/x/../admin", "/%61dmin", "/x/%2e%2e/admin", "//admin", "/x%2f..%2fadmin")]
     + [Case(200, "/x/../y%2Fz", seen_path="/y%2Fz"), Case(200, "/a//b", seen_path="/a//b")],
     "Header names": [Case(200, headers={"x_user": "eve"}, seen={"x_user": ["eve"]})],
@@ -149,7 +149,7 @@ def test_an_example_does_what_it_says(title: str, gateway: Any, echo: int) -> No
 
 
 TLS_PAGE = (Path(__file__).parents[2] / "docs/tls.md").read_text()
-TLS_BLOCKS = dict(re.findall(r"^##+ ([^\n]*)\n+```yaml\n(.*?)^```", TLS_PAGE, re.MULTILINE | re.DOTALL))
+TLS_BLOCKS = dict(re.findall(r"^##+ ([^\n]*)\n(?:(?!```|#).*\n)*```yaml\n(.*?)^```", TLS_PAGE, re.MULTILINE | re.DOTALL))
 
 
 def hello(running: Gateway, context: ssl.SSLContext) -> tuple[int, bytes]:
@@ -198,7 +198,7 @@ def test_the_page_of_tls(page: TlsPage, authority) -> None:
     variables = {name: (folder / file).read_text() for name, file in (("SITE_CERT", "site.pem"), ("SITE_KEY", "site.key"))}
     trusting = ssl.create_default_context(cafile=str(folder / "ca.pem"))
     authority.cert_pem.write_to_path(folder / "clients.pem")
-    for title in ("Listeners", "Clients without a valid certificate", "In place of files", "Several certificates", "A certificate for each name"):
+    for title in ("Listeners", "Clients without a valid certificate", "Certificates in the configuration", "Several certificates", "Certificates made by your own CA"):
         assert hello(page.start(title, {}, variables), trusting) == (200, b"hello"), title
     running = page.start("An identity from SPIFFE", {}, {})
     assert hello(running, client(folder, own, "shop")) == (200, b"hello")

@@ -129,7 +129,7 @@ POLICY_ROWS: tuple[tuple[str, ReplyRow, str], ...] = (
 CAUSES: dict[str, str] = {
     "invalid_request": "no host",
     "method_not_allowed": "CONNECT where there are no tunnels, any other method where there is nothing else",
-    "bind_not_found": "CONNECT to a port that nobody serves",
+    "bind_not_found": "CONNECT to a port that no listener serves",
     "invalid_backend": "CONNECT to a backend that is neither a host, a service nor dynamic",
     "doubtful_path": "servers may read the path as one that the route lacks or that another route protects; or "
     "`pathNormalization: refuse`",
@@ -146,7 +146,7 @@ CAUSES: dict[str, str] = {
     "upstream_failed": "connect refused, reset, TLS failure; no descriptor or place in the queue left",
     "unresolved": "no address can be found for the name of the backend",
     "processing_failed": "the expression `target` of a dynamic backend has no value `host:port`",
-    "destination_refused": "what a dynamic backend may not be asked for: by name, port or address",
+    "destination_refused": "a dynamic backend does not allow this destination: its name, port or address",
     "no_healthy_backends": "a service without endpoints",
     "request_timeout": "`timeout.requestTimeout`",
     "upstream_timeout": "`timeout.backendRequestTimeout`, or a connect time-out",

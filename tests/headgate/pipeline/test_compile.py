@@ -239,8 +239,8 @@ def every_configuration() -> dict[str, Gateway]:
     for path in (*ROOT.glob("examples/*.yaml"), *ROOT.glob("tests/golden/config/*.yaml"), *ROOT.glob("docs/*.md")):
         text = path.read_text()
         blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL) if path.suffix == ".md" else [text]
-        # Neither resources of a cluster nor what names certificates, which are not there.
-        others = ("certs/", "/etc/headgate/", "cert.pem", "apiVersion:")
+        # Neither resources of a cluster nor what names certificates or key sets, which are not there.
+        others = ("certs/", "/etc/headgate/", "cert.pem", "jwks.json", "apiVersion:")
         texts |= {f"{path.name} {number}": block for number, block in enumerate(blocks) if not any(one in block for one in others)}
     route = f"{PORT}routes:\n" + route_text("a", "/a")
     found = {}
