@@ -65,8 +65,6 @@ def used(running: Gateway) -> dict[str, Any]:
     return found
 
 
-# Not in every run until it is known why a worker of the second gateway may not hear of a key for a minute (ci/operate.md).
-@pytest.mark.slow
 @needs_redis
 def test_ledger_budget_and_provider_agree_whatever_fails(gateway: Start, stand_in: Any, server: Server, redis: RedisServer) -> None:
     """64 callers at two gateways of two workers; Redis is killed in the middle, and comes back without its memory."""
@@ -109,7 +107,9 @@ def test_ledger_budget_and_provider_agree_whatever_fails(gateway: Start, stand_i
         assert status in (statuses[kind], 429, 503), (kind, status)
         assert status == 503 or status == 429 or number == asked[kind]
     assert failing.told == asked["whole"]
-    passed = asked.total()
+    # A call whose connection the provider closes before it has read the request is one all the same: it may have cost something.
+    unseen = sum(number for (_, status), number in found.items() if status == 503) - asked["reset"]
+    passed = asked.total() + unseen
     broken = asked["cut"] + asked["left"]
     taken_in, taken_out = failing.told * 11 + broken * prompt, failing.told * 7 + broken * WORDS
     cost = taken_in * IN + taken_out * OUT

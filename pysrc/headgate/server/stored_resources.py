@@ -54,8 +54,8 @@ class ResourceKeeper:
         self._reload = reload
         self._store: RequestLogStore | None = None
         self._task: asyncio.Future[Any] | None = None
-        # The version that a reload was last made for, whatever came of it.
-        self._tried = -1
+        # The version that a reload has failed for.
+        self._failed_for = -1
         self._away = False
         self._pause = FIRST_PAUSE
 
@@ -124,7 +124,7 @@ class ResourceKeeper:
         from headgate.config.resources import sqlite
 
         while True:
-            await self._seen(store, await asyncio.to_thread(sqlite.version, store))
+            await self._seen(await asyncio.to_thread(sqlite.version, store))
             await asyncio.sleep(SQLITE_SECONDS)
 
     async def _listen(self, store: RequestLogStore) -> None:
@@ -133,21 +133,21 @@ class ResourceKeeper:
         async with postgres.listening(store) as (version, told):
             while True:
                 told.clear()
-                await self._seen(store, await version())
+                await self._seen(await version())
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), POSTGRES_SECONDS)
 
-    async def _seen(self, store: RequestLogStore, version: int) -> None:
+    async def _seen(self, version: int) -> None:
         """Note what version is stored, and take it up."""
-        from headgate.config.resources import database
-
         self._seen_well()
         held = self._current().resources
-        if held is None or version in (held.version, self._tried):
+        if held is None or version in (held.version, self._failed_for):
             return
+        before = self._current()
         await self._reload()
-        found = database.known(store)
-        self._tried = found.version if found is not None else -1
+        # A failed reload is not repeated for the same version. One that used an earlier version, because the database did
+        # not answer, is.
+        self._failed_for = version if self._current() is before else -1
 
     def _seen_well(self) -> None:
         if self._away:
