@@ -26,6 +26,7 @@ from headgate.server.leased_account import LeasedAccount
 from headgate.server.worker_pool import WorkerHandle
 from headgate.telemetry.spend.budgets import (
     FENCE_SECONDS,
+    Budget,
     BudgetFailure,
     LeaseAnswer,
     LeaseExpired,
@@ -113,6 +114,9 @@ class LeaseKeeper:
         self._fence_ns = 0
         # Names of accounts that nobody uses now, and that have leased in a window which may still run.
         self._resting: dict[tuple[str, str], None] = {}
+        # What the store is still to be told since it has lost its memory, or has taken back what was lent. It says that
+        # once, so this stays until it has answered.
+        self._owed: dict[Budget, tuple[LeasedAccount, LeaseQuestion]] = {}
         self._workers: list[WorkerHandle] = []
         self._waiting: list[tuple[WorkerHandle, WantLeases]] = []
         self._wake = asyncio.Event()
@@ -214,8 +218,9 @@ class LeaseKeeper:
             self._resting.pop((scope, name), None)
         return found
 
-    async def _ask(self, asked: list[tuple[LeasedAccount, LeaseQuestion]]) -> None:
+    async def _ask(self, asked: list[tuple[LeasedAccount, LeaseQuestion]]) -> list[LeaseAnswer]:
         assert self._store is not None
+        found: list[LeaseAnswer] = []
         for start in range(0, len(asked), MOST_QUESTIONS):
             some = asked[start : start + MOST_QUESTIONS]
             for account, question in some:
@@ -230,6 +235,8 @@ class LeaseKeeper:
                     self._lenders.add(account)
                 else:
                     self._lenders.discard(account)
+            found += answers
+        return found
 
     # -- once a second -------------------------------------------------------------------------------------------------
     async def _tend(self, *, end: bool = False) -> None:
@@ -273,6 +280,7 @@ class LeaseKeeper:
         elif standing is Standing.EXPIRED:
             logger.warning("the store of leases has not heard of this gateway", extra={"store": self._store.place})
             await self._expire(now)
+        await self._tell_owed(now)
         self._set_fence(sent)
 
     def _set_fence(self, sent_ns: int) -> None:
@@ -280,27 +288,53 @@ class LeaseKeeper:
         self._state.set_fence(self._fence_ns)
 
     async def _expire(self, now: int) -> None:
-        """Do without what the store has given to others. Raises BudgetFailure."""
-        asked: list[tuple[LeasedAccount, LeaseQuestion]] = []
+        """Do without what the store has given to others."""
         for number, one in enumerate(list(self._accounts.values()), 1):
-            asked += [(one, question) for question in one.expired(now)]
+            self._owe(one, one.expired(now))
             if not number % STEP:
                 await asyncio.sleep(0)
         self._lenders.clear()
-        await self._ask(asked)
 
     async def _rejoin(self, now: int) -> None:
-        """Tell the store all that was leased, also what was used up since. Raises BudgetFailure."""
-        told = [(one, question) for one in self._accounts.values() for question in one.rejoins(now)]
+        """Have the store told all that was leased, also what was used up since."""
+        # All that was leased is told anew. What was to be taken again is no part of that.
+        self._owed = {
+            budget: (one, question._replace(rejoin=0))
+            for budget, (one, question) in self._owed.items()
+            if question.force
+        }
+        for one in self._accounts.values():
+            self._owe(one, one.rejoins(now))
         for number, key in enumerate(list(self._resting), 1):
             one = LeasedAccount(self._segment, *key)
             found = one.rejoins(now)
-            told += [(one, question) for question in found]
+            self._owe(one, found)
             if not found:
                 del self._resting[key]
             if not number % STEP:
                 await asyncio.sleep(0)
-        await self._ask(told)
+
+    def _owe(self, account: LeasedAccount, questions: list[LeaseQuestion]) -> None:
+        """Note what the store is to be told: of a limit one question, as it is answered in one call."""
+        for question in questions:
+            budget = question.budget
+            before = self._owed[budget][1] if budget in self._owed else question
+            rejoin, force = question.rejoin or before.rejoin, question.force or before.force
+            # What is rejoined counts beside the floor, which has it already.
+            floor = 0 if rejoin else question.floor
+            self._owed[budget] = account, question._replace(rejoin=rejoin, force=force, floor=floor)
+
+    async def _tell_owed(self, now: int) -> None:
+        """Tell the store what it was not told yet. Raises BudgetFailure; the rest is told when it is heard again."""
+        budgets = [budget for budget in self._owed if budget.end_s > now]
+        self._owed = {budget: self._owed[budget] for budget in budgets}
+        for start in range(0, len(budgets), MOST_QUESTIONS):
+            some = [self._owed[budget] for budget in budgets[start : start + MOST_QUESTIONS]]
+            answers = await self._ask(some)
+            if any(answer.granted < question.force for (_, question), answer in zip(some, answers, strict=True)):
+                raise BudgetFailure("the store has lost its memory meanwhile")
+            for _, question in some:
+                del self._owed[question.budget]
 
     # -- a store that is away ------------------------------------------------------------------------------------------
     def _fail(self, error: BudgetFailure) -> None:
@@ -355,4 +389,5 @@ class LeaseKeeper:
         self._accounts.clear()
         self._lenders.clear()
         self._resting.clear()
+        self._owed.clear()
         await store.aclose()

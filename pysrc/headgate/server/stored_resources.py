@@ -145,8 +145,8 @@ class ResourceKeeper:
             return
         before = self._current()
         await self._reload()
-        # A failed reload is not repeated for the same version. One that used an earlier version, because the database did
-        # not answer, is.
+        # A failed reload is not repeated for the same version. One that used an earlier version, because the database
+        # did not answer, is.
         self._failed_for = version if self._current() is before else -1
 
     def _seen_well(self) -> None:

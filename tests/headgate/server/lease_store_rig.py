@@ -18,6 +18,10 @@ class Memory:
         self.taken: dict[Any, int] = {}
         self.asked: list[LeaseQuestion] = []
         self.away = False
+        # How many calls are answered before it is too slow; None: all. And whether it grants nothing, since it has lost
+        # its memory and nobody was told yet.
+        self.lasts: int | None = None
+        self.blank = False
         # Set by the one question that is never answered.
         self.hangs: asyncio.Event | None = None
         # What the gateways have lent, by who asks; and those that were silent for too long.
@@ -34,8 +38,16 @@ class Memory:
             hangs, self.hangs = self.hangs, None
             hangs.set()
             await asyncio.Event().wait()
+        if self.lasts is not None:
+            if not self.lasts:
+                raise BudgetFailure("slow")
+            self.lasts -= 1
+        if self.blank:
+            return [LeaseAnswer(0, 0)] * len(questions)
         if self.silent:
             raise LeaseExpired("silent")
+        # As PostgreSQL, which refuses a call otherwise.
+        assert len({question.budget for question in questions}) == len(questions)
         return [self.answer_one(question) for question in questions]
 
     def answer_one(self, one: LeaseQuestion) -> LeaseAnswer:

@@ -16,6 +16,7 @@ from headgate.policy.leases import LeaseWant
 from headgate.server import leases
 from headgate.server.control import LeasesCame, LeaseStoreState, WantLeases
 from headgate.server.leases import LeaseKeeper
+from headgate.telemetry.spend.budgets import BudgetFailure
 from headgate_drivers.account import lacks_at, reserve_at, settle_at
 from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
@@ -287,6 +288,50 @@ def test_one_that_stood_still_between_two_questions_goes_on(monkeypatch: pytest.
         rig.store.silent = True
         await rig.keeper._tend()
         assert rig.taken() == 20
+
+    run(test, monkeypatch)
+
+
+def test_what_a_store_without_its_memory_could_not_be_told_at_once_is_told_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        await rig.keeper._ask_for([LeaseWant("key", str(number), "day", "tokens", 1, 1, 100) for number in range(100)])
+        # It is told twice: the second time it has lost that of the first call again.
+        for _ in range(2):
+            rig.store.taken.clear()
+            rig.store.forgot, rig.store.lasts = True, 1
+            with pytest.raises(BudgetFailure):
+                await rig.keeper._hear()
+            assert rig.taken() == leases.MOST_QUESTIONS
+        rig.store.lasts = None
+        await rig.keeper._hear()
+        assert rig.taken() == 100
+        await rig.keeper._hear()
+        assert rig.taken() == 100
+
+    run(test, monkeypatch)
+
+
+@pytest.mark.parametrize("again", ["slow", "silent", "forgot", "blank"])
+def test_what_is_taken_again_is_told_later_where_the_store_fails(again: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(rig: Rig) -> None:
+        now = int(time.time())
+        await rig.want(("tokens", 50, 50))
+        assert reserve_at(rig.limits, 50, 0, now) is None
+        await rig.keeper._tend()
+        rig.store.expire()
+        rig.store.lasts = 0
+        for _ in range(2):
+            with pytest.raises(BudgetFailure):
+                await rig.keeper._hear()
+            # What becomes of the store until it is heard again, and fails again.
+            rig.store.lasts = 0 if again != "blank" else None
+            rig.store.silent, rig.store.forgot, rig.store.blank = again == "silent", again == "forgot", again == "blank"
+        settle_at(rig.limits, (50, 0), (30, 0), now)
+        rig.store.lasts, rig.store.blank = None, False
+        # The first look keeps as much as was used of late.
+        for _ in range(2):
+            await rig.keeper._tend()
+        assert (rig.taken(), rig.left()) == (30, 0)
 
     run(test, monkeypatch)
 
