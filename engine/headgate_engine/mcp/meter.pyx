@@ -6,7 +6,6 @@ Where a server gives its name: https://modelcontextprotocol.io/specification/dra
 import json
 
 from headgate_engine.clock cimport monotonic_ns, wall_ns
-from headgate_engine.peek.rpc cimport has_text
 from headgate_engine.shared.histogram cimport Histogram
 from headgate_engine.shared.segment cimport Segment
 
@@ -15,6 +14,9 @@ from libc.string cimport memcmp
 
 from headgate_engine.log.labels import label
 from headgate_engine.mcp.telemetry import error_in
+
+cdef extern from "<string.h>" nogil:
+    void* memmem(const void* haystack, size_t n, const void* needle, size_t m)
 
 FAMILY = b"gw_mcp_target_call_duration_seconds"
 # Buckets H of headgate.telemetry.families.
@@ -28,21 +30,30 @@ MAX_TEXT = 256
 TOOL_FAILED = "the tool has failed"
 cdef enum:
     MILLION = 1000000
+    MAYBE_ERROR = 1
+    FAILED_TOOL = 2
 
 
-cdef bint tool_failed(bytes answer):
-    """Whether an answer says `"isError": true`."""
+cdef int faults_in(bytes answer):
+    """The faults that an answer may have, found in one pass: MAYBE_ERROR for `error`, FAILED_TOOL for `"isError": true`."""
     cdef const char* p = answer
-    cdef Py_ssize_t n = len(answer)
-    cdef Py_ssize_t i = answer.find(b'"isError"') if has_text(answer, b'"isError"', 9) else -1
-    while i >= 0:
-        i += 9
-        while i < n and p[i] in b" \t\r\n:":
-            i += 1
-        if n - i >= 4 and memcmp(p + i, b"true", 4) == 0:
-            return True
-        i = answer.find(b'"isError"', i)
-    return False
+    cdef const char* end = p + len(answer)
+    cdef const char* at = p
+    cdef int found = 0
+    while True:
+        at = <const char*>memmem(at, end - at, b'rror"', 5)
+        if at == NULL:
+            return found
+        if at - p >= 2 and memcmp(at - 2, b'"e', 2) == 0:
+            found |= MAYBE_ERROR
+        elif at - p >= 4 and memcmp(at - 4, b'"isE', 4) == 0:
+            at += 5
+            while at < end and at[0] in b" \t\r\n:":
+                at += 1
+            if end - at >= 4 and memcmp(at, b"true", 4) == 0:
+                found |= FAILED_TOOL
+            continue
+        at += 5
 
 
 cdef str cut(object text):
@@ -67,13 +78,14 @@ cdef class McpTargetMeter:
 
     cpdef int answered(self, int64_t took_ns, str method, bytes answer) except -1:
         cdef int64_t now_ns = monotonic_ns()
+        cdef int faults = faults_in(answer)
         cdef object error
         cdef Histogram series
         self.answered_ns = now_ns
-        error = error_in(answer) if has_text(answer, b'"error"', 7) else None
+        error = error_in(answer) if faults & MAYBE_ERROR else None
         if error is not None:
             return self.refused_with(took_ns, str(error.get("message")))
-        if method == "tools/call" and tool_failed(answer):
+        if faults & FAILED_TOOL and method == "tools/call":
             return self.refused_with(took_ns, TOOL_FAILED)
         if self.passed is None:
             self.passed = self._series(OK)
