@@ -149,7 +149,12 @@ def test_an_example_does_what_it_says(title: str, gateway: Any, echo: int) -> No
 
 
 TLS_PAGE = (Path(__file__).parents[2] / "docs/tls.md").read_text()
-TLS_BLOCKS = dict(re.findall(r"^##+ ([^\n]*)\n(?:(?!```|#).*\n)*```yaml\n(.*?)^```", TLS_PAGE, re.MULTILINE | re.DOTALL))
+# Of each section the first block of YAML.
+TLS_BLOCKS = {
+    section.partition("\n")[0]: found[1]
+    for section in re.split(r"^##+ ", TLS_PAGE, flags=re.MULTILINE)[1:]
+    if (found := re.search(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
+}
 
 
 def hello(running: Gateway, context: ssl.SSLContext) -> tuple[int, bytes]:
