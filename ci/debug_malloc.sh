@@ -14,7 +14,8 @@ short)
 '')
     set -- tests/engine $end_to_end/test_debug_allocator.py $end_to_end/test_plain_http.py $end_to_end/test_hostile.py \
         $end_to_end/test_connections.py $end_to_end/test_tls.py $end_to_end/test_retry.py $end_to_end/test_limits.py $end_to_end/test_policies.py \
-        $end_to_end/test_process.py $end_to_end/test_surroundings.py $end_to_end/test_tunnel.py \
+        $end_to_end/test_process.py $end_to_end/test_surroundings.py $end_to_end/test_tunnel.py $end_to_end/test_ext_proc.py \
+        $end_to_end/test_ext_proc_hostile.py $end_to_end/test_ext_proc_models.py $end_to_end/test_http2.py \
         $end_to_end/test_llm.py $end_to_end/test_llm_behaviours.py $end_to_end/test_llm_failover.py \
         $end_to_end/test_llm_translated.py $end_to_end/test_llm_realtime.py $end_to_end/test_guards.py \
         $end_to_end/test_mcp.py $end_to_end/test_mcp_reloads.py $end_to_end/test_mcp_sessions.py $end_to_end/test_mcp_merging.py ;;

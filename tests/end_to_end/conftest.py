@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -24,6 +25,10 @@ from tests.end_to_end.provider_stand_in import StandIn
 from tests.end_to_end.running import Gateway, Key, Pool, free_port
 
 __all__ = ["Gateway", "free_port"]
+
+# A process that ends with one of these signals has broken its memory. It is started again, so a client may not have noticed.
+FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE)
+FAULT = re.compile(rf"died\b.*\bstatus=-(?:{'|'.join(str(int(one)) for one in FAULTS)})\b")
 
 if over_http2.WANTED:
     over_http2.speak()
@@ -78,6 +83,7 @@ def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> It
             resting.give_back(key, found)
     for log in logs:
         assert "Traceback" not in log, log
+        assert FAULT.search(log) is None, log
 
 
 class ScriptedSocket(socket.socket):

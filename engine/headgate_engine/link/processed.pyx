@@ -2,6 +2,9 @@
 
 What the session does is in Python, once per message of the processor. A body that the processor does not want to see
 passes here without it.
+
+The session may end the request, which lets go of this object. So whatever the request or a client's connection calls holds a
+reference of its own for the call: `held`.
 """
 
 import collections
@@ -74,10 +77,12 @@ cdef class ProcessedStream(StreamFilter):
 
     # -- the request ---------------------------------------------------------------------------------------------------
     cdef int request_data(self, const char* p, Py_ssize_t n) except -1:
-        return 0 if self.incoming.ended else self.take_in(self.incoming, p, n)
+        cdef ProcessedStream held = self
+        return 0 if held.incoming.ended else held.take_in(held.incoming, p, n)
 
     cdef int request_end(self, MessageHead trailers) except -1:
-        return self.take_end(self.incoming, trailers)
+        cdef ProcessedStream held = self
+        return held.take_end(held.incoming, trailers)
 
     cdef int hand_on(self, const char* p, Py_ssize_t n) except -1:
         """Gives a piece of the request body to the request, or to the next filter."""
@@ -133,20 +138,22 @@ cdef class ProcessedStream(StreamFilter):
         return 0
 
     cdef int pause_request(self) except -1:
-        self.refuses = True
-        if self.incoming.mode == LANE_PASSES:
-            return self.outer.pause_request()
-        return self.regulate()
+        cdef ProcessedStream held = self
+        held.refuses = True
+        if held.incoming.mode == LANE_PASSES:
+            return held.outer.pause_request()
+        return held.regulate()
 
     cdef int resume_request(self) except -1:
-        self.refuses = False
-        if self.queue or self.queued_end:
-            self.empty_queue()
-        if self.request is None:
+        cdef ProcessedStream held = self
+        held.refuses = False
+        if held.queue or held.queued_end:
+            held.empty_queue()
+        if held.request is None:
             return 0
-        if self.incoming.mode == LANE_PASSES and not self.refuses:
-            return self.outer.resume_request()
-        return self.regulate()
+        if held.incoming.mode == LANE_PASSES and not held.refuses:
+            return held.outer.resume_request()
+        return held.regulate()
 
     def set_request_length(self, int64_t length):
         """Set what is known of the request body's length."""
@@ -171,21 +178,24 @@ cdef class ProcessedStream(StreamFilter):
 
     # -- the response --------------------------------------------------------------------------------------------------
     cdef int start_response(self, MessageHead head, int size, int64_t length) except -1:
-        cdef RequestCore request = self.request
-        self.head, self.size, self.length = head, size, length
+        cdef ProcessedStream held = self
+        cdef RequestCore request = held.request
+        held.head, held.size, held.length = head, size, length
         if head.status == 101 or request.ctx.head.flags & HEAD_CONNECT and head.status < 300:
-            self.leave()
-        if self.bypassed:
-            return self.emit_start(size, length)
-        self.outgoing.mode = LANE_HOLDS
-        self._tell("head", head, size != SIZE_NONE)
+            held.leave()
+        if held.bypassed:
+            return held.emit_start(size, length)
+        held.outgoing.mode = LANE_HOLDS
+        held._tell("head", head, size != SIZE_NONE)
         return 0
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
-        return self.take_in(self.outgoing, p, n)
+        cdef ProcessedStream held = self
+        return held.take_in(held.outgoing, p, n)
 
     cdef int end_response(self, MessageHead trailers) except -1:
-        return self.take_end(self.outgoing, trailers)
+        cdef ProcessedStream held = self
+        return held.take_end(held.outgoing, trailers)
 
     cdef int emit_start(self, int size, int64_t length) except -1:
         cdef RequestContext ctx = self.request.ctx
@@ -228,16 +238,17 @@ cdef class ProcessedStream(StreamFilter):
         return self.begun and not self.outgoing.finished and self.outer.congested()
 
     cdef int client_writable(self) except -1:
+        cdef ProcessedStream held = self
         cdef StreamFilter inner
-        self.regulate()
-        if self.request is None:
+        held.regulate()
+        if held.request is None:
             return 0
-        if self.session is not None:
-            self._tell("unblocked")
-        if self.request is None or self.congested():
+        if held.session is not None:
+            held._tell("unblocked")
+        if held.request is None or held.congested():
             return 0
-        inner = self.inner
-        return self.request.source_writable() if inner is None else inner.client_writable()
+        inner = held.inner
+        return held.request.source_writable() if inner is None else inner.client_writable()
 
     cdef bint drained(self) noexcept:
         if not self.bypassed and self.head is not None and not self.outgoing.finished:
@@ -249,9 +260,10 @@ cdef class ProcessedStream(StreamFilter):
             self.inner is not None and self.inner.changes_response())
 
     cdef int bypass(self) except -1:
-        cdef StreamFilter inner = self.inner
-        self.leave()
-        self.owes_headers = False
+        cdef ProcessedStream held = self
+        cdef StreamFilter inner = held.inner
+        held.leave()
+        held.owes_headers = False
         return 0 if inner is None else inner.bypass()
 
     cdef int leave(self) except -1:
@@ -494,7 +506,7 @@ cdef class ProcessedStream(StreamFilter):
         cdef StreamFilter inner = self.inner
         if self.request is not None and self.request.filter is self and self.sent and not self.bypassed:
             self.request.ctx.response_bytes = self.sent
-        self.session = self.grpc = self.request = self.inner = self.queue = None
+        self.session = self.grpc = self.request = self.inner = self.queue = None    # the last use of `self`
         if session is not None:
             session.closed()
         return 0 if inner is None else inner.close()
