@@ -3,8 +3,7 @@
 What the session does is in Python, once per message of the processor. A body that the processor does not want to see
 passes here without it.
 
-The session may end the request, which lets go of this object. So whatever the request or a client's connection calls holds a
-reference of its own for the call: `held`.
+A session may end the request, which lets go of the stream: so a method that engine code calls holds it (`held`).
 """
 
 import collections
@@ -140,9 +139,7 @@ cdef class ProcessedStream(StreamFilter):
     cdef int pause_request(self) except -1:
         cdef ProcessedStream held = self
         held.refuses = True
-        if held.incoming.mode == LANE_PASSES:
-            return held.outer.pause_request()
-        return held.regulate()
+        return held.outer.pause_request() if held.incoming.mode == LANE_PASSES else held.regulate()
 
     cdef int resume_request(self) except -1:
         cdef ProcessedStream held = self
@@ -162,10 +159,7 @@ cdef class ProcessedStream(StreamFilter):
             return
         head = self.request.ctx.head
         head.content_length = length
-        if length < 0:
-            head.flags |= HEAD_CHUNKED
-        else:
-            head.flags &= ~<uint32_t>HEAD_CHUNKED
+        head.flags = head.flags | HEAD_CHUNKED if length < 0 else head.flags & ~<uint32_t>HEAD_CHUNKED
 
     def replace_request(self, bytes body not None):
         """Put another body in the place of the client's."""
@@ -214,10 +208,8 @@ cdef class ProcessedStream(StreamFilter):
             return
         if size == SIZE_NONE or length == KEPT:
             length = self.length
-        elif length == UNKNOWN_LENGTH:
-            size = SIZE_UNKNOWN
         else:
-            size = SIZE_KNOWN
+            size = SIZE_UNKNOWN if length == UNKNOWN_LENGTH else SIZE_KNOWN
         if size != SIZE_NONE:
             self.head.content_length = length if size == SIZE_KNOWN else -1
         self.emit_start(size, length)
@@ -241,10 +233,7 @@ cdef class ProcessedStream(StreamFilter):
         cdef ProcessedStream held = self
         cdef StreamFilter inner
         held.regulate()
-        if held.request is None:
-            return 0
-        if held.session is not None:
-            held._tell("unblocked")
+        held._tell("unblocked")
         if held.request is None or held.congested():
             return 0
         inner = held.inner
@@ -444,10 +433,7 @@ cdef class ProcessedStream(StreamFilter):
         if self.request is None or self.outgoing.mode != LANE_FEEDS or self.congested():
             return
         inner = self.inner
-        if inner is None:
-            self.request.source_writable()
-        else:
-            inner.client_writable()
+        self.request.source_writable() if inner is None else inner.client_writable()
 
     def push(self):
         """Send what was written."""
@@ -506,7 +492,7 @@ cdef class ProcessedStream(StreamFilter):
         cdef StreamFilter inner = self.inner
         if self.request is not None and self.request.filter is self and self.sent and not self.bypassed:
             self.request.ctx.response_bytes = self.sent
-        self.session = self.grpc = self.request = self.inner = self.queue = None    # the last use of `self`
+        self.session = self.grpc = self.request = self.inner = self.queue = None
         if session is not None:
             session.closed()
         return 0 if inner is None else inner.close()
