@@ -160,7 +160,7 @@ class ResourceKeeper:
         if not self._away:
             self._away = True
             logger.error(
-                "stored resources cannot be read, what runs goes on", extra={"database": store.shown, "error": reason}
+                "the stored resources cannot be read, the running configuration stays in force", extra={"database": store.shown, "error": reason}
             )
         self._connected(0)
 

@@ -22,29 +22,32 @@ from headgate.dialect.llm.translate.converse_blocks import DOCUMENTS
 from headgate.document.lazy_dataclass import replace
 
 MESSAGES_TO_GEMINI_DROPS = (
-    "`container`, `mcp_servers`, `context_management` and every other field that is not carried",
-    "thinking blocks of earlier turns; signatures of thoughts that led to no tool call",
+    "`container`, `mcp_servers`, `context_management` and every other field that is not listed above",
+    "thinking blocks of earlier turns; signatures of thoughts that did not lead to a tool call",
     "`cache_control`, `disable_parallel_tool_use`",
-    "server tools and their results, citations, `metadata`; search results are told as text",
-    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
-    "refused instead of dropped: images and documents by URL or id",
+    "server tools and their results, citations, `metadata` (search results are sent as text)",
+    "schema keywords outside OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+    "refused with 400: images and documents by URL or id",
 )
 COMPLETIONS_TO_CONVERSE_DROPS = (
     *completions_to_messages.DROPS[:1],
     "`image_url.detail`, `name` of messages, `user`",
-    "`strict` of tools for Claude before 4.5, for other models that have none, and beyond the vendor's limits",
-    "`parallel_tool_calls`, `tool_choice` none behind calls of tools (else the tools are left out)",
+    "`strict` of tools for Claude before 4.5, for other models without it, and beyond the vendor's limits",
+    "`parallel_tool_calls`; `tool_choice` `none` after tool calls (before any call, the tools are left out instead)",
     *completions_to_messages.DROPS[3:],
     "`anthropic-beta` values that are not allowed",
-    "refused instead of dropped: images and files by URL or id, files of types that the provider does not read",
+    "refused with 400: images and files by URL or id, files of types that the provider does not read",
 )
 GEMINI_DROPS = gemini_to_completions.DROPS
-_SAMPLING = "`temperature`, and `topP` below 0.95, with thinking, for Claude 4.7 and later also without"
+_SAMPLING = "`temperature`, and `topP` below 0.95, if thinking is on; for Claude 4.7 and later always"
 GEMINI_TO_COMPLETIONS_DROPS = (*GEMINI_DROPS, "`topK`, thoughts of earlier turns")
-_SCHEMAS = "JSON without a schema; limits of values in schemas of answers are only described, and objects closed"
+_SCHEMAS = (
+    "JSON output without a schema. In schemas of answers, limits of values become part of the description, and "
+    "objects become closed"
+)
 GEMINI_TO_MESSAGES_DROPS = (*GEMINI_DROPS, _SAMPLING, _SCHEMAS, "`seed`, penalties, audio")
 GEMINI_TO_CONVERSE_DROPS = (
-    *GEMINI_DROPS, _SAMPLING, _SCHEMAS, "`seed`, penalties", "refused instead of dropped: images by URI",
+    *GEMINI_DROPS, _SAMPLING, _SCHEMAS, "`seed`, penalties", "refused with 400: images by URI",
 )  # fmt: skip
 GEMINI_TO_RESPONSES_DROPS = (*GEMINI_DROPS, "`topK`, `seed`, penalties, `stopSequences`, thoughts of earlier turns")
 TEXT_TO_MESSAGES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `logprobs`")
@@ -52,25 +55,25 @@ TEXT_TO_GEMINI_DROPS = (*text_to_completions.DROPS, "`user`, `logit_bias`")
 TEXT_TO_CONVERSE_DROPS = (*TEXT_TO_MESSAGES_DROPS, "`user`")
 TEXT_TO_RESPONSES_DROPS = (*text_to_completions.DROPS, "`seed`, penalties, `logit_bias`, `stop`")
 _CONVERSE = converse_to_messages.DROPS
-_CONVERSE_MARKS = "cache points, except towards `gpt-*` from 5.6 on"
-_THOUGHTS = "thoughts of earlier turns that another vendor has had"
+_CONVERSE_MARKS = "cache points, except for `gpt-*` from version 5.6"
+_THOUGHTS = "thoughts of earlier turns from other vendors"
 CONVERSE_TO_COMPLETIONS_DROPS = (
     *_CONVERSE, _CONVERSE_MARKS, _THOUGHTS, "`top_k`; `status` of tool results; citations",
     messages_to_completions.DROPS[-1],
 )  # fmt: skip
 CONVERSE_TO_RESPONSES_DROPS = (
     *_CONVERSE, _THOUGHTS,
-    "`stopSequences`, `top_k`; cache points other than those of `system`; citations of documents",
+    "`stopSequences`, `top_k`; cache points, except in `system`; citations of documents",
     messages_to_completions.DROPS[-1],
 )  # fmt: skip
 CONVERSE_TO_GEMINI_DROPS = (
     *_CONVERSE, _THOUGHTS, "cache points, `strict` of tools, citations",
-    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+    "schema keywords outside OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
 )  # fmt: skip
 _RESPONSES = (*responses_to_completions.DROPS, "`text.verbosity`")
 _RESPONSES_THINKING = (
-    "`temperature`, and `top_p` below 0.95, with `reasoning.effort`, for Claude 4.7 and later also without; "
-    "`reasoning.effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of tools"
+    "`temperature`, and `top_p` below 0.95, if `reasoning.effort` is set; for Claude 4.7 and later always. "
+    "`reasoning.effort` for Claude before 3.7; for Claude before 4.7 with a forced tool, and after tool results"
 )
 _STRICT = "tools[].strict"
 _THINKING = "generationConfig.thinkingConfig"
@@ -102,25 +105,25 @@ RESPONSES_TO_MESSAGES_DROPS = (
     *_RESPONSES,
     "`metadata`, `service_tier`, `safety_identifier`, `prompt_cache_key`",
     "audio, files other than PDF and plain text, `detail` of images",
-    "`strict` of tools for Claude before 4.5 and at Vertex AI, and beyond the vendor's limits",
+    "`strict` of tools for Claude before 4.5, at Vertex AI, and beyond the vendor's limits",
     _RESPONSES_THINKING,
     _SCHEMAS,
 )
 RESPONSES_TO_GEMINI_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
-    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
-    "signatures of thoughts that led to no tool call",
-    "refused instead of dropped: images by http(s) URL",
+    "schema keywords outside OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+    "signatures of thoughts that did not lead to a tool call",
+    "refused with 400: images by http(s) URL",
 )
 RESPONSES_TO_CONVERSE_DROPS = (
     *_RESPONSES,
     "`metadata`, `user`, `service_tier`, `safety_identifier`, `prompt_cache_key`, `parallel_tool_calls`",
-    "`detail` of images, `tool_choice` none behind calls of tools",
-    "`strict` of tools for Claude before 4.5, for other models that have none, and beyond the vendor's limits",
+    "`detail` of images; `tool_choice` `none` after tool calls",
+    "`strict` of tools for Claude before 4.5, for other models without it, and beyond the vendor's limits",
     _RESPONSES_THINKING,
     _SCHEMAS,
-    "refused instead of dropped: images by URL, files of types that the provider does not read",
+    "refused with 400: images by URL, files of types that the provider does not read",
 )
 
 

@@ -13,13 +13,13 @@ from headgate.dialect.llm.translate.tool_choice import ToolChoice, choice_of, fu
 
 DROPS = (
     "`parallel_tool_calls`, `user`, `logit_bias`, `metadata`, `store`, `service_tier` and every other "
-    "field that is not carried",
-    "keywords of schemas other than those of OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
+    "field that is not listed above",
+    "schema keywords outside OpenAPI 3.0 (`additionalProperties`, `not`, `if`, ...)",
     "`image_url.detail`, `name` of messages, `strict` of tools",
     "`reasoning_content` of earlier turns (signatures travel in the ids of tool calls)",
-    "`web_search_options` beside functions, and what they say of size and place",
-    "signatures of thoughts that led to no tool call",
-    "refused instead of dropped: images and files by http(s) URL or by id",
+    "`web_search_options` in requests with functions; their `search_context_size` and `user_location`",
+    "signatures of thoughts that did not lead to a tool call",
+    "refused with 400: images and files by http(s) URL or by id",
 )
 VERTEX = "gcp.vertex_ai"
 GENERATION = {

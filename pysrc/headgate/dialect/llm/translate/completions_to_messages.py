@@ -15,17 +15,18 @@ from headgate_engine.llm.translate.turns import messages_turn
 
 DROPS = (
     "`frequency_penalty`, `presence_penalty`, `seed`, `logprobs`, `top_logprobs`, `logit_bias`, `modalities`, "
-    "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not carried",
-    "audio parts, and files other than PDF and plain text; a last message with nothing else is refused",
-    "`image_url.detail`, `name` of messages; `strict` of tools for Claude before 4.5 and at Vertex AI, and beyond the "
+    "`prediction`, `store`, `metadata`, `service_tier` and every other field that is not listed above",
+    "audio parts, and files other than PDF and plain text (a last message that consists only of these is refused)",
+    "`image_url.detail`, `name` of messages; `strict` of tools for Claude before 4.5, at Vertex AI, and beyond the "
     "vendor's limits",
-    "`response_format` with any JSON object; limits of values in its schemas are only described, and objects closed",
-    "tools other than functions and searches; custom tools are functions with one text, `input`, and their grammars "
-    "only told; `search_context_size` of `web_search_options`",
-    "`temperature`, `top_k`, and `top_p` below 0.95, with `reasoning_effort`, for Claude 4.7 and later also without; "
-    "`reasoning_effort` for Claude before 3.7, and for Claude before 4.7 with a forced tool and behind results of "
-    "tools whose calls came back without signed reasoning",
-    "`reasoning_content` of earlier turns without `reasoning_signature`, unsigned `thinking_blocks`",
+    "`response_format` of type `json_object`. In schemas, limits of values become part of the description, and "
+    "objects become closed",
+    "tools other than functions and searches; `search_context_size` of `web_search_options`. Custom tools become "
+    "functions with one string, `input`; a grammar becomes part of the description",
+    "`temperature`, `top_k`, and `top_p` below 0.95, if `reasoning_effort` is set; for Claude 4.7 and later always. "
+    "`reasoning_effort` for Claude before 3.7; for Claude before 4.7 with a forced tool, and after tool results "
+    "whose calls were sent back without signed reasoning",
+    "`reasoning_content` of earlier turns without `reasoning_signature`; unsigned `thinking_blocks`",
 )
 
 

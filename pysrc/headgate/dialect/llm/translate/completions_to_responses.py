@@ -15,10 +15,10 @@ from headgate_engine.llm.translate.evidence import responses_annotation, url_ann
 
 DROPS = (
     "`stop`, `seed`, `frequency_penalty`, `presence_penalty`, `logit_bias`, `modalities`, `audio`, "
-    "`prediction` and every other field that is not carried",
+    "`prediction` and every other field that is not listed above",
     "`name` of messages; tools other than functions and custom tools",
-    "`reasoning_content` and `thinking_blocks` of earlier turns that other vendors thought",
-    "refused instead of dropped: audio parts",
+    "`reasoning_content` and `thinking_blocks` of earlier turns from other vendors",
+    "refused with 400: audio parts",
 )
 # Value of `include` for thoughts in a form that the provider takes back without having kept them.
 ENCRYPTED = "reasoning.encrypted_content"

@@ -18,13 +18,13 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 
 DROPS = (
     "`guardrailConfig`, `performanceConfig`, `requestMetadata`, `additionalModelResponseFieldPaths` and every other "
-    "field that is not carried",
-    "members of `additionalModelRequestFields` other than `thinking`, `top_k`, `output_config`, `reasoning_effort`",
+    "field that is not listed above",
+    "fields of `additionalModelRequestFields` other than `thinking`, `top_k`, `output_config`, `reasoning_effort`",
     "`strict` of tools for Claude before 4.5 and at Vertex AI",
-    "tools that the vendor runs, except for searches where the vendor has them; their results in earlier turns",
+    "tools that the vendor runs, except for web search where the vendor has it; their results in earlier turns",
     "`qualifiers` of `guardContent`",
-    "refused instead of dropped: what lies in S3, videos, stored prompts, sound and documents that the vendor does not "
-    "take",
+    "refused with 400: references to S3, videos, stored prompts, and sound and documents that the vendor does not "
+    "accept",
 )
 EXTRA: Final = "additionalModelRequestFields"
 STRICT: Final = "toolConfig.tools[].toolSpec.strict"

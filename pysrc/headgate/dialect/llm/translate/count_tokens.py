@@ -14,7 +14,7 @@ from headgate.dialect.llm.translate import completions_to_messages, gemini_to_co
 from headgate.document.lazy_dataclass import replace
 from headgate_engine.llm.translate.writers import dump_json
 
-DROPS = ("nothing: the body goes inside of the provider's request",)
+DROPS = ("nothing: the body is wrapped in the provider's request",)
 # Members of a Messages request that are counted.
 COUNTED = ("model", "messages", "system", "tools")
 ANTHROPIC_VERSION = "2023-06-01"

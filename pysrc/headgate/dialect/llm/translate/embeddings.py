@@ -15,14 +15,16 @@ TOKENS_HEADER = "x-amzn-bedrock-input-token-count"
 # Fields of some models: `embedding_purpose` is used by Nova, `input_type` by Cohere, `normalize` by Titan.
 BEDROCK_ONLY = ("embedding_purpose", "truncate", "input_type", "normalize")
 BEDROCK_DROPS = (
-    "`user` and every other field that is not carried; `dimensions` for Cohere models other than embed-v4",
+    "`user` and every other field that is not listed above; `dimensions` for Cohere models other than embed-v4",
     "Cohere: `normalize`",
-    "inputs of token numbers are refused, and more than 2,048 inputs",
+    "refused with 400: inputs as token numbers, more than 2,048 inputs",
 )
-COPILOT_DROPS = ("nothing: all fields go on, a text alone as an array of one, and replies get the members they lack",)
+COPILOT_DROPS = (
+    "nothing: all fields are sent on. A single text becomes an array of one, and missing fields of replies are added",
+)
 VERTEX_DROPS = (
-    "`user` and every other field that is not carried",
-    "inputs of token numbers are refused, and more than 2,048 inputs",
+    "`user` and every other field that is not listed above",
+    "refused with 400: inputs as token numbers, more than 2,048 inputs",
 )
 # OpenAI's limit for one request.
 MAX_INPUTS = 2048

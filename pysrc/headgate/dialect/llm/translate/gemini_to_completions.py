@@ -26,12 +26,13 @@ from headgate.dialect.llm.schemas import lower_types
 from headgate.document.lazy_dataclass import dataclass
 
 DROPS = (
-    "`safetySettings`, `labels`, and every other field that is not carried",
-    "tools other than functions, except for `googleSearch` and `codeExecution` where the vendor has them; code "
-    "in earlier turns is text",
-    "`responseModalities` and `speechConfig`, except to chat completions; `mediaResolution`",
-    "thoughts of earlier turns without a signature that this gateway has told",
-    "refused instead of dropped: `cachedContent`, files by URI other than images, types of files without a place",
+    "`safetySettings`, `labels`, and every other field that is not listed above",
+    "tools other than functions. Exceptions: `googleSearch` and `codeExecution` where the vendor has them, and code "
+    "of earlier turns, which is sent as text",
+    "`responseModalities` and `speechConfig`, except for chat completions; `mediaResolution`",
+    "thoughts of earlier turns without a signature from this gateway",
+    "refused with 400: `cachedContent`, files by URI other than images, file types that the provider's format has "
+    "no field for",
 )
 MODES = {"AUTO": "auto", "VALIDATED": "auto", "ANY": "required", "NONE": "none", "MODE_UNSPECIFIED": "auto"}
 LEVELS = {"MINIMAL": "minimal", "LOW": "low", "MEDIUM": "medium", "HIGH": "high"}

@@ -16,16 +16,17 @@ from headgate_engine.llm.translate.counts import UsageCounts
 from headgate_engine.llm.translate.plain import chat_request, chat_turns, message_reply
 
 DROPS = (
-    "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not carried",
-    "thinking blocks of earlier turns; `thinking` with a budget (models choose their own)",
-    "server tools and their results, except for `web_search` at OpenAI's models for searches, OpenRouter, Perplexity, "
-    "and for code in earlier turns, which is text",
-    "`is_error` of tool results; their images and documents follow in a message of the user",
-    "citations; search results are told as text",
-    "refused instead of dropped: documents by URL or id, images by id",
-    "`cache_control`, except towards `gpt-*` from 5.6 on",
+    "`top_k`, `container`, `mcp_servers`, `context_management` and every other field that is not listed above",
+    "thinking blocks of earlier turns; the budget of `thinking` (models choose their own)",
+    "server tools and their results. Exceptions: `web_search` at OpenAI's search models, OpenRouter and Perplexity, "
+    "and code of earlier turns, which is sent as text",
+    "`is_error` of tool results (their images and documents follow in a user message)",
+    "citations (search results are sent as text)",
+    "refused with 400: documents by URL or id, images by id",
+    "`cache_control`, except for `gpt-*` from version 5.6",
     "`metadata` other than `user_id`",
-    "`strict` of tools with open objects, optional members or keywords that OpenAI does not take in them",
+    "`strict` of tools whose schema has open objects, optional properties, or keywords that OpenAI does not accept "
+    "in strict schemas",
 )
 CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 # From this version on, chat completions with tools are refused unless the reasoning effort is `none`.

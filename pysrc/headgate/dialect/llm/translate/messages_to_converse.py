@@ -12,15 +12,16 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 
 DROPS = (
     "`metadata` (the request header `x-bedrock-metadata` is sent instead), `container`, `mcp_servers`, `service_tier` "
-    "and every other field that is not carried",
+    "and every other field that is not listed above",
     "server tools and their results, citations of URLs in earlier turns",
-    "`tool_choice` none behind calls of tools (else the tools are left out), `disable_parallel_tool_use`",
-    "`temperature`, `top_p`, `top_k` and a forced tool with `thinking` of a fixed budget; the first three also for "
-    "Claude 4.7 and later, where a budget becomes a level of effort",
-    "`strict` of tools for Claude before 4.5, and for other models that have none",
-    "cache points behind the fourth; `ttl` of `cache_control`",
+    "`tool_choice` `none` after tool calls (before any call, the tools are left out instead); "
+    "`disable_parallel_tool_use`",
+    "`temperature`, `top_p`, `top_k` and a forced tool, if `thinking` has a fixed budget. For Claude 4.7 and later, "
+    "the first three always; a budget becomes a level of effort",
+    "`strict` of tools for Claude before 4.5, and for other models without it",
+    "cache points after the fourth; `ttl` of `cache_control`",
     "`anthropic-beta` values that are not allowed",
-    "refused instead of dropped: images and documents by URL or id",
+    "refused with 400: images and documents by URL or id",
 )
 # Values of `anthropic-beta` that Bedrock accepts.
 ALLOWED_BETAS = frozenset({

@@ -16,13 +16,16 @@ from headgate.dialect.llm.translate.completions_to_responses import ENCRYPTED
 from headgate_engine.llm.translate.evidence import is_ran, is_result, messages_citation, responses_annotation
 
 DROPS = (
-    "`stop_sequences`, `top_k` and every other field that is not carried",
+    "`stop_sequences`, `top_k` and every other field that is not listed above",
     "server tools other than `web_search` (without `max_uses` and `blocked_domains`) and `code_execution`; their "
-    "results in earlier turns, except for code, which is text; citations of places in documents in earlier turns",
-    "refused instead of dropped: documents by id, effort without thinking; search results are told as text",
-    "`cache_control` other than of `system` blocks",
-    "thinking blocks of earlier turns that other vendors thought",
-    "`strict` of tools with open objects, optional members or keywords that OpenAI does not take in them",
+    "results in earlier turns, except for code, which is sent as text; citations of document locations in earlier "
+    "turns",
+    "search results as such (they are sent as text)",
+    "refused with 400: documents by id, effort without thinking",
+    "`cache_control`, except in `system` blocks",
+    "thinking blocks of earlier turns from other vendors",
+    "`strict` of tools whose schema has open objects, optional properties, or keywords that OpenAI does not accept "
+    "in strict schemas",
 )
 
 

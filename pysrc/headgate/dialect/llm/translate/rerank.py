@@ -11,8 +11,8 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 from headgate.dialect.llm.neutral_reply import a_dict, a_list, garbage
 
-BEDROCK_DROPS = ("every other field", "`rank_fields`: documents are their `text`")
-VERTEX_DROPS = ("`max_tokens_per_doc` and every other field", "`rank_fields`: documents are their `text`")
+BEDROCK_DROPS = ("every other field", "`rank_fields`: only the `text` of a document is ranked")
+VERTEX_DROPS = ("`max_tokens_per_doc` and every other field", "`rank_fields`: only the `text` of a document is ranked")
 
 
 def _documents(body: Json) -> list[str]:

@@ -21,15 +21,15 @@ REFUSED = {
     "background": "responses cannot run in the background here",
 }
 DROPS = (
-    "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` other than of log probabilities, and every other "
-    "field that is not carried",
-    "tools other than functions (`file_search`, `mcp`, ...) and their items, except for `web_search` where the vendor "
-    "has it, and `code_interpreter` at Messages and Gemini (text in earlier turns); custom tools are functions with "
-    "one text, `input`, where the vendor has no others, and their grammars only told",
-    "reasoning items of earlier turns, except for those that Claude thought and gets back",
+    "`store`, `truncation`, `prompt`, `max_tool_calls`, `include` except for log probabilities, and every other "
+    "field that is not listed above",
+    "tools other than functions (`file_search`, `mcp`, ...) and their items. Exceptions: `web_search` where the "
+    "vendor has it, and `code_interpreter` at Messages and Gemini (text in earlier turns). Where the vendor has no "
+    "custom tools, these become functions with one string, `input`; a grammar becomes part of the description",
+    "reasoning items of earlier turns, except for those of Claude that go back to Claude",
     "`reasoning.summary`",
-    "refused instead of dropped: `previous_response_id`, `conversation`, `background`, item references, files and "
-    "images by id, files by URL (except for Messages)",
+    "refused with 400: `previous_response_id`, `conversation`, `background`, item references, files and images by "
+    "id, files by URL (except for Messages)",
 )
 
 

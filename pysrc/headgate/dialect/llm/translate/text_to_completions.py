@@ -9,8 +9,8 @@ from headgate.dialect.llm import content, fields
 from headgate.dialect.llm.contract import Json, Options, TranslatedRequest, Untranslatable
 
 DROPS = (
-    "`best_of`, and every other field that is not carried",
-    "refused instead of dropped: `suffix`, prompts of token numbers, more than one prompt",
+    "`best_of`, and every other field that is not listed above",
+    "refused with 400: `suffix`, prompts as token numbers, more than one prompt",
 )
 SAME = (
     "temperature", "top_p", "stop", "presence_penalty", "frequency_penalty", "seed", "user", "logit_bias", "stream",
