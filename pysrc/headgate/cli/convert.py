@@ -12,7 +12,7 @@ import click
 
 from headgate.cluster.translate.fragments import Json
 
-# Something has no form, and --partial was not given.
+# Something cannot be converted, and --partial was not given.
 LOST = 3
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -102,7 +102,7 @@ def _to_resources(files: tuple[str, ...], wanted: Wanted) -> int:
     except ConfigErrors as error:
         raise click.ClickException(str(error)) from None
     for one in found.losses:
-        click.echo(f"no form: {one.told(files[0])}", err=True)
+        click.echo(f"not converted: {one.told(files[0])}", err=True)
     if found.losses and not wanted.partial:
         click.echo("nothing was written; --partial writes the rest", err=True)
         return LOST

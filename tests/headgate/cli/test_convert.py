@@ -61,12 +61,12 @@ def test_what_has_no_form_is_told_with_its_line(file: Path, capsys: pytest.Captu
     assert convert.run([str(file)]) == convert.LOST
     told = capsys.readouterr()
     assert told.out == ""
-    assert f"no form: ui: a gateway of a cluster has its page at the admin port alone ({file}:5)" in told.err
+    assert f"not converted: ui: in a cluster, the admin page is only on the admin port ({file}:5)" in told.err
     assert "--partial" in told.err
     assert convert.run([str(file), "--partial"]) == 0
     told = capsys.readouterr()
     assert "kind: HTTPRoute" in told.out
-    assert "no form: ui" in told.err
+    assert "not converted: ui" in told.err
 
 
 def test_what_is_not_in_force_is_told(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,8 +28,8 @@ def host_backend(of: Conversion, host: str, policies: SaidMap, about: str) -> st
 
 
 def backend(of: Conversion, value: SaidMap, about: str, *elsewhere: str) -> str | None:
-    """Return the name of the GatewayBackend for a backend of a route or one with a name; None, and a loss, for what has
-    no form. `elsewhere`: policies that are converted by somebody else."""
+    """Return the name of the GatewayBackend for a backend of a route or one with a name; None, and a loss, for what
+    cannot be converted. `elsewhere`: policies that are converted by the caller."""
     policies, own = value.inner("policies"), of.named(about)
     if "host" in value:
         spec = _host(of, value["host"], policies)
@@ -96,11 +96,11 @@ def _provider(of: Conversion, value: SaidMap) -> Json:
     if "hostOverride" in value:
         place = fields.target(value["hostOverride"])
         if place.unix_path:
-            of.losses.add(value, "hostOverride", "a provider is at a host and port, not at a Unix socket")
+            of.losses.add(value, "hostOverride", "a provider needs a host and a port: Unix sockets are not possible")
         else:
             found |= {"host": place.host, "port": place.port}
             if place.scheme == "http":
-                of.losses.add(value, "hostOverride", "write host:port: what a scheme says of TLS is said by policies")
+                of.losses.add(value, "hostOverride", "write host:port: TLS is set by policies, not by a scheme")
     for ours, theirs in (("pathOverride", "path"), ("pathPrefix", "pathPrefix")):
         if ours in value:
             found[theirs] = value[ours]
@@ -156,7 +156,7 @@ def _place(of: Conversion, value: SaidMap, policies: SaidMap) -> Json | None:
     if "backend" in value:
         known = of.hosts.get(value["backend"])
         if known is None or known.get("policies"):
-            of.losses.add(value, "backend", "a target is said by its host, without the policies of a backend")
+            of.losses.add(value, "backend", "MCP targets of a resource are hosts, without policies of a backend")
             return None
         place = fields.target(known["host"])
         return {"host": place.host, "port": place.port} | ({"path": value["path"]} if "path" in value else {})
@@ -172,5 +172,5 @@ def _place(of: Conversion, value: SaidMap, policies: SaidMap) -> Json | None:
     # Of a URL the path is said, of an address alone it is the protocol's.
     path = {"path": parts.path or "/"}
     if parts.query or parts.username:
-        of.losses.add(value, "host", "a resource says no query and no user of a URL")
+        of.losses.add(value, "host", "URLs in resources have no query and no user information")
     return {"host": parts.hostname or "", "port": parts.port or _SCHEME_PORTS[parts.scheme], **path}

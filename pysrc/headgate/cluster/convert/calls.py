@@ -52,7 +52,7 @@ def calls(of: Conversion, value: SaidMap, *elsewhere: str) -> Json:
 def _auth(of: Conversion, policies: SaidMap, value: Any) -> Json:
     found = auth(of, value)
     if not found and not isinstance(value, SaidMap):
-        of.losses.add(policies, "backendAuth", "the login of a person at GitHub Copilot belongs to no cluster")
+        of.losses.add(policies, "backendAuth", "the GitHub Copilot login is that of a person, not of a cluster")
     return {"auth": found}
 
 
@@ -84,7 +84,7 @@ def _health(of: Conversion, value: SaidMap) -> Json:
             if name in said:
                 share = Fraction(str(said[name])) * 100
                 if share.denominator != 1:
-                    of.losses.add(value["eviction"], name, "resources say it in whole percent")
+                    of.losses.add(value["eviction"], name, "resources need whole percentages")
                 said[name] = int(share)
     return found
 
@@ -96,7 +96,7 @@ def asked(of: Conversion, value: SaidMap) -> Json:
     found = endpoint(of, value)
     mode = value.get("failureMode", "deny")
     if isinstance(mode, dict):
-        of.losses.add(value, "failureMode", "resources refuse with the gateway's own status")
+        of.losses.add(value, "failureMode", "resources cannot set the status of a refusal")
     elif mode == "allow":
         found["failureMode"] = "FailOpen"
     protocol = value.inner("protocol")
@@ -112,7 +112,7 @@ def asked(of: Conversion, value: SaidMap) -> Json:
         names = {"context": "contextExtensions", "metadata": "requestMetadata"}
         found["grpc"] = renamed(protocol.inner("grpc"), names, of.losses)
         if "includeRequestHeaders" in value:
-            of.losses.add(value, "includeRequestHeaders", "resources choose headers for a service of HTTP alone")
+            of.losses.add(value, "includeRequestHeaders", "resources can choose headers only for HTTP services")
     if "includeRequestBody" in value:
         found["forwardBody"] = _body(of, value["includeRequestBody"])
     return found | ({"cache": dict(value["cache"])} if "cache" in value else {})

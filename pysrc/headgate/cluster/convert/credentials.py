@@ -44,7 +44,7 @@ def tls(of: Conversion, value: SaidMap) -> Json:
 
 
 def auth(of: Conversion, value: Any) -> Json:
-    """Return `auth` of a backend, without what has no form; an empty map for `copilot`."""
+    """Return `auth` of a backend, without what cannot be converted; an empty map for `copilot`."""
     if not isinstance(value, SaidMap):
         return {}
     readers: dict[str, Callable[[Conversion, Any], Json]] = {
@@ -173,7 +173,7 @@ def _token(of: Conversion, value: SaidMap) -> Json:
 def _token_type(of: Conversion, value: SaidMap, name: str) -> str | None:
     kind = _TOKEN_TYPES.get(value[name])
     if kind is None:
-        of.losses.add(value, name, "resources know access tokens, JWTs and ID tokens alone")
+        of.losses.add(value, name, "resources only support access tokens, JWTs and ID tokens")
     return kind
 
 

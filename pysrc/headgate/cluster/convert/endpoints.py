@@ -20,7 +20,7 @@ def service_ref(of: Conversion, value: SaidMap) -> Json | None:
     service = value["service"]
     found = _IN_CLUSTER.fullmatch(service["name"])
     if found is None or found[1] != found[3]:
-        of.losses.add(service, "name", "a Service is named <namespace>/<name>.<namespace>.svc.cluster.local")
+        of.losses.add(service, "name", "the name of a Service must be <namespace>/<name>.<namespace>.svc.cluster.local")
         return None
     space = {} if found[1] == of.namespace else {"namespace": found[1]}
     return {"name": found[2], **space, "port": service["port"]}
@@ -33,7 +33,7 @@ def backend_ref(of: Conversion, name: str) -> Json:
 
 
 def endpoint(of: Conversion, value: SaidMap) -> Json:
-    """Return `backendRef` or `url`; an empty map, and a loss, for what has no form."""
+    """Return `backendRef` or `url`; an empty map, and a loss, for what cannot be converted."""
     from headgate.cluster.convert.backends import host_backend  # its policies call services
 
     if "service" in value:
@@ -43,7 +43,7 @@ def endpoint(of: Conversion, value: SaidMap) -> Json:
     if "backend" in value:
         of.losses.rest(value.inner("policies"))
         if value["backend"] not in of.backends:
-            of.losses.add(value, "backend", f"backend {value['backend']} has no form among the resources")
+            of.losses.add(value, "backend", f"backend {value['backend']} cannot be converted")
             return {}
         return {"backendRef": backend_ref(of, value["backend"])}
     place = fields.target(value["host"])

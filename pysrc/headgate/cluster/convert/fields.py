@@ -1,8 +1,8 @@
-"""Which fields of the file no resource has, and why.
+"""Which fields of the file cannot be converted to resources, and why.
 
-`headgate convert` tells it of each place. `python -m headgate.cluster.convert.fields > docs/cluster-fields.md` writes
-the page. A field is named `<object>.<field>`, as in the JSON schema of the file. What stands in such a field has no
-form either.
+`headgate convert` reports each of them. `python -m headgate.cluster.convert.fields > docs/cluster-fields.md` writes
+the page. A field is named `<object>.<field>`, as in the JSON schema of the file. Everything inside
+such a field cannot be converted either.
 """
 
 from __future__ import annotations
@@ -18,98 +18,98 @@ from headgate.config.shape.vocabulary import Case, ListOf, MapOf, Object, Ref, S
 # Sections of the file as a whole.
 WHOLE: Final = ("ui", "virtualKeys")
 
-_LISTENER_TLS: Final = "resources say it for a whole Gateway: frontendPolicies.tls has it"
-_NO_HEADERS: Final = "GatewayBackends have none: references of HTTPRoutes have, and transformations can"
-_NO_REJECTION: Final = "a guard with patterns has a response, others refuse with the gateway's own answer"
-_NO_RESOURCES: Final = "GatewayModels take requests that name a model, and no others"
-_NO_FILTER: Final = "a GatewayPolicy has none: a rule of an HTTPRoute has"
-_WORKLOAD: Final = "EndpointSlices say address, port, readiness, zone and node alone"
-_SERVICE: Final = "a Service has it nowhere that the controller reads"
+_LISTENER_TLS: Final = "resources set it for a whole Gateway: use frontendPolicies.tls"
+_NO_HEADERS: Final = "GatewayBackend has no such field: use backendRefs of an HTTPRoute, or transformations"
+_NO_REJECTION: Final = "only guards with patterns can set the response"
+_NO_RESOURCES: Final = "GatewayModels only serve requests that name a model"
+_NO_FILTER: Final = "GatewayPolicy has no such field: use a filter of an HTTPRoute rule"
+_WORKLOAD: Final = "EndpointSlices only have address, port, readiness, zone and node"
+_SERVICE: Final = "Services have no such field that the controller reads"
 # The file has it, and a resource has no field for it.
 REASONS: Final[dict[str, str]] = {
-    "Headgate.virtualKeys": "keys that are given out stand in a database: GatewayParameters have its config.database",
-    "ApiKeyAuth.virtualKeys": "keys of a GatewayPolicy stand in Secrets",
-    "Headgate.ui": "a gateway of a cluster has its page at the admin port alone",
-    "AccessLog.database": "a database belongs to one process: the file of GatewayParameters has config.database",
-    "AiNamedProvider.streamTimeouts": "providers of a GatewayBackend have none",
-    "AiNamedProvider.tokenize": "providers of a GatewayBackend have none",
-    "AiProvider.copilot": "its credential is a person's, which belongs to no cluster",
-    "ApiKey.allowedModels": "keys in Secrets have key, keyHash and metadata, which a rule can read",
-    "AzureAuth.developerImplicit": "the login of a developer belongs to no cluster",
-    "BackendPolicies.authorization": "GatewayPolicies authorize requests before a backend is chosen",
-    "BackendPolicies.inferenceRouting": "an InferencePool names its endpoint picker itself",
-    "BackendPolicies.proxyProtocol": "GatewayBackends have none",
-    "BackendPolicies.sessionAffinity": "GatewayBackends have none",
-    "TcpBackendPolicies.proxyProtocol": "GatewayBackends have none",
-    "AttachedPolicies.sessionAffinity": "GatewayBackends have none",
+    "Headgate.virtualKeys": "virtual keys are stored in a database: set config.database in GatewayParameters",
+    "ApiKeyAuth.virtualKeys": "keys of a GatewayPolicy are in Secrets",
+    "Headgate.ui": "in a cluster, the admin page is only on the admin port",
+    "AccessLog.database": "the database is a setting of the process: set config.database in GatewayParameters",
+    "AiNamedProvider.streamTimeouts": "providers of a GatewayBackend have no such field",
+    "AiNamedProvider.tokenize": "providers of a GatewayBackend have no such field",
+    "AiProvider.copilot": "its credential is that of a person, not of a cluster",
+    "ApiKey.allowedModels": "keys in Secrets only have key, keyHash and metadata; a rule can read the metadata",
+    "AzureAuth.developerImplicit": "the login is that of a developer, not of a cluster",
+    "BackendPolicies.authorization": "a GatewayPolicy authorizes requests before the backend is chosen",
+    "BackendPolicies.inferenceRouting": "an InferencePool names its own endpoint picker",
+    "BackendPolicies.proxyProtocol": "GatewayBackend has no such field",
+    "BackendPolicies.sessionAffinity": "GatewayBackend has no such field",
+    "TcpBackendPolicies.proxyProtocol": "GatewayBackend has no such field",
+    "AttachedPolicies.sessionAffinity": "GatewayBackend has no such field",
     **dict.fromkeys(
         ("RoutePolicies.usageHeaders", "AttachedPolicies.usageHeaders", "LlmPolicies.usageHeaders",
          *(f"UsageHeaders.{name}" for name in ("cost", "tokens", "overhead", "generation"))),
-        "a GatewayPolicy has none",
+        "GatewayPolicy has no such field",
     ),
     **dict.fromkeys((f"{name}.resources" for name in ("Llm", "LlmBackend")), _NO_RESOURCES),
     **dict.fromkeys((f"LlmResources.{name}" for name in ("defaultProvider", "providers", "lists", "authorization")),
                     _NO_RESOURCES),
     **dict.fromkeys((f"{owner}.{name}" for owner in ("Model", "ProviderDefaults") for name in (
         "defaults", "overrides", "streamTimeouts", "promptCaching", "unsupportedParameters",
-    )), "a GatewayModel has none"),
-    **dict.fromkeys(("Model.passthrough", "Model.matches", "ModelMatch.headers"), "a GatewayModel has none"),
+    )), "GatewayModel has no such field"),
+    **dict.fromkeys(("Model.passthrough", "Model.matches", "ModelMatch.headers"), "GatewayModel has no such field"),
     **dict.fromkeys((f"ModelParams.{name}" for name in ("hostOverride", "pathOverride", "pathPrefix")),
-                    "a GatewayModel has a baseURL"),
-    "ModelParams.tokenize": "a GatewayModel has none",
-    "LlmPolicies.oidc": "resources verify tokens, and log nobody in",
+                    "GatewayModel has baseURL instead"),
+    "ModelParams.tokenize": "GatewayModel has no such field",
+    "LlmPolicies.oidc": "resources can verify tokens, but have no browser login",
     "AttachedPolicies.requestRedirect": _NO_FILTER,
     "AttachedPolicies.requestMirror": _NO_FILTER,
-    "AttachedPolicies.a2a": "an agent is a GatewayBackend of the kind a2a",
-    "CustomProvider.providerOverride": "a custom provider is named by its GatewayBackend",
-    "DenyWithStatus.denyWithStatus": "resources refuse with the gateway's own status",
-    "ExtAuthzBody.allowPartialMessage": "a larger body is refused, not cut",
-    "ExtAuthzBody.packAsBytes": "bodies are sent as texts",
-    "FrontendPolicies.networkExtAuthz": "a service is asked about requests, not about connections",
+    "AttachedPolicies.a2a": "use a GatewayBackend with a2a",
+    "CustomProvider.providerOverride": "a custom provider has the name of its GatewayBackend",
+    "DenyWithStatus.denyWithStatus": "resources cannot set the status of a refusal",
+    "ExtAuthzBody.allowPartialMessage": "resources cannot truncate bodies: a larger body is refused",
+    "ExtAuthzBody.packAsBytes": "resources always send bodies as text",
+    "FrontendPolicies.networkExtAuthz": "resources only have external authorization of requests, not of connections",
     "RequestGuard.rejection": _NO_REJECTION,
     "ResponseGuard.rejection": _NO_REJECTION,
     **dict.fromkeys((f"GuardStreamSettings.{name}" for name in ("masks", "overlapBytes", "windowBytes")),
-                    "resources say whether streams are guarded, and no more"),
+                    "resources can only turn guards of streams on or off"),
     **dict.fromkeys((f"{name}.baseUrl" for name in ("BedrockGuard", "ModelArmorGuard", "ModerationGuard")),
-                    "resources call the vendor's own host"),
-    "McpAuthentication.jwtValidationOptions": "a rule of an authorization can require a claim",
-    "McpAuthentication.redirectUris": "a GatewayPolicy has none",
-    "McpAuthentication.clientSecret": "a GatewayPolicy that serves metadata has none",
-    "JwtProvider.jwtValidationOptions": "a rule of an authorization can require a claim",
-    "JwtSingle.jwtValidationOptions": "a rule of an authorization can require a claim",
-    "JwtOptions.requiredClaims": "a rule of an authorization can require a claim",
-    "McpBackend.dnsRebindingProtection": "a GatewayBackend has none: host names are those of its routes",
-    "Mcp.dnsRebindingProtection": "a GatewayBackend has none: host names are those of its routes",
+                    "resources always use the vendor's host"),
+    "McpAuthentication.jwtValidationOptions": "require the claim in an authorization rule instead",
+    "McpAuthentication.redirectUris": "GatewayPolicy has no such field",
+    "McpAuthentication.clientSecret": "a GatewayPolicy that serves metadata has no such field",
+    "JwtProvider.jwtValidationOptions": "require the claim in an authorization rule instead",
+    "JwtSingle.jwtValidationOptions": "require the claim in an authorization rule instead",
+    "JwtOptions.requiredClaims": "require the claim in an authorization rule instead",
+    "McpBackend.dnsRebindingProtection": "GatewayBackend has no such field: use hostnames of its routes",
+    "Mcp.dnsRebindingProtection": "GatewayBackend has no such field: use hostnames of its routes",
     **dict.fromkeys(("McpGuardrail.grpc", "GuardrailMethods.checkRequest", "GuardrailMethods.checkResponse"),
-                    "a GatewayPolicy asks a service by the usual methods"),
-    "McpTarget.openapi": "targets of a GatewayBackend are servers of MCP",
-    "McpTarget.stdio": "a process is started by nobody in a cluster: let it be a server of its own",
-    "NamedBackend.internal": "a Gateway has no ports without a socket",
-    "RouteBackend.internal": "a Gateway has no ports without a socket",
-    "Bind.mode": "a Gateway has no ports without a socket",
-    "Bind.tunnelProtocol": "a listener of a Gateway is no tunnel",
-    "Retry.budget": "neither GatewayPolicies nor HTTPRoutes have one",
-    "CatalogSource.file": "a file of this machine is on no other: GatewayParameters.modelCatalog names ConfigMaps",
-    "RedisTls.cert": "a file of this machine is on no other, and GatewayParameters mount none",
-    "RedisTls.key": "a file of this machine is on no other, and GatewayParameters mount none",
-    "RedisTls.root": "a file of this machine is on no other, and GatewayParameters mount none",
-    "OtlpMetrics.service": "rawConfig cannot name what is delivered later: say its host",
-    "OtlpMetrics.backend": "rawConfig cannot name what is delivered later: say its host",
+                    "a GatewayPolicy always calls the standard methods"),
+    "McpTarget.openapi": "targets of a GatewayBackend must be MCP servers",
+    "McpTarget.stdio": "a cluster cannot start the process: run it as a separate server",
+    "NamedBackend.internal": "a Gateway cannot have internal ports",
+    "RouteBackend.internal": "a Gateway cannot have internal ports",
+    "Bind.mode": "a Gateway cannot have internal ports",
+    "Bind.tunnelProtocol": "listeners of a Gateway cannot be tunnels",
+    "Retry.budget": "neither GatewayPolicy nor HTTPRoute has such a field",
+    "CatalogSource.file": "it is a file on this machine: use ConfigMaps in GatewayParameters.modelCatalog",
+    "RedisTls.cert": "it is a file on this machine, and GatewayParameters cannot mount files",
+    "RedisTls.key": "it is a file on this machine, and GatewayParameters cannot mount files",
+    "RedisTls.root": "it is a file on this machine, and GatewayParameters cannot mount files",
+    "OtlpMetrics.service": "rawConfig cannot refer to services or backends: use host",
+    "OtlpMetrics.backend": "rawConfig cannot refer to services or backends: use host",
     "ServerTls.cipherSuites": _LISTENER_TLS,
     "ServerTls.keyExchangeGroups": _LISTENER_TLS,
     "ServerTls.minTLSVersion": _LISTENER_TLS,
     "ServerTls.minTlsVersion": _LISTENER_TLS,
     "ServerTls.maxTLSVersion": _LISTENER_TLS,
     "ServerTls.maxTlsVersion": _LISTENER_TLS,
-    "ServerTls.spiffe": "a listener of a Gateway has the certificate of a Secret",
+    "ServerTls.spiffe": "listeners of a Gateway take their certificate from a Secret",
     "SimplePolicies.requestHeaderModifier": _NO_HEADERS,
     "BedrockGuardPolicies.requestHeaderModifier": _NO_HEADERS,
-    "BedrockGuardPolicies.transformations": "calls of a guard have none",
-    "TcpRoutePolicies.backendTLS": "connections have no policies: a GatewayBackend has tls",
-    "Transform.replace": "resources say set, add and remove",
+    "BedrockGuardPolicies.transformations": "guards have no such field",
+    "TcpRoutePolicies.backendTLS": "TCP routes have no policies: use tls of the GatewayBackend",
+    "Transform.replace": "resources only have set, add and remove",
     **dict.fromkeys((f"{name}.oidc" for name in (
         "Gateway", "GatewayListener", "GatewayPolicies", "RoutePolicies", "AttachedPolicies",
-    )), "resources verify tokens, and log nobody in"),
+    )), "resources can verify tokens, but have no browser login"),
     **dict.fromkeys((f"DiscoveredService.{name}" for name in (
         "endpoints", "ipFamilies", "loadBalancer", "subjectAltNames", "vips",
     )), _SERVICE),
@@ -118,15 +118,15 @@ REASONS: Final[dict[str, str]] = {
         "serviceAccount", "trustDomain", "workloadName", "workloadType",
     )), _WORKLOAD),
 }  # fmt: skip
-# Resources have a form at some places: these at references of routes to their backends.
+# Can be converted only in backendRefs of routes.
 PARTLY: Final[dict[str, str]] = dict.fromkeys((f"BackendPolicies.{name}" for name in (
     "requestHeaderModifier", "requestRedirect", "responseHeaderModifier",
 )), _NO_HEADERS)  # fmt: skip
-_OTHERS: Final = "no resource has a field for it"
+_OTHERS: Final = "no resource has such a field"
 
 
 def reason(shape: str, field: str) -> str:
-    """Return why a field of an object of the file has no form, or has none at some places."""
+    """Return why a field of an object of the file cannot be converted, or only in some places."""
     name = f"{shape}.{field}"
     return REASONS.get(name) or PARTLY.get(name) or _OTHERS
 
@@ -152,17 +152,22 @@ def fields() -> Iterator[str]:
 
 
 _HEAD: Final = """\
-# Fields of the file that no resource says
+# Fields that cannot be converted to Kubernetes resources
 
 Made from tables: `python -m headgate.cluster.convert.fields > docs/cluster-fields.md`.
 
-`headgate convert` writes a [configuration file](policies.md) as resources of a cluster, and resources as a file. Of the
-{all} fields of the file, those below have no form among the resources; all others have one that comes to the same
-configuration, which a test shows for each. What stands in such a field has no form either. Objects have the names of
-the [JSON schema](schema/config.schema.json).
+`headgate convert` converts a [configuration file](policies.md) to resources of a cluster, and back. For example, it
+reports that a browser login has no equivalent:
 
-Settings of the process (`config`) are `rawConfig` of GatewayParameters. What is secret there comes from the
-environment, out of a Secret.
+```
+not converted: routes[1].policies.oidc: resources can verify tokens, but have no browser login (config.yaml:16)
+```
+
+The file has {all} fields. Those below, with everything inside them, cannot be converted. A test shows for each of the
+others that it becomes the same configuration. Objects have their names in the [JSON schema](schema/config.schema.json).
+
+Settings of the process (`config`) become `rawConfig` of GatewayParameters. Secret values there become environment
+variables from a Secret.
 
 """
 
@@ -170,9 +175,10 @@ environment, out of a Secret.
 _REFUSED: Final = """\
 ## Fields of resources that are refused
 
-An API server takes these. The status of the object says that they are not in force, and why; the other parts are.
+An API server accepts these fields, but the controller does not apply them. The status of the object gives the reason.
+The other fields of the object are applied.
 
-| resource | field | of | why |
+| Resource | Field | Where | Reason |
 |---|---|---|---|
 """
 
@@ -181,9 +187,9 @@ def page() -> str:
     """Return the page about the fields."""
     every = list(fields())
     found = [_HEAD.format(all=len(every))]
-    tables = {"Without a form": REASONS, "With a form at some places": PARTLY}
+    tables = {"Fields that cannot be converted": REASONS, "Fields that can be converted in some places": PARTLY}
     for title, table in tables.items():
-        found.append(f"## {title}\n\n| object | field | why |\n|---|---|---|\n")
+        found.append(f"## {title}\n\n| Object | Field | Reason |\n|---|---|---|\n")
         for name in every:
             if name in table:
                 shape, _, field = name.partition(".")
@@ -191,7 +197,7 @@ def page() -> str:
         found.append("\n")
     found.append(_REFUSED)
     for (part, place), why in REFUSED.items():
-        found.append(f"| GatewayPolicy | `frontend.{part}` | {place or 'anything'} | {why} |\n")
+        found.append(f"| GatewayPolicy | `frontend.{part}` | {place or 'everywhere'} | {why} |\n")
     return "".join(found).rstrip("\n") + "\n"
 
 

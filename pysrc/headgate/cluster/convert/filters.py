@@ -76,7 +76,7 @@ def _redirect(of: Conversion, value: SaidMap) -> Json:
         found["scheme"] = value["scheme"]
     authority = value.get("authority") or {}
     if isinstance(authority, str):
-        of.losses.add(value, "authority", "an HTTPRoute names the host, or leaves it")
+        of.losses.add(value, "authority", "an HTTPRoute can only set a fixed host name, or keep the host")
     elif "full" in authority:
         name, colon, port = authority["full"].rpartition(":")
         if colon and port.isdigit() and "]" not in port:
@@ -94,9 +94,9 @@ def _rewrite(of: Conversion, value: SaidMap) -> Json:
     authority: Any = value.get("authority") or {}
     if isinstance(authority, str):
         if "path" in value:
-            of.losses.add(value, "authority", "an HTTPRoute has either a name of its own or the path beside it")
+            of.losses.add(value, "authority", "an HTTPRoute cannot redirect to both a host name and the path beside it")
     elif authority.keys() - {"full"}:
-        of.losses.add(value, "authority", "an HTTPRoute replaces the whole name")
+        of.losses.add(value, "authority", "an HTTPRoute can only replace the whole host name")
     elif authority:
         found["hostname"] = authority["full"]
     return found | ({"path": _path(value["path"])} if "path" in value else {})

@@ -45,7 +45,7 @@ def _tls(of: Conversion, value: SaidMap) -> Json:
             if value[ours] in _VERSIONS:
                 found[theirs] = _VERSIONS[value[ours]]
             else:
-                of.losses.add(value, ours, "resources know TLS 1.2 and 1.3")
+                of.losses.add(value, ours, "resources only support TLS 1.2 and 1.3")
     if "alpn" in value:
         found["alpnProtocols"] = [bytes(one).decode("latin-1") for one in value["alpn"]]
     return found
@@ -54,7 +54,7 @@ def _tls(of: Conversion, value: SaidMap) -> Json:
 def _tcp(of: Conversion, value: SaidMap, said: SaidMap) -> Json:
     keepalives: SaidMap = said["keepalives"]
     if not keepalives.get("enabled", True):
-        of.losses.add(value, "tcp", "a resource with keepalive sends some")
+        of.losses.add(value, "tcp", "keepalive of a resource cannot turn keepalives off")
         return {}
     return {"tcp": {"keepalive": {name: one for name, one in keepalives.items() if name != "enabled"}}}
 

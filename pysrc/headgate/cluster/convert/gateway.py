@@ -87,7 +87,7 @@ def _named_backends(of: Conversion, root: SaidMap) -> None:
             of.models[name] = one["llm"]
             del of.backends[name]
             for policy in (said := one.inner("policies")):
-                of.losses.add(said, policy, "GatewayModels have policies of their own")
+                of.losses.add(said, policy, "GatewayModels have their own policies")
             continue
         # Two with one content are two: policies may target one of them.
         of.objects.origin = (one.path, one.line)
@@ -113,7 +113,7 @@ def _gateway(of: Conversion, names: GatewayNames, found: list[FilePort], process
         listeners.append(_listener(of, port))
     if not listeners:
         place = (process.path, process.line) if process else ("", 1)
-        of.losses.at(*place, "a Gateway has a listener, and this file opens no port")
+        of.losses.at(*place, "a Gateway needs a listener, but the file opens no port")
         if process:
             parameters(of, process)
         return
@@ -199,4 +199,4 @@ def _routes(root: SaidMap, routed: Routed, found: list[FilePort]) -> None:
     for kind in ("routes", "tcpRoutes"):
         for one in root.maps(kind):
             if id(one) not in routed.parents:
-                of.losses.at(one.path, one.line, "no listener that has a form serves it")
+                of.losses.at(one.path, one.line, "none of the converted listeners serves it")

@@ -1,4 +1,4 @@
-"""What of a file has no form among the resources: where it stands, and why not."""
+"""What of a file cannot be converted to resources: where it is, and why."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def match(of: Conversion, value: SaidMap) -> Json:
 def _entry(of: Conversion, value: SaidMap) -> Json:
     name: str = value["name"]
     if name.startswith(":"):
-        of.losses.add(value, "name", "an HTTPRoute matches no pseudo-header")
+        of.losses.add(value, "name", "an HTTPRoute cannot match pseudo-headers")
     [(kind, text)] = value["value"].items()
     found: dict[str, Any] = {"name": name, "value": text}
     return found | ({"type": "RegularExpression"} if kind == "regex" else {"type": "Exact"})

@@ -91,7 +91,7 @@ class _Model:
         custom = isinstance(self._choice, SaidMap)
         kind = "custom" if custom else str(self._choice)
         if kind in LEFT_OUT:
-            losses.add(self._value, "provider", "its credential is a person's, which belongs to no cluster")
+            losses.add(self._value, "provider", "its credential is that of a person, not of a cluster")
             return None
         found: Json = {"match": {"model": self._value["name"]}, "provider": vendor(kind), **self._block(kind)}
         if self._value.get("visibility", "public") != "public":
@@ -101,11 +101,11 @@ class _Model:
         if (url := self._param("baseUrl")) is not None:
             if re.match(OWN_HOSTS, url.lower()):
                 holder = next(one for one in self._params if "baseUrl" in one)
-                losses.add(holder, "baseUrl", "a GatewayModel is at no loopback or link-local address")
+                losses.add(holder, "baseUrl", "a GatewayModel must not be at a loopback or link-local address")
                 return None
             found["baseURL"] = url
         elif kind == "ollama":
-            losses.add(self._value, "provider", "a GatewayModel with provider Ollama says its baseURL")
+            losses.add(self._value, "provider", "a GatewayModel with the provider Ollama needs a baseURL")
             return None
         policies = self._policies()
         return found | ({"policies": policies} if policies else {})
@@ -165,7 +165,7 @@ def _virtual(of: Conversion, value: SaidMap, section: SaidMap, names: dict[int, 
     for one in routing["targets"]:
         model = next((each for each in ranked if ModelPattern(each["name"]).matches(one["model"])), None)
         if model is None or id(model) not in names:
-            of.losses.add(one, "model", "the model has no form")
+            of.losses.add(one, "model", "the model cannot be converted")
             continue
         found = {"modelRef": names[id(model)]}
         found |= {name: one[name] for name in ("weight", "priority", "when") if name in one}

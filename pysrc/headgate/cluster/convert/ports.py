@@ -46,7 +46,7 @@ class FilePort:
 
 
 def ports(root: SaidMap, losses: Losses) -> list[FilePort]:
-    """Return the listeners of a file with their routes. What has no form is noted."""
+    """Return the listeners of a file with their routes. Losses are collected."""
     found = [*_of_binds(root, losses), *_of_gateways(root)]
     own = {
         name: _own(root[name], name, usual)

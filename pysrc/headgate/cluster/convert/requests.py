@@ -54,7 +54,7 @@ def traffic(of: Conversion, value: SaidMap, *elsewhere: str) -> list[Json]:
             continue
         for kind, made in readers[name](one).items():
             if kind == "rateLimit" and kind in found and "conditional" in (made.keys() | found[kind].keys()):
-                of.losses.add(value, name, "limits with conditions are either all local or all global")
+                of.losses.add(value, name, "limits with conditions must be either all local or all global")
                 continue
             found[kind] = found.get(kind, {}) | made if kind in ("rateLimit", "headerModifiers") else made
     sections = [found] if found else []
@@ -112,14 +112,14 @@ def _provider(of: Conversion, value: SaidMap) -> Json:
 def _mcp_tokens(of: Conversion, policies: SaidMap, value: SaidMap) -> Json:
     """Return who is let in, with the metadata that clients of MCP look for."""
     if "jwtAuth" in policies:
-        of.losses.add(policies, "mcpAuthentication", "a GatewayPolicy has either jwtAuth or mcpAuthentication")
+        of.losses.add(policies, "mcpAuthentication", "a GatewayPolicy cannot have both jwtAuth and mcpAuthentication")
         return {}
     own = ("provider", "resourceMetadata", "clientId", "authorizationLocation")
     of.losses.rest(value, "issuer", "audiences", "jwks", "mode", *own)
     if value.get("mode", "strict") != "strict":
-        of.losses.add(value, "mode", "a GatewayPolicy that serves metadata has the mode Strict alone")
+        of.losses.add(value, "mode", "a GatewayPolicy that serves metadata must have the mode Strict")
     if "jwks" not in value:
-        of.losses.at(value.path, value.line, "a GatewayPolicy always says where keys are")
+        of.losses.at(value.path, value.line, "a GatewayPolicy must set the location of keys")
         return {}
     said: Json = {name: value[name] for name in ("resourceMetadata", "clientId") if name in value}
     if "provider" in value:
@@ -152,9 +152,9 @@ def _passwords(of: Conversion, value: SaidMap) -> Json:
 def _cors(of: Conversion, value: SaidMap) -> Json:
     found: Json = {name: value[name] for name in _CORS if name in value and value[name] != []}
     if "maxAge" not in value:
-        of.losses.at(value.path, value.line, "a resource always says maxAge, 5 s unless another is given")
+        of.losses.at(value.path, value.line, "resources always set maxAge (default 5 s)")
     elif duration_ms(value["maxAge"]) % 1000 or not duration_ms(value["maxAge"]):
-        of.losses.add(value, "maxAge", "a resource says it in whole seconds, one at least")
+        of.losses.add(value, "maxAge", "resources need whole seconds, at least 1")
     else:
         found["maxAge"] = duration_ms(value["maxAge"]) // 1000
     return found
@@ -177,7 +177,7 @@ def _direct(of: Conversion, value: SaidMap) -> Json:
         try:
             body = bytes(body).decode()
         except UnicodeDecodeError:
-            of.losses.add(value, "body", "a resource says texts in UTF-8 alone")
+            of.losses.add(value, "body", "resources can only contain UTF-8 text")
             body = None
     found |= {"body": body} if body else {}
     return found | ({"headers": pairs(value["headers"])} if value.get("headers") else {})
@@ -225,7 +225,7 @@ def _retry(of: Conversion, value: SaidMap) -> Json:
 
 def _timeout(of: Conversion, value: SaidMap) -> Json:
     if "backendRequestTimeout" in value:
-        of.losses.add(value, "backendRequestTimeout", "a policy has none: a rule of an HTTPRoute has")
+        of.losses.add(value, "backendRequestTimeout", "GatewayPolicy has no such field: use a rule of an HTTPRoute")
     return {"timeouts": {"request": value["requestTimeout"]}} if "requestTimeout" in value else {}
 
 
@@ -233,7 +233,7 @@ def _host_rewrite(of: Conversion, value: SaidMap) -> Json:
     if isinstance(value.get("authority"), str) and "path" not in value:
         return {"hostRewrite": {"mode": word(value["authority"])}}
     for name in value:
-        of.losses.add(value, name, "a policy has auto and none: a rule of an HTTPRoute has the others")
+        of.losses.add(value, name, "a GatewayPolicy only has auto and none: use a filter of an HTTPRoute rule")
     return {}
 
 

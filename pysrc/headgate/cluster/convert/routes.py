@@ -157,12 +157,12 @@ class Routed:
         if self._section(value) is not None:
             for one in policies:
                 if one not in OF_BACKEND:
-                    of.losses.add(policies, one, "a reference to models has filters alone")
+                    of.losses.add(policies, one, "a backendRef to models can only have filters")
             reference = {"group": OWN, "kind": GATEWAY_MODEL.kind, "name": "*"}
         elif "service" in value:
             for one in policies:
                 if one not in OF_BACKEND:
-                    of.losses.add(policies, one, "a reference to a Service has filters alone")
+                    of.losses.add(policies, one, "a backendRef to a Service can only have filters")
             found = service_ref(of, value)
             if found is None:
                 return None
@@ -171,10 +171,10 @@ class Routed:
         elif "backend" in value:
             for one in policies:
                 if one not in OF_BACKEND:
-                    of.losses.add(policies, one, "a reference to a backend has filters alone")
+                    of.losses.add(policies, one, "a backendRef to a backend can only have filters")
             name = value["backend"].removeprefix("/")
             if name not in of.backends:
-                of.losses.add(value, "backend", f"backend {name} has no form among the resources")
+                of.losses.add(value, "backend", f"backend {name} cannot be converted")
                 return None
             reference = backend_ref(of, name)
             of.objects.grant(kind, of.namespace, GATEWAY_BACKEND, of.home)
@@ -217,14 +217,14 @@ class Routed:
         rule: Json = {"name": value["ruleName"]} if "ruleName" in value else {}
         inline = value.inner("policies")
         for one in inline:
-            of.losses.add(inline, one, "connections have no policies in resources: those of their backends have")
+            of.losses.add(inline, one, "TCP routes have no policies in resources: use those of their backends")
         made = [self._reference(of, one, kind) for one in value.maps("backends")]
         if references := [one for one in made if one is not None]:
             rule["backendRefs"] = references
         spec: Json = {"parentRefs": self.parents[id(value)]}
         hosts = [one for one in value.get("hostnames") or () if one != "*"]
         if tls and not hosts:
-            of.losses.at(value.path, value.line, "a TLSRoute always names the hosts that it is for")
+            of.losses.at(value.path, value.line, "a TLSRoute needs hostnames")
             return
         if tls:
             spec["hostnames"] = hosts

@@ -29,7 +29,7 @@ def services(of: Conversion, root: SaidMap) -> None:
         of.losses.rest(one, "name", "namespace", "hostname", "ports", "appProtocols")
         made = of.objects.add("Service", key.namespace, key.name, {"spec": {"ports": _ports(one)}})
         if made["metadata"]["name"] != key.name:
-            of.losses.add(one, "name", "it is no name of a Service")
+            of.losses.add(one, "name", "it is not a valid name of a Service")
         known[f"{key.namespace}/{one['hostname']}"] = key
     for one in root.maps("workloads"):
         _workload(of, one, known)

@@ -51,7 +51,7 @@ def _sections(of: Conversion, value: SaidMap) -> list[Json]:
     if phase == "backend" or "backend" in value["target"]:
         for name in _OF_REQUESTS:
             if name in policy:
-                of.losses.add(policy, name, "resources have none of it among what is said of calls to backends")
+                of.losses.add(policy, name, "resources have no such setting for calls to backends")
         made = calls(of, policy, *_OF_REQUESTS)
         return [{"backend": made}] if made else []
     if any(name in policy for name in OF_CALLS):

@@ -133,7 +133,7 @@ def differences(made: Converted, before: Gateway, after: Gateway) -> None:
     for section, name in (("frontendPolicies", "frontend"), ("config", "process")):
         for place in _different(getattr(before, name), getattr(after, name)):
             if not losses.covers(section):
-                losses.at(f"{section} ({place})", 0, "it would be different in the cluster")
+                losses.at(f"{section} ({place})", 0, "the cluster would treat it differently")
 
 
 def _by_port(gateway: Gateway) -> dict[tuple[int, str | None], Listener]:

@@ -20,8 +20,8 @@ OF_LISTENERS: Final = frozenset(("accessLog", "tracing"))
 SHARED: Final = "listener that shares its port"
 # What the CRD takes, and the status of a policy refuses, with the reason: by part and what it is said of.
 REFUSED: Final = {
-    ("metrics", ""): "labels of metrics are those of a process: rawConfig of GatewayParameters has config.metrics",
-    **{(name, SHARED): "all listeners of a port have one log and one sender of spans" for name in sorted(OF_LISTENERS)},
+    ("metrics", ""): "labels of metrics are set for the process: use config.metrics in rawConfig",
+    **{(name, SHARED): "listeners of a port share one access log and trace exporter" for name in sorted(OF_LISTENERS)},
 }
 
 

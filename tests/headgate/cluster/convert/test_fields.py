@@ -98,4 +98,4 @@ def test_the_page_is_that_of_the_tables() -> None:
 def test_a_reason_is_that_of_the_table() -> None:
     assert fields.reason("Retry", "budget") == fields.REASONS["Retry.budget"]
     assert fields.reason("BackendPolicies", "requestRedirect") == fields.PARTLY["BackendPolicies.requestRedirect"]
-    assert fields.reason("Object", "field") == "no resource has a field for it"
+    assert fields.reason("Object", "field") == "no resource has such a field"

@@ -114,8 +114,8 @@ backends:
         ("name: m\n    provider: openAI\n    params: {baseUrl: 'http://127.0.0.1:1/v1'}", "llm.models[0].params.baseUrl", 6, "loopback"),
         ("name: m\n    provider: openAI\n    params: {baseUrl: 'http://[::1]:1/v1'}", "llm.models[0].params.baseUrl", 6, "loopback"),
         ("name: m\n    provider: ollama", "llm.models[0].provider", 5, "baseURL"),
-        ("name: m\n    provider: openAI\n    defaults: {a: 1}", "llm.models[0].defaults", 6, "has none"),
-        ("name: m\n    provider: openAI\n    matches: [{headers: [{name: a, value: {exact: b}}]}]", "llm.models[0].matches", 6, "has none"),
+        ("name: m\n    provider: openAI\n    defaults: {a: 1}", "llm.models[0].defaults", 6, "has no such field"),
+        ("name: m\n    provider: openAI\n    matches: [{headers: [{name: a, value: {exact: b}}]}]", "llm.models[0].matches", 6, "has no such field"),
     ],
 )
 def test_what_a_gateway_model_cannot_say_is_told(tmp_path: Path, model: str, path: str, line: int, why: str) -> None:
