@@ -84,7 +84,7 @@ _CERTIFICATE: Final = "identity spiffeId subjectAltNames issuer subject subjectC
 VARIABLES: Final[dict[str, Variable]] = {
     "request": Variable(
         ALWAYS,
-        "the request as policies have left it; using `body` or `bodyPrefix` reads the body before the policy runs",
+        "the request, as changed by earlier policies; `body` and `bodyPrefix` buffer the body before the policy runs",
         {
             **_typed("string", "method scheme host path version uri pathAndQuery"),
             **_typed("bytes", "body bodyPrefix"),
@@ -96,15 +96,15 @@ VARIABLES: Final[dict[str, Variable]] = {
     ),
     "response": Variable(
         ANSWERED,
-        "the answer to the client; using `body` or `bodyPrefix` holds it back until its body is there, or as much of "
-        "it as is held: `body` is an error then",
+        "the response to the client; `body` and `bodyPrefix` hold it back until its body is complete. If the body is "
+        "larger than the buffer, `bodyPrefix` has its beginning and `body` is an error",
         {**_typed("int", "code grpcStatus"), **_typed("bytes", "body bodyPrefix"), "headers": "headers"},
         {"body": frozenset(("response", ANY)), "bodyPrefix": frozenset(("response", ANY))},
         _names("grpcStatus"),
     ),
     "proxy": Variable(
         ALWAYS,
-        "where the request has come in and where it goes: `gateway.name`, `gateway.namespace`, `listener.name`, "
+        "where the request came in and where it goes: `gateway.name`, `gateway.namespace`, `listener.name`, "
         "`route.name`, `route.namespace`, `route.kind`, `route.rule`, "
         "`route.parents` (the routes that have delegated to it, outermost first)",
         {
@@ -123,8 +123,8 @@ VARIABLES: Final[dict[str, Variable]] = {
     ),
     "source": Variable(
         CONNECTED,
-        "the client; what a certificate says is null without one; `rawAddress` and `rawPort` are those of the socket "
-        "where a PROXY protocol header has told others",
+        "the client; fields of a certificate are null without one; `rawAddress` and `rawPort` are those of the socket, "
+        "if a PROXY protocol header gave others",
         {
             **_typed("string", "address rawAddress spiffeId issuer subject subjectCn certificate"),
             **_typed("int", "port rawPort"),
@@ -135,7 +135,7 @@ VARIABLES: Final[dict[str, Variable]] = {
     ),
     "destination": Variable(
         CONNECTED,
-        "the gateway's end of the connection; `hostname` is what the client asked for in TLS (SNI)",
+        "the gateway's end of the connection; `hostname` is the server name that the client sent in TLS (SNI)",
         {**_typed("string", "address hostname"), "port": "int"},
         {},
         _names("address port hostname"),
@@ -179,17 +179,25 @@ def page() -> str:
     """Return docs/expressions.md."""
     lines = [
         "# Variables of expressions", "",
-        "Made from the tables in `headgate.expr.variables`. An expression stands in one of these phases:",
-        "", "| phase | places |", "|---|---|",
+        "Expressions are written in [CEL](https://cel.dev). This rule allows one team, and reads "
+        "two variables:",
+        "", "```yaml", "gateways:", "  default: {port: 3000}", "routes:", "- policies:", "    authorization:",
+        "      rules: ['jwt.team == \"research\" && request.method == \"GET\"']",
+        "  backends: [{host: \"127.0.0.1:8080\"}]", "```",
+        "", "This page is generated from the tables in `headgate.expr.variables`.",
+        "", "## Phases", "", "Which variables have a value depends on the phase in which the expression is evaluated:",
+        "", "| Phase | Expressions of this phase |", "|---|---|",
     ]  # fmt: skip
     lines += [f"| {name} | {what} |" for name, what in PLACES.items()]
     lines += [
         "",
-        "A variable is refused at load in a phase where it never has a value, except in `has()`, `default()` and "
-        "`coalesce()`. Elsewhere it is null without a value: `jwt`, `apiKey` and `basicAuth` without verified "
-        "credentials, `metadata` before a policy has set any. A member of null is an error (`no such key`). A "
-        "field marked `?` may be null beside others that are not; `has()` of it is false then.",
-        "", f"| variable | type | {' | '.join(PLACES)} |", f"|---|---|{'---|' * len(PLACES)}",
+        "- A variable that never has a value in a phase is refused at load, except in `has()`, `default()` and "
+        "`coalesce()`.",
+        "- In its phases, a variable without a value is null: `jwt`, `apiKey` and `basicAuth` without verified "
+        "credentials, `metadata` before a policy has set any. Reading a field of null is an error (`no such key`).",
+        "- A field marked `?` can be null although the variable has a value. `has()` of it is false then.",
+        "", "## Variables and their fields", "", "x marks the phases in which a variable or field has a value.",
+        "", f"| Variable | Type | {' | '.join(PLACES)} |", f"|---|---|{'---|' * len(PLACES)}",
     ]  # fmt: skip
     for name, variable in VARIABLES.items():
         lines.append(f"| **`{name}`** | {variable.what} | {_marks(variable.phases)} |")
