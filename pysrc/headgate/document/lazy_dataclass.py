@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from headgate.document.field_methods import FieldPart, method
 
 METHODS: Final = ("__init__", "__repr__", "__eq__")
 FIELDS: Final = "__dataclass_fields__"
@@ -21,7 +23,7 @@ PARAMETERS: Final = "__dataclass_params__"
 BODY: Final = "__lazy_body__"
 # For a class without a docstring the standard library writes one from its signature, which takes longer than all else.
 DOCUMENTED: Final[dict[str, Any]] = {"__doc__": "Lends its methods."}
-# To generate the methods of a class takes as long as some 50 calls of the shared ones take longer.
+# To compile a method of a class takes as long as some 50 calls of the shared one take longer.
 SHARED_CALLS: Final = 50
 
 Made = TypeVar("Made")
@@ -86,17 +88,6 @@ def _lazy(plain: type, frozen: bool, kw_only: bool) -> type:
     return cls
 
 
-class _FieldPart(NamedTuple):
-    """What the shared functions need to know of a field."""
-
-    default: Any
-    factory: Any
-    init: bool
-    compare: bool
-    hash: bool
-    kw_only: bool
-
-
 class _ClassBody:
     """What the body of a class says of its fields."""
 
@@ -111,13 +102,13 @@ class _ClassBody:
         self._frozen = frozen
         self._kw_only = kw_only
         self._calls = 0
-        self._parts: dict[str, _FieldPart] | None = None
+        self._parts: dict[str, FieldPart] | None = None
         self.owner: Any = None
 
-    def parts(self) -> dict[str, _FieldPart]:
+    def parts(self) -> dict[str, FieldPart]:
         """Return the fields, those of the bases first."""
         if self._parts is None:
-            found: dict[str, _FieldPart] = {}
+            found: dict[str, FieldPart] = {}
             for base in reversed(self.owner.__mro__[1:]):
                 found |= vars(base)[BODY].parts() if BODY in vars(base) else {}
             self._parts = found | {
@@ -125,20 +116,26 @@ class _ClassBody:
             }
         return self._parts
 
-    def _part(self, name: str) -> _FieldPart:
+    def _part(self, name: str) -> FieldPart:
         default: Any = self._defaults.get(name, dataclasses.MISSING)
         if not isinstance(default, dataclasses.Field):
             if type(default).__hash__ is None:
                 raise ValueError(f"mutable default for field {name} is not allowed: use default_factory")
-            return _FieldPart(default, dataclasses.MISSING, True, True, True, self._kw_only)
+            return FieldPart(default, dataclasses.MISSING, True, True, True, self._kw_only)
         kw_only = self._kw_only if default.kw_only is dataclasses.MISSING else default.kw_only
         hashed = default.compare if default.hash is None else default.hash
-        return _FieldPart(default.default, default.default_factory, default.init, default.compare, hashed, kw_only)
+        return FieldPart(default.default, default.default_factory, default.init, default.compare, hashed, kw_only)
 
-    def shared(self) -> dict[str, _FieldPart] | None:
-        """Return the fields for a call of a shared function; None when it is time for the generated ones."""
+    def shared(self) -> dict[str, FieldPart] | None:
+        """Return the fields for a call of a shared function; None when it is time for a method of the class."""
         self._calls += 1
         return self.parts() if self._calls <= SHARED_CALLS else None
+
+    def compile(self, name: str) -> Callable[..., Any]:
+        """Give the owner a method of its own, and return it."""
+        found = method(name, self.parts(), self.owner, self._frozen)
+        setattr(self.owner, name, found)
+        return found
 
     def describe(self) -> None:
         """Have the standard library look at a class with the same body, and give what it finds to the owner."""
@@ -204,8 +201,11 @@ def _generated(one: Any, name: str) -> Callable[..., Any]:
 
 def _init(self: Any, *args: Any, **given: Any) -> None:
     parts = self.__lazy_body__.shared()
-    if parts is None or (args and not _placed(parts, args, given)):
-        _generated(self, "__init__")(self, *args, **given)
+    if parts is None:
+        self.__lazy_body__.compile("__init__")(self, *args, **given)
+        return
+    if args and not _placed(parts, args, given):
+        _generated(self, "__init__")(self, *args, **given)  # raises TypeError
         return
     unknown = len(given)
     put = object.__setattr__
@@ -226,7 +226,7 @@ def _init(self: Any, *args: Any, **given: Any) -> None:
         self.__post_init__()
 
 
-def _placed(parts: dict[str, _FieldPart], args: tuple[Any, ...], given: dict[str, Any]) -> bool:
+def _placed(parts: dict[str, FieldPart], args: tuple[Any, ...], given: dict[str, Any]) -> bool:
     """Put positional arguments under their names, if they fit."""
     names = [name for name, part in parts.items() if part.init and not part.kw_only][: len(args)]
     if len(names) < len(args) or not given.keys().isdisjoint(names):
@@ -240,18 +240,18 @@ def _eq(self: Any, other: Any) -> Any:
         return NotImplemented
     parts = self.__lazy_body__.shared()
     if parts is None:
-        return _generated(self, "__eq__")(self, other)
+        return self.__lazy_body__.compile("__eq__")(self, other)
     return _values(self, parts) == _values(other, parts)
 
 
-def _values(one: object, parts: dict[str, _FieldPart]) -> list[Any]:
+def _values(one: object, parts: dict[str, FieldPart]) -> list[Any]:
     return [getattr(one, name) for name, part in parts.items() if part.compare]
 
 
 def _hash(self: Any) -> int:
     parts = self.__lazy_body__.shared()
     if parts is None:
-        found: int = _generated(self, "__hash__")(self)
+        found: int = self.__lazy_body__.compile("__hash__")(self)
         return found
     return hash(tuple([getattr(self, name) for name, part in parts.items() if part.hash]))
 

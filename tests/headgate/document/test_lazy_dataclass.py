@@ -168,6 +168,18 @@ def test_a_changeable_one_has_a_list_of_its_own_and_no_hash() -> None:
             assert (name, items) == ("a", [1])
 
 
+def test_its_own_methods_do_not_need_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    # That takes up to 8 ms at once, in which a worker would serve nobody.
+    for name in ("dataclass", "make_dataclass", "fields"):
+        monkeypatch.setattr(dataclasses, name, lambda *_a, **_k: pytest.fail("a class was looked at"))
+    kind = many()
+    for _ in range(SHARED_CALLS + 1):
+        assert kind(1, (), late=2) == kind(1, (), late=2)
+        assert len({kind(1, (), late=2), kind(1, (), late=3)}) == 2
+    for name in ("__init__", "__eq__", "__hash__"):
+        assert vars(kind)[name].__qualname__.endswith(f"Many.{name}")
+
+
 def test_no_signature_is_worked_out_for_a_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
     # dataclasses does so for a class without one, which took a sixteenth of a start.
     monkeypatch.setattr(inspect, "signature", lambda *_: pytest.fail("a signature was asked for"))
