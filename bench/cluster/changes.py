@@ -1,7 +1,8 @@
 """What a change of one route costs on its way from the controller into force: `python -m bench.cluster.changes [routes] [changes]`.
 
 One data plane with one worker, and the service in this process. Printed: CPU time of the start, seconds from `update()` until the data plane
-has acknowledged (the change is in force then), CPU time of each process for a change, and memory (Pss).
+has acknowledged (the change is in force then), CPU time of each process for a change, memory (Pss), and for how long the loop of the worker was
+held (`held_gateway`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.end_to_end.delivery_rig import Controller, bind, data_plane, route
 from tests.end_to_end.processes import children_of
 from tests.end_to_end.running import free_port
 
+from bench.cluster import held_gateway
 from headgate.cluster.translate.fragments import Fragment
 
 PAUSE_S = 0.05
@@ -37,13 +39,16 @@ def run(count: int, changes: int) -> None:
     controller, port, folder = Controller(), free_port(), Path(tempfile.mkdtemp())
     routes: list[Fragment] = [route(f"r{number}", "x") for number in range(count)]
     controller.update(*bind(port), *routes)
-    gateway = data_plane(folder, controller.environment(folder), port)
+    holds = folder / "holds"
+    holds.mkdir()
+    os.environ[held_gateway.VARIABLE] = str(holds)
+    gateway = data_plane(folder, controller.environment(folder), port, module="bench.cluster.held_gateway")
     try:
         gateway.wait_ready()
         own = gateway.process.pid
         processes = [os.getpid(), own, *children_of(own)]
         print("CPU of the start:", [round(cpu_ms(pid)) for pid in processes[1:]], "ms")
-        before, taken = [cpu_ms(pid) for pid in processes], []
+        before, taken, start = [cpu_ms(pid) for pid in processes], [], time.monotonic()
         chance = random.Random(1)
         for number in range(changes):
             at = chance.randrange(count)
@@ -56,6 +61,7 @@ def run(count: int, changes: int) -> None:
         spent = [(cpu_ms(pid) - was) / changes for pid, was in zip(processes, before, strict=True)]
         print(f"in force: p50 {statistics.median(taken):.1f} ms, p99 {sorted(taken)[int(changes * 0.99)]:.1f} ms")
         print("CPU of a change (controller, supervisor, its children):", [round(one, 1) for one in spent], "ms")
+        print("loop of the worker:", held_gateway.told(holds, start))
         print("memory (supervisor, its children):", [round(memory_mb(pid)) for pid in processes[1:]], "MB")
     finally:
         gateway.process.kill()

@@ -1,11 +1,14 @@
 """From the API server's answer until a change is in force at a data plane, and what all of it takes.
 
-`python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES] [--quiet-start]`, at an API server of `ci/cluster-lab` with
-nothing in it. `--quiet-start`: changes begin when the first statuses of all objects are written; without it they come beside that.
+`python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES] [--quiet-start] [--together]`, at an API server of `ci/cluster-lab`
+with nothing in it. `--quiet-start`: changes begin when the first statuses of all objects are written; without it they come beside that.
+API server, etcd, controller and who makes changes have one processor, the gateway and its client for stalls another (`placing`);
+`--together`: the kernel places them.
 
 `headgate controller` and a data plane of one Gateway run as processes. Routes are those of `bench.cluster.routes`, and two more: one whose
 redirect says which version is in force, and one to a Service whose endpoint moves between two servers. They are asked for every millisecond,
-so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall.
+so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall (`stalls`), and a watch in the worker
+tells for how long its loop was held (`held_gateway`).
 
 Beside the time of the clock, which others on the machine lengthen, stands the CPU time of each process, and where a change was when: until it
 was translated, until the data plane had put it into force, until a client saw it (from their logs). CPU of a change has that of the requests
@@ -37,7 +40,8 @@ from tests.end_to_end.processes import children_of
 from tests.end_to_end.replicas_rig import start_plane
 from tests.end_to_end.running import Gateway
 
-from bench.cluster import routes
+from bench.cluster import held_gateway, routes
+from bench.cluster.placing import apart, beside_traffic
 from bench.cluster.stalls import Stalls
 from headgate.cluster.api import tls_context
 from headgate.cluster.kubeconfig import load_access
@@ -229,8 +233,11 @@ class Run:
     def __init__(self, lab: Lab, count: int, gateways: int) -> None:
         self.lab, self.count, self.gateways = lab, count, gateways
         self.servers = [ThreadingHTTPServer(("0.0.0.0", 0), Naming) for _ in range(2)]
-        for one in self.servers:
-            threading.Thread(target=one.serve_forever, daemon=True).start()
+        with beside_traffic():
+            for one in self.servers:
+                threading.Thread(target=one.serve_forever, daemon=True).start()
+        self.holds = lab.folder / "holds"
+        self.holds.mkdir()
         self.plane: Gateway | None = None
         self.controller: RunningController | None = None
         self.statuses: FirstStatuses | None = None
@@ -284,7 +291,9 @@ class Run:
         print(f"{'caches warm and translated, from the start':44} {self.warm():.2f} s", flush=True)
         assert self.controller is not None
         used, began = cpu_s([self.controller.process.pid]), time.time()
-        self.plane = start_plane(self.lab, GATEWAY, self.lab.xds, self.lab.folder / "plane")
+        with beside_traffic():
+            os.environ[held_gateway.VARIABLE] = str(self.holds)
+            self.plane = start_plane(self.lab, GATEWAY, self.lab.xds, self.lab.folder / "plane", "bench.cluster.held_gateway")
         asking = Asking(self.lab.port)
         wait(lambda: asking.ask(PROBES["steady"])[0] == 302)
         now = time.time()
@@ -302,12 +311,18 @@ class Run:
         groups = {"controller": [self.controller.process.pid], "supervisor": [supervisor], "workers": children_of(supervisor)}
         return {name: cpu_s(pids) for name, pids in groups.items()}
 
+    def stalls(self) -> Stalls:
+        assert self.plane is not None
+        [worker] = self.plane.worker_pids()
+        return Stalls(self.lab.port, PROBES["steady"], worker)
+
     def quiet(self) -> None:
         """Look at what happens without changes."""
-        before, stalls = self.used(), Stalls(self.lab.port, PROBES["steady"])
+        before, began, stalls = self.used(), time.monotonic(), self.stalls()
         time.sleep(QUIET_S)
         self.idle = {name: (now - before[name]) / QUIET_S for name, now in self.used().items()}
         stalls.end("a route that nobody changes, in quiet")
+        print(f"{'the loop of the worker':44} {held_gateway.told(self.holds, began)}")
         spent = ", ".join(f"{name} {one * 1e3:.0f} ms" for name, one in self.idle.items())
         print(f"{'CPU of a second without changes':44} {spent}", flush=True)
 
@@ -349,7 +364,7 @@ class Run:
         kinds_of_change = (("a changed route", route, number), ("a changed Endpoint", moved, number), ("a new route, which is deleted then", new, number // 3))
         for about, change, times in kinds_of_change:
             found.clear()
-            before, began, stalls = self.used(), time.monotonic(), Stalls(self.lab.port, PROBES["steady"])
+            before, began, stalls = self.used(), time.monotonic(), self.stalls()
             for turn in range(times):
                 change(turn)
             took = time.monotonic() - began
@@ -359,6 +374,7 @@ class Run:
             told("  until the data plane had it in force", [one[1] for one in found])
             print(f"{'  CPU of a change':44} {', '.join(spent)}", flush=True)
             stalls.end("  a route that nobody changes, meanwhile")
+            print(f"{'  the loop of the worker':44} {held_gateway.told(self.holds, began)}", flush=True)
 
     def memory(self) -> None:
         assert self.plane is not None
@@ -397,7 +413,10 @@ def main(arguments: list[str]) -> int:
     for name, default in (("routes", 1000), ("gateways", 10), ("changes", 100)):
         parser.add_argument(name, type=int, nargs="?", default=default)
     parser.add_argument("--quiet-start", action="store_true", help="wait until the first statuses are written before anything is changed")
+    parser.add_argument("--together", action="store_true", help="leave to the kernel which processor runs what")
     options = parser.parse_args(arguments)
+    if not options.together and len(os.sched_getaffinity(0)) > 1:
+        apart(options.kubeconfig)
     print(f"{options.routes} routes over {options.gateways} Gateways; load {os.getloadavg()[0]:.1f}", flush=True)
     measure(options.kubeconfig, options.routes, options.gateways, options.changes, options.quiet_start)
     print(f"load {os.getloadavg()[0]:.1f}")

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.end_to_end.running import PATIENCE, Gateway
+from tests.end_to_end.running import PATIENCE, PROGRAM, Gateway
 
 from headgate.cluster.calls import ApiError
 from headgate.cluster.deliver.service import DeliveryService
@@ -165,9 +165,9 @@ def secret_of(controller: Controller) -> dict[str, bytes]:
     return {name: base64.b64decode(value) for name, value in found["data"].items()}
 
 
-def data_plane(folder: Path, environment: Mapping[str, str], port: int, workers: int = 1) -> Gateway:
+def data_plane(folder: Path, environment: Mapping[str, str], port: int, workers: int = 1, module: str = PROGRAM) -> Gateway:
     """Start a data plane whose delivered port is `port`; it is not waited for."""
     folder.mkdir(exist_ok=True)
-    found = Gateway(folder, "", workers, {**dict(os.environ), **environment})
+    found = Gateway(folder, "", workers, {**dict(os.environ), **environment}, module=module)
     found.port = port
     return found

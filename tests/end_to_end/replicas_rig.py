@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.end_to_end.acceptance_rig import SYSTEM, Lab
 from tests.end_to_end.controller_rig import RunningController
 from tests.end_to_end.delivery_rig import data_plane
-from tests.end_to_end.running import Gateway, free_port
+from tests.end_to_end.running import PROGRAM, Gateway, free_port
 
 from headgate.cluster.deliver.settings import AUDIENCE
 
@@ -103,8 +103,8 @@ def token_of(lab: Lab, namespace: str, account: str) -> str:
     return str(answer.json()["status"]["token"])
 
 
-def start_plane(lab: Lab, name: str, port: int, folder: Path) -> Gateway:
-    """Start the data plane of a Gateway that the deployer has made objects for. `port`: of the replicas."""
+def start_plane(lab: Lab, name: str, port: int, folder: Path, module: str = PROGRAM) -> Gateway:
+    """Start the data plane of a Gateway that the deployer has made objects for. `port`: of the replicas; `module`: the program."""
     folder.mkdir(exist_ok=True)
     namespace, _, own = name.partition("/")
     (folder / "token").write_text(token_of(lab, namespace, own))
@@ -116,4 +116,4 @@ def start_plane(lab: Lab, name: str, port: int, folder: Path) -> Gateway:
         "GATEWAY": own, "NAMESPACE": namespace, "POD_NAME": f"{own}-0", "INSTANCE_IP": "127.0.0.1", "BIND_ADDRESS": "127.0.0.1",
         "STATE_DIRECTORY": str(folder),
     }  # fmt: skip
-    return data_plane(folder, environment, lab.port)
+    return data_plane(folder, environment, lab.port, module=module)

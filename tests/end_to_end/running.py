@@ -27,6 +27,7 @@ from tests.end_to_end.processes import children_of, command_line
 
 # How long a test waits for what is sure to come: a busy machine is no fault.
 PATIENCE = 60.0
+PROGRAM = "headgate.cli.main"
 
 
 @functools.cache
@@ -67,7 +68,8 @@ class Gateway:
     """One process tree. `port` is its traffic port, {port} in the configuration; `spare` is another that is free."""
 
     def __init__(
-        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = "", *, forked: bool = False
+        self, folder: Path, text: str, workers: int, environment: dict[str, str], settings: str = "", *, forked: bool = False,
+        module: str = PROGRAM,
     ) -> None:
         self.port, self.spare = traffic_port(), traffic_port()
         self.admin, self.stats, self.readiness = (free_port() for _ in range(3))
@@ -83,10 +85,10 @@ class Gateway:
         self.at_rest: list[Callable[[], object]] = []
         wanted = {**os.environ, **environment}
         if forked:
-            self.process = forked_rig.start("headgate.cli.main", ["-f", str(self.path)], self._log, self._log, wanted)
+            self.process = forked_rig.start(PROGRAM, ["-f", str(self.path)], self._log, self._log, wanted)
             return
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "headgate.cli.main", "-f", str(self.path)],
+            [sys.executable, "-m", module, "-f", str(self.path)],
             stdout=self._log,
             stderr=subprocess.STDOUT,
             env=wanted,
