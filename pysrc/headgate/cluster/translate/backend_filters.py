@@ -14,7 +14,7 @@ from typing import Any, Final
 from headgate.cluster.translate.backends import Target
 from headgate.cluster.translate.checked import faults_of_policy
 from headgate.cluster.translate.conditions import Unmet
-from headgate.cluster.translate.fragments import INNER, Fragment, Json
+from headgate.cluster.translate.fragments import INNER, Fragment, Json, group_key
 
 _REWRITE: Final = "urlRewrite"
 MIRROR: Final = "requestMirror"
@@ -62,7 +62,7 @@ def grouped(place: str, route: Json, rule: Json, entry: Json) -> tuple[list[Frag
         "policies": of_route,
         "backends": [inner | ({"policies": policies} if policies else {})],
     }
-    group = Fragment(key=f"group/{place}", place="routeGroups", value={"name": place})
+    group = Fragment(key=group_key(place), place="routeGroups", value={"name": place})
     inside = Fragment(key=f"{group.key}/mirrored", place="routes", value=value, parent=group.key)
     return [group, inside], {"weight": entry["weight"], "routeGroup": place}
 

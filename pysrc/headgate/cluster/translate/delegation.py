@@ -12,7 +12,7 @@ from typing import Any, Final
 from headgate.cluster.snapshot import HTTP_ROUTE, GroupKind, Snapshot, key_of, seniority
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.filters import MOST_DELEGATED, Delegated, FilterReader
-from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.fragments import Fragment, Json, group_key
 from headgate.cluster.translate.grants import permitted
 from headgate.cluster.translate.parents import named
 
@@ -42,7 +42,7 @@ def delegate(snapshot: Snapshot, route: Json, reference: Json, above: FilterRead
         return Unmet("UnsupportedValue", f"more than {_MOST_DEPTH} HTTPRoutes delegate to each other")
     # A group is there once for each way that leads to it: a loop is cut where the way comes round.
     name = f"{'>'.join(map(str, chain))}/{namespace}/{selector}"
-    group = Fragment(key=f"group/{name}", place="routeGroups", value={"name": name})
+    group = Fragment(key=group_key(name), place="routeGroups", value={"name": name})
     found = FilterReader(snapshot, route, 0, chain, above.budget)
     for child, parent in below:
         _add(found, group.key, child, parent, rule)

@@ -11,6 +11,11 @@ Json = dict[str, Any]
 INNER: Final = "/mirrored"
 
 
+def group_key(name: str) -> str:
+    """Return the key of a route group."""
+    return f"group/{name}"
+
+
 class Called(NamedTuple):
     """What is called: ports of services by `<namespace>/<host>`, and named backends."""
 

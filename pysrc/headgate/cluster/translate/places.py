@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headgate.cluster.snapshot import (
@@ -18,7 +18,7 @@ from headgate.cluster.snapshot import (
     ObjectKey,
     Snapshot,
 )
-from headgate.cluster.translate.fragments import INNER, Called, Fragment, Json
+from headgate.cluster.translate.fragments import INNER, Called, Fragment, Json, group_key
 from headgate.cluster.translate.gateway_backends import TranslatedBackend, sections, translate_backend
 from headgate.cluster.translate.gateway_backends import file_name as backend_name
 from headgate.cluster.translate.grpc_routes import file_name
@@ -32,8 +32,8 @@ CALLED: Final = (SERVICE, GATEWAY_BACKEND, INFERENCE_POOL)
 
 
 class RuleCalls(NamedTuple):
-    """The named backends that a rule calls, at the listener and the port that it stands at. These are "" and 0 for a
-    rule below others, which any listener may lead to."""
+    """The named backends that a rule calls, at a listener and its port. A rule below others has one for each listener
+    that leads to it."""
 
     listener: str
     port: int
@@ -73,12 +73,29 @@ def reach(gateway: ObjectKey, fragments: Sequence[Fragment]) -> Reach:
 def _rules(fragments: Sequence[Fragment]) -> Iterator[RuleCalls]:
     ports = {one.key: one.value["port"] for one in fragments if one.place == "binds"}
     at = {one.key: (one.value["name"], ports[one.parent]) for one in fragments if one.place == "listeners"}
-    for one in fragments:
-        if one.place in ("routes", "tcpRoutes"):
-            backends = frozenset(each["backend"] for each in one.value.get("backends") or () if "backend" in each)
-            if backends:
-                route = ObjectKey(one.value["namespace"], one.value["name"])
-                yield RuleCalls(*at.get(one.parent, ("", 0)), route, one.value.get("ruleName", ""), backends)
+    routes = [one for one in fragments if one.place in ("routes", "tcpRoutes")]
+    # What leads to a group: listeners and other groups.
+    above: dict[str, set[str]] = {}
+    for one in routes:
+        for each in one.value.get("backends") or ():
+            if "routeGroup" in each:
+                above.setdefault(group_key(each["routeGroup"]), set()).add(one.parent)
+    for one in routes:
+        backends = frozenset(each["backend"] for each in one.value.get("backends") or () if "backend" in each)
+        if backends:
+            route = ObjectKey(one.value["namespace"], one.value["name"])
+            for listener, port in sorted(at[key] for key in _origins(one.parent, above) if key in at):
+                yield RuleCalls(listener, port, route, one.value.get("ruleName", ""), backends)
+
+
+def _origins(key: str, above: Mapping[str, Collection[str]]) -> set[str]:
+    """Return what a key is and what leads to it, however far above."""
+    found, left = {key}, [key]
+    while left:
+        new = set(above.get(left.pop(), ())) - found
+        found |= new
+        left += new
+    return found
 
 
 def called_from(place: Place, reached: Reach) -> frozenset[str]:
@@ -93,7 +110,7 @@ def called_from(place: Place, reached: Reach) -> frozenset[str]:
             key = ObjectKey(one.route.namespace, one.route.name.removesuffix(INNER))
             if key == (route["namespace"], route["name"]) and route.get("ruleName") in (None, one.rule):
                 found |= one.backends
-        elif not one.listener or (listener in (None, one.listener) and port in (None, one.port)):
+        elif listener in (None, one.listener) and port in (None, one.port):
             found |= one.backends
     return frozenset(found)
 

@@ -14,7 +14,7 @@ from headgate.cluster.translate.checked import faults_of_route
 from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.delegation import delegate, delegates
 from headgate.cluster.translate.filters import ANSWER, Delegated, FilterReader
-from headgate.cluster.translate.fragments import Fragment, Json
+from headgate.cluster.translate.fragments import Fragment, Json, group_key
 from headgate.cluster.translate.gateway_backends import named
 from headgate.cluster.translate.parents import Attachment
 from headgate.document.fields import pattern
@@ -199,7 +199,7 @@ def _group_name(route: Json, rule: Json, at: int, dialect: RouteDialect) -> str:
 
 def _broken_group(dialect: RouteDialect) -> list[Fragment]:
     """Return a route group that answers what the dialect answers without a backend: such a backend keeps its share."""
-    group = Fragment(key=f"group/{_BROKEN}", place="routeGroups", value={"name": _BROKEN})
+    group = Fragment(key=group_key(_BROKEN), place="routeGroups", value={"name": _BROKEN})
     answer = {"directResponse": dialect.broken}
     value = {"name": _BROKEN, "namespace": "default", "matches": [ANY], "policies": answer}
     return [group, Fragment(key=f"{group.key}/answer", place="routes", value=value, parent=group.key)]

@@ -391,6 +391,23 @@ def test_a_tunnel_tells_which_dynamic_backends_it_takes_away(target: Json, said:
     assert ("GatewayBackend shop/any is refused" in told) == (status is GONE), told
 
 
+@pytest.mark.parametrize(("section", "status"), [("web", GONE), ("in", FINE)])
+def test_a_tunnel_of_a_listener_does_not_concern_what_another_one_leads_to(section: str, status: Json) -> None:
+    """The backend is called two routes below a listener."""
+    child = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"}
+    lower = http_route("shop/lower", {"backendRefs": [own("any")]})
+    middle = http_route("shop/middle", {"backendRefs": [{**child, "name": "lower"}]})
+    for one in (lower, middle):
+        del one["spec"]["parentRefs"]
+    spec = {"targetRefs": [{**OWNER, "sectionName": section}], "backend": {"tunnel": {"url": "http://proxy.test:3128"}}}
+    found = world(
+        gateway_backend("shop/any", dynamicForwardProxy={}), lower, middle,
+        http_route("shop/top", {"backendRefs": [{**child, "name": "middle"}]}, hostnames=("any.test",), parent={"name": "main", "namespace": "edge", "sectionName": "web"}),
+        made("GatewayPolicy", "edge/calls", spec, "headgate.dev/v1alpha1"),
+    )  # fmt: skip
+    assert ancestors(found, "calls") == [("main", status)]
+
+
 @pytest.mark.parametrize("target", [OWNER, {**ROUTE, "name": "any"}], ids=["gateway", "route"])
 def test_what_all_backends_have_does_not_take_a_dynamic_one_away(target: Json) -> None:
     """A client certificate, a key and health checks beside a dynamicForwardProxy without allowedHosts."""
