@@ -16,16 +16,17 @@ from headgate.cluster.calls import ApiCalls
 from headgate.cluster.deploy import local_process, owned_kinds
 from headgate.cluster.deploy.address_range import AddressRange, can_listen
 from headgate.cluster.deploy.local_files import LocalFiles
-from headgate.cluster.deploy.local_process import LocalProcess
+from headgate.cluster.deploy.local_process import LOG, LocalProcess
 from headgate.cluster.deploy.naming import short_name
 from headgate.cluster.deploy.objects import identity_and_service, is_address, wanted_addresses
 from headgate.cluster.deploy.outcome import Deployed, DeployRefused
 from headgate.cluster.deploy.parameters import merged_parameters
 from headgate.cluster.deploy.pod import TOKEN_SECONDS
-from headgate.cluster.deploy.reconciler import GatewayReconciler
+from headgate.cluster.deploy.reconciler import FAILED, GatewayReconciler
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.deploy.work_queue import delay_after
 from headgate.cluster.snapshot import ObjectKey, Snapshot, generation, key_of
+from headgate.cluster.translate.conditions import Unmet
 from headgate.net.tasks import spawn
 
 logger = logging.getLogger("deployer")
@@ -33,6 +34,8 @@ logger = logging.getLogger("deployer")
 Json = dict[str, Any]
 # A process that has lived this long, in seconds, has not failed at its start.
 SETTLED_SECONDS: Final = 60.0
+# One that has ended more than once counts as failing until it has lived this long, in seconds.
+_DOUBT_SECONDS: Final = 5.0
 # Seconds between two looks at the lengths of logs.
 LOG_SECONDS: Final = 5.0
 # Part of a token's life after which another one is asked for.
@@ -42,7 +45,7 @@ _RENEWED: Final = 0.7
 @dataclass(slots=True)
 class _Running:
     """A Gateway on this machine. `renewal`: when its token is renewed, by the monotonic clock. `deaths`: one after the
-    other, each soon after the start."""
+    other, each soon after the start. `last`: the last line that the latest of them wrote."""
 
     address: str
     process: LocalProcess | None = None
@@ -50,6 +53,7 @@ class _Running:
     renewal: float = 0.0
     deaths: int = 0
     starts_from: float = 0.0
+    last: str = ""
 
 
 class LocalDeployer(GatewayReconciler):
@@ -111,10 +115,17 @@ class LocalDeployer(GatewayReconciler):
             await self._end(key)
             running = self._running[key] = _Running(address)
         files = LocalFiles(self._folder, key, address, self._settings, self._temporary)
-        files.write(parameters)
+        files.write(parameters, failing=running.process is None and running.deaths > 0)
         await self._renew(key, running, files)
-        self._queue.add_later(key, await self._start(key, running, files) - time.monotonic())
-        return Deployed(({"type": "IPAddress", "value": address},), generation=generation(gateway))
+        again = await self._start(key, running, files)
+        refusal, trusted = None, running.started + _DOUBT_SECONDS
+        if running.deaths > 1 and (running.process is None or time.monotonic() < trusted):
+            why = f"the gateway keeps ending soon after its start, see {files.folder / LOG}: {running.last}"
+            refusal = Unmet(FAILED, why)
+            again = min(again, trusted) if running.process is not None else again
+        self._queue.add_later(key, again - time.monotonic())
+        where = {"type": "IPAddress", "value": address}
+        return Deployed((where,), refusal, "Programmed", generation(gateway))
 
     async def gone(self, key: ObjectKey) -> None:
         await self._end(key)
@@ -184,6 +195,10 @@ class LocalDeployer(GatewayReconciler):
         running.process = None
         running.deaths = running.deaths + 1 if now - running.started < SETTLED_SECONDS else 0
         running.starts_from = now + (delay_after(running.deaths) if running.deaths > 1 else 0.0)
+        if running.deaths:
+            running.last = local_process.last_line(LocalFiles.folder_of(self._folder, key))
+            logger.warning("a gateway ended soon after its start", extra={"gateway": str(key), "last": running.last})
+            self.warned(key, FAILED, f"the gateway ended soon after its start: {running.last}")
         if self._running.get(key) is running:
             self._queue.add(key)
 

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from headgate.cluster.deploy.address_range import loopback_of
 from headgate.cluster.deploy.configuration import FILE, configuration_text, log_filter
+from headgate.cluster.deploy.local_ports import own_ports
 from headgate.cluster.deploy.naming import short_name
 from headgate.cluster.deploy.objects import new_session_key
 from headgate.cluster.deploy.outcome import DeployRefused
 from headgate.cluster.deploy.parameters import MergedParameters
-from headgate.cluster.deploy.pod import AUTHORITY_FILE, READY_PORT, STATS_PORT, TOKEN_FILE
+from headgate.cluster.deploy.pod import AUTHORITY_FILE, TOKEN_FILE
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.snapshot import ObjectKey
 
 Json = dict[str, Any]
-ADMIN_PORT: Final = 15_000
 _SESSION_KEY_FILE: Final = "session-key"
 # What a process gets of this one's environment: the controller's credentials are not among it.
 _INHERITED: Final = (
@@ -48,14 +48,15 @@ class LocalFiles:
         # A namespace has no dot in it.
         return folder / f"{key.namespace}.{short_name(key.name)}"
 
-    def write(self, parameters: MergedParameters) -> None:
-        """Write the files that have changed, and say the environment. Raises OSError, and DeployRefused for variables
-        that only a pod has."""
+    def write(self, parameters: MergedParameters, *, failing: bool = False) -> None:
+        """Write the files that have changed, and say the environment. `failing`: no process runs, and the last one
+        ended at its start. Raises OSError, and DeployRefused for variables that only a pod has.
+        """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(self.configuration, configuration_text(parameters))
         if self._settings.authority:
             _write(self.folder / AUTHORITY_FILE, self._settings.authority)
-        self.environment = self._environment(parameters)
+        self.environment = self._environment(parameters, failing)
         self.digest = hashlib.sha256(json.dumps(self.environment, sort_keys=True).encode()).hexdigest()
         if self._temporary:
             self.environment["HEADGATE_PARENT"] = str(os.getpid())
@@ -63,8 +64,9 @@ class LocalFiles:
     def write_token(self, token: str) -> None:
         _write(self.folder / TOKEN_FILE, token)
 
-    def _environment(self, parameters: MergedParameters) -> dict[str, str]:
+    def _environment(self, parameters: MergedParameters, failing: bool) -> dict[str, str]:
         name, own = short_name(self._key.name), loopback_of(self._address)
+        servers = own_ports(self.folder, own, failing)
         found = {key: os.environ[key] for key in _INHERITED if key in os.environ}
         found |= {
             "TERMINATION_GRACE_PERIOD_SECONDS": str(parameters.longest),
@@ -79,9 +81,7 @@ class LocalFiles:
             "XDS_TOKEN_FILE": str(self.folder / TOKEN_FILE),
             "STATE_DIRECTORY": str(self.folder / "state"),
             "BIND_ADDRESS": self._address,
-            "ADMIN_ADDR": f"{own}:{ADMIN_PORT}",
-            "STATS_ADDR": f"{own}:{STATS_PORT}",
-            "READINESS_ADDR": f"{own}:{READY_PORT}",
+            **{variable: f"{own}:{port}" for variable, port in servers.items()},
             # Every gateway shares this machine with the others.
             "WORKER_THREADS": "1",
         }

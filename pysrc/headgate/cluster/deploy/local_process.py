@@ -22,6 +22,9 @@ LOG: Final = "log.txt"
 OLDER_LOG: Final = "log.1.txt"
 # Bytes of a log that are kept; the older part has as many at most, and what is written until it is looked at again.
 LOG_BYTES: Final = 16 << 20
+# What of a log is looked at for its last line, and what is told of that.
+_TAIL_BYTES: Final = 8192
+_LINE_CHARACTERS: Final = 500
 
 
 class LocalProcess:
@@ -80,6 +83,17 @@ def start(
     with open(folder / RECORD, "w", encoding="utf-8", opener=_private) as file:
         file.write(json.dumps(record))
     return LocalProcess(child.pid, digest, child, ended)
+
+
+def last_line(folder: Path) -> str:
+    """Return the last line of a log, without its end if it is long; "" if there is none."""
+    try:
+        with open(folder / LOG, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line[:_LINE_CHARACTERS] for line in reversed(lines) if line.strip()), "")
 
 
 def bound_log(folder: Path, most: int = LOG_BYTES) -> None:

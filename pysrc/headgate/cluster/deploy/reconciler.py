@@ -30,7 +30,7 @@ from headgate.cluster.translate.conditions import Unmet
 from headgate.cluster.translate.gateway import is_own
 
 Json = dict[str, Any]
-_FAILED: Final = "DeploymentFailed"
+FAILED: Final = "DeploymentFailed"
 # What decides about data planes. Routes are not among it.
 _OF_ALL: Final = (GATEWAY_CLASS, PARAMETERS, LISTENER_SET, NAMESPACE)
 _KINDS: Final = (GATEWAY, *_OF_ALL, *(one.group_kind for one in OWNED))
@@ -153,9 +153,9 @@ class GatewayReconciler(ABC):
         except LeadLost:
             return
         except (ApiError, ClusterError, OSError) as error:
-            self.warned(key, _FAILED, str(error))
+            self.warned(key, FAILED, str(error))
             before = self._results.get(key, Deployed())
-            self._store(key, Deployed(before.addresses, Unmet(_FAILED, str(error)), "Programmed", about))
+            self._store(key, Deployed(before.addresses, Unmet(FAILED, str(error)), "Programmed", about))
             raise
 
     def _store(self, key: ObjectKey, result: Deployed) -> None:

@@ -8,6 +8,7 @@ import functools
 import inspect
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from recorded_calls import RecordedCalls
 from tests.end_to_end.running import PATIENCE, free_port
 
 from headgate.cluster.deploy.local import LocalDeployer
+from headgate.cluster.deploy.local_ports import USUAL
 from headgate.cluster.deploy.outcome import Deployed
+from headgate.cluster.deploy.pod import STATS_PORT
 from headgate.cluster.deploy.settings import DeploySettings
 from headgate.cluster.snapshot import ObjectKey, Snapshot
 from headgate.cluster.translate.conditions import Unmet
@@ -49,7 +52,7 @@ class Rig:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.calls = RecordedCalls()
-        self.port = free_port()
+        self.port, self.taken = free_port(), free_port()
         self._told = asyncio.Event()
         self.deployer = LocalDeployer(self.calls, SETTINGS, self._told.set, "127.77.0.0/16", folder)
 
@@ -208,14 +211,22 @@ async def test_the_token_is_one_of_the_service_account_for_the_controller(rig: R
 
 @rigged
 async def test_one_that_dies_is_started_again(rig: Rig) -> None:
-    rig.want(edge())
-    address = await rig.address()
-    await rig.served()
+    expected = rig.deployer._range.choose(KEY, ())
+    with socket.create_server((expected, STATS_PORT)):
+        rig.want(edge())
+        address = await rig.address()
+        await rig.served()
     [first] = gateways_of(address)
+    # Another program has the usual port of the statistics.
+    servers = {name: environment(first)[name].rpartition(":")[2] for name in USUAL}
+    assert servers["STATS_ADDR"] != str(STATS_PORT)
+    assert servers["READINESS_ADDR"] == str(USUAL["READINESS_ADDR"])
     os.kill(first, signal.SIGKILL)
     await gone(first)
     await rig.served()
-    assert gateways_of(address) != [first]
+    [second] = gateways_of(address)
+    assert second != first
+    assert {name: environment(second)[name].rpartition(":")[2] for name in USUAL} == servers
     assert await rig.address() == address
 
 
@@ -233,6 +244,20 @@ async def test_other_settings_need_another_process(rig: Rig) -> None:
     [second] = gateways_of(address)
     assert environment(second)["MARK"] == "new"
     assert environment(second)["SESSION_KEY"]
+    warned: list[str] = []
+    rig.deployer.warned = lambda _key, _reason, message: warned.append(message)
+    with socket.create_server(("127.0.0.1", rig.taken)):
+        parameters = static(rig.port)
+        parameters["spec"]["env"] = [{"name": "STATS_ADDR", "value": f"127.0.0.1:{rig.taken}"}]
+        rig.want(edge(), parameters=parameters)
+        failed = await rig.result(lambda one: one.refusal)
+        assert failed.refusal is not None
+        assert (failed.refusal.reason, failed.condition, failed.addresses[0]["value"]) == ("DeploymentFailed", "Programmed", address)
+        assert f"stats server: cannot listen on 127.0.0.1:{rig.taken}" in failed.refusal.message
+        assert f"stats server: cannot listen on 127.0.0.1:{rig.taken}" in warned[0]
+    # The port is free: the next start is the last.
+    await rig.served()
+    assert await rig.result(lambda one: not one.refusal)
 
 
 @rigged
