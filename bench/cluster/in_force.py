@@ -2,13 +2,13 @@
 
 `python -m bench.cluster.in_force KUBECONFIG [ROUTES] [GATEWAYS] [CHANGES] [--quiet-start] [--together]`, at an API server of `ci/cluster-lab`
 with nothing in it. `--quiet-start`: changes begin when the first statuses of all objects are written; without it they come beside that.
-API server, etcd, controller and who makes changes have one processor, the gateway and its client for stalls another (`placing`);
-`--together`: the kernel places them.
+When all objects are made, API server, etcd, controller and who makes changes get one processor, the gateway and its client for stalls another
+(`placing`); `--together`: the kernel places them.
 
 `headgate controller` and a data plane of one Gateway run as processes. Routes are those of `bench.cluster.routes`, and two more: one whose
 redirect says which version is in force, and one to a Service whose endpoint moves between two servers. They are asked for every millisecond,
-so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall (`stalls`), and a watch in the worker
-tells for how long its loop was held (`held_gateway`).
+so what is told is what clients see. Meanwhile another process asks for a route that nobody changes: the longest answer is a stall (`stalls`),
+and a watch in the worker tells for how long its loop was held (`held_gateway`).
 
 Beside the time of the clock, which others on the machine lengthen, stands the CPU time of each process, and where a change was when: until it
 was translated, until the data plane had put it into force, until a client saw it (from their logs). CPU of a change has that of the requests
@@ -233,9 +233,8 @@ class Run:
     def __init__(self, lab: Lab, count: int, gateways: int) -> None:
         self.lab, self.count, self.gateways = lab, count, gateways
         self.servers = [ThreadingHTTPServer(("0.0.0.0", 0), Naming) for _ in range(2)]
-        with beside_traffic():
-            for one in self.servers:
-                threading.Thread(target=one.serve_forever, daemon=True).start()
+        # Whether they are asked by anybody yet.
+        self.serving = False
         self.holds = lab.folder / "holds"
         self.holds.mkdir()
         self.plane: Gateway | None = None
@@ -265,7 +264,8 @@ class Run:
             self.plane.process.kill()
             self.plane.process.wait()
         for one in self.servers:
-            one.shutdown()
+            if self.serving:
+                one.shutdown()
             one.server_close()
 
     def rss(self) -> str:
@@ -291,7 +291,10 @@ class Run:
         print(f"{'caches warm and translated, from the start':44} {self.warm():.2f} s", flush=True)
         assert self.controller is not None
         used, began = cpu_s([self.controller.process.pid]), time.time()
+        self.serving = True
         with beside_traffic():
+            for one in self.servers:
+                threading.Thread(target=one.serve_forever, daemon=True).start()
             os.environ[held_gateway.VARIABLE] = str(self.holds)
             self.plane = start_plane(self.lab, GATEWAY, self.lab.xds, self.lab.folder / "plane", "bench.cluster.held_gateway")
         asking = Asking(self.lab.port)
@@ -383,7 +386,7 @@ class Run:
         print(f"{'data plane, Pss of its processes':44} {sum(memory_mib(pid, 'Pss') for pid in planes):.0f} MiB", flush=True)
 
 
-def measure(kubeconfig: str, count: int, gateways: int, changes: int, quiet_start: bool) -> None:
+def measure(kubeconfig: str, count: int, gateways: int, changes: int, quiet_start: bool, placed: bool) -> None:
     access = load_access(kubeconfig, os.environ, Path.home())
     folder = Path(tempfile.mkdtemp(prefix="headgate-bench-"))
     with httpx.Client(base_url=access.server, verify=tls_context(access), headers=dict(access.headers), timeout=60) as client:
@@ -393,6 +396,8 @@ def measure(kubeconfig: str, count: int, gateways: int, changes: int, quiet_star
         run = Run(lab, count, gateways)
         try:
             run.prepare(kubeconfig)
+            if placed:
+                apart(kubeconfig)
             run.first_state()
             assert run.statuses is not None
             if quiet_start:
@@ -415,10 +420,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--quiet-start", action="store_true", help="wait until the first statuses are written before anything is changed")
     parser.add_argument("--together", action="store_true", help="leave to the kernel which processor runs what")
     options = parser.parse_args(arguments)
-    if not options.together and len(os.sched_getaffinity(0)) > 1:
-        apart(options.kubeconfig)
     print(f"{options.routes} routes over {options.gateways} Gateways; load {os.getloadavg()[0]:.1f}", flush=True)
-    measure(options.kubeconfig, options.routes, options.gateways, options.changes, options.quiet_start)
+    measure(options.kubeconfig, options.routes, options.gateways, options.changes, options.quiet_start, not options.together and len(os.sched_getaffinity(0)) > 1)
     print(f"load {os.getloadavg()[0]:.1f}")
     return 0
 

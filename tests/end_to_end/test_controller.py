@@ -49,10 +49,11 @@ def test_it_serves_and_writes_and_ends_cleanly(fake: tuple[InThread, Path], tmp_
         assert metrics is not None
         assert 'headgate_controller_objects{kind="HTTPRoute"} 1\n' in metrics.text
         assert "headgate_controller_leader 1\n" in metrics.text
-        shown = running.get(running.admin, "/snapshots?pretty=")
-        assert shown is not None
-        assert shown.json()["gateways"]["edge/main"][0] == "bind/80/edge/main"
-        assert shown.json()["objects"]["HTTPRoute.gateway.networking.k8s.io"] == ["shop/cart"]
+        for path in ("/snapshots?pretty=", "/debug/snapshots", "/snapshots/krt"):
+            shown = running.get(running.admin, path)
+            assert shown is not None
+            assert shown.json()["gateways"]["edge/main"][0] == "bind/80/edge/main"
+            assert shown.json()["objects"]["HTTPRoute.gateway.networking.k8s.io"] == ["shop/cart"]
         for path in ("/", "/version", "/debug/tasks", "/debug/pprof/heap"):
             answer = running.get(running.admin, path)
             assert answer is not None

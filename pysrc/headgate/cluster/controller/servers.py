@@ -23,6 +23,8 @@ from headgate.telemetry.build_info import build_info
 
 JSON: Final = "application/json"
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
+# One page: the second name is that of other implementations, the third stands where profiles are.
+SNAPSHOTS: Final = ("/snapshots", "/snapshots/krt", "/debug/snapshots")
 LOOPBACK: Final = ("127.0.0.1",)
 
 
@@ -113,7 +115,7 @@ def admin_rows(view: ControllerView) -> tuple[AdminRoute, ...]:
 
     rows = (
         AdminRoute("GET", "/", index),
-        AdminRoute("GET", "/snapshots", snapshots),
+        *(AdminRoute("GET", path, snapshots) for path in SNAPSHOTS),
         AdminRoute("GET", "/logging", levels),
         AdminRoute("POST", "/logging", levels),
         AdminRoute("GET", "/version", version),
