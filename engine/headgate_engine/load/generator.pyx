@@ -82,8 +82,9 @@ cdef enum:
 
 cdef int64_t SWEEP_NS = 50000000
 cdef int64_t LONGEST_NS = 10000000000
-# A request that is due in so short a time is waited for without looking at answers, which is half of the wake-ups.
-cdef int64_t NAP_NS = 500000
+# A request that is due in so short a time is waited for without looking at answers, which is half of the wake-ups. The kernel
+# says when they came; by the time of day, so that a nap is too short for an adjusted clock to drift.
+cdef int64_t NAP_NS = 5000000
 # Requests that are due so close to each other leave together.
 cdef int64_t GATHER_NS = 60000
 cdef enum:
@@ -230,8 +231,11 @@ cdef class Generator(LoadCore):
         cdef LoadLine line
         self.polled_ns = monotonic_ns()
         wait = until_ns - self.polled_ns
-        with nogil:
-            found = hg_wait(fd, events, EVENTS, wait)
+        if wait <= 0:
+            found = hg_wait(fd, events, EVENTS, 0)
+        else:
+            with nogil:
+                found = hg_wait(fd, events, EVENTS, wait)
         if found < 0:
             if errno != EINTR:
                 raise OSError(errno, "epoll_wait")

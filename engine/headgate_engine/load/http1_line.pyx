@@ -80,7 +80,8 @@ cdef class Http1Line(LoadLine):
     cdef int ended(self, int64_t now_ns) except -1:
         cdef Http1Codec codec = self.codec
         if self.active:
-            # The end of the connection may be the end of the answer.
+            # The end of the connection may be the end of the answer. When that came the kernel does not say: no more naps.
+            self.core.stamped = False
             try:
                 codec.feed(NULL, 0)
                 self._read(codec, now_ns)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -62,9 +65,10 @@ def test_every_request_of_the_rate_is_sent_and_answered() -> None:
 HIGH = 4000
 CLOSING = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
 LONG = b"HTTP/1.1 200 OK\r\ncontent-length: 40000\r\n\r\n" + bytes(40000)
+ENDLESS = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nok"
 
 
-@pytest.mark.parametrize("answer", [OK, CLOSING, LONG], ids=["short", "closing", "long"])
+@pytest.mark.parametrize("answer", [OK, CLOSING, LONG, ENDLESS], ids=["short", "closing", "long", "until-close"])
 def test_at_a_high_rate_no_request_and_no_answer_is_lost(answer: bytes) -> None:
     with target(lambda request: answer) as served:
         generator = ran(served.address, GET, rate=HIGH, seconds=0.1, connections=8)
@@ -73,6 +77,29 @@ def test_at_a_high_rate_no_request_and_no_answer_is_lost(answer: bytes) -> None:
     assert len(served.requests) == ledger.latency.count == 400
     assert ledger.bytes_read == 400 * len(answer)
     assert generator.in_flight == 0
+
+
+# A process of its own: a thread would take the lock of the interpreter, and waits for that would count.
+ALONE = f"""
+import select, socket
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
+    ones = [listener.accept()[0] for _ in range(3)]
+    while ones:
+        for one in select.select(ones, [], [])[0]:
+            one.sendall({OK!r}) if one.recv(65536) else ones.remove(one)
+"""
+
+
+def test_it_wakes_up_once_for_a_request_and_its_answer() -> None:
+    with subprocess.Popen([sys.executable, "-S", "-c", ALONE], stdout=subprocess.PIPE) as alone:
+        assert alone.stdout is not None
+        address = ("127.0.0.1", int(alone.stdout.readline()))
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        ledger = ran(address, GET, rate=400, seconds=0.5, connections=3).ledger
+        waits = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+    assert (ledger.good, ledger.errors) == (200, {})
+    assert waits < 300
 
 
 def test_at_a_high_rate_a_target_that_is_gone_fails_every_request() -> None:
