@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check pictures help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest weekly man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check pictures help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -64,7 +64,10 @@ test: $(VENV)/.test-deps  ## all tests but the slow ones (soak, mcp-soak, attack
 lock:            ## write ci/locks anew, with the newest versions that the ranges allow (KEEP=1: only what is missing)
 	ci/lock.sh $(PYTHON) $(if $(KEEP),,--upgrade)
 
-newest:          ## weekly: what `make test` does with the newest versions instead of the locked, in an environment of its own
+weekly:          ## what a clock should start once a week: `make newest`, then new locks if it passes; says what has changed (build/weekly.txt)
+	$(PYTHON) ci/weekly.py
+
+newest:          ## what `make test` does with the newest versions instead of the locked, in an environment of its own
 	rm -rf $(NEWEST)
 	$(MAKE) LOCKED=no VENV=$(NEWEST) test
 
