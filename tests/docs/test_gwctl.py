@@ -101,7 +101,7 @@ def test_configuration(shell: Callable[[str], list[str]]) -> None:
     assert yaml.safe_load(whole)["binds"]
     assert table.split() == ["TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY", "ADDRESS"]
     assert json.loads(rows) == []
-    assert [line.split() for line in resources.splitlines()] == [["KIND", "ID", "OWNER", "REVISION", "UPDATED"], ["traffic.route", "shop", "file"]]
+    assert [line.split() for line in resources.splitlines()] == [["KIND", "ID", "OWNER", "REVISION", "UPDATED"], ["traffic.route", "shop", "file", "-", "-"]]
 
 
 def test_log_levels(shell: Callable[[str], list[str]]) -> None:
@@ -138,4 +138,4 @@ def test_traffic(shell: Callable[[str], list[str]]) -> None:
     assert models.split()[:2] == ["MODEL", "PROVIDER"]
     assert json.loads(mcp) == []
     assert requests.split()[:2] == ["TIME", "STATUS"]
-    assert top.startswith("headgate ")
+    assert "  2 workers  configuration 1  headgate " in top.splitlines()[0]

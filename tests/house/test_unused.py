@@ -45,6 +45,7 @@ CALLED_BY_LIBRARIES = {
     "pysrc/headgate/cli/profile.py": {"flame_page"},
     "pysrc/headgate/cli/top_ui.py": {
         "action_all", "action_filter", "action_pause", "action_sort", "action_view", "on_input_changed", "on_input_submitted", "on_mount",
+        "on_data_table_row_highlighted", "on_resize",
     },
     "pysrc/headgate/cli/trace_ui.py": {
         "on_mount", "on_unmount", "on_data_table_row_highlighted", "action_mode", "action_form", "action_copy",

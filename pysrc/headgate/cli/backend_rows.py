@@ -10,7 +10,8 @@ from typing import Any
 from headgate.cli.traffic_rows import mcp_place
 
 COLUMNS = ("TYPE", "NAME", "NAMESPACE", "ENDPOINT", "HEALTH", "REQUESTS", "LATENCY", "ADDRESS")
-GAP = "  "
+# What a narrow terminal does without, from the first on.
+SPARE = ("NAMESPACE", "LATENCY")
 DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+\Z")
 PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 UNIT_SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -58,15 +59,6 @@ def backend_rows(dump: Mapping[str, Any], *, unused: bool) -> list[BackendRow]:
     rows = [*_service_rows(dump), *_backend_rows(dump), *_inline_rows(dump)]
     rows.sort(key=lambda row: (row.type, row.namespace, row.name, row.endpoint))
     return [row for row in rows if unused or row.requests != 0]
-
-
-def table(rows: list[BackendRow]) -> str:
-    """Return header and rows, left aligned, two blanks between columns."""
-    lines = [COLUMNS, *(row.cells() for row in rows)]
-    widths = [max(len(line[number]) for line in lines) for number in range(len(COLUMNS))]
-    return "".join(
-        GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n" for line in lines
-    )
 
 
 def _service_rows(dump: Mapping[str, Any]) -> Iterator[BackendRow]:

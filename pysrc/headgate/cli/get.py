@@ -11,12 +11,12 @@ import click
 
 from headgate.cli.cluster_target import home, is_here
 from headgate.cli.target import admin_port_option, local_option
+from headgate.cli.text_table import show_table
 
 if TYPE_CHECKING:  # loaded where there is a cluster
     from headgate.cluster.api import ApiServer
 
 Json = dict[str, Any]
-_GAP: Final = "  "
 _HEADS: Final = {
     "kind": "KIND", "namespace": "NAMESPACE", "name": "NAME", "class": "CLASS", "addresses": "ADDRESS",
     "address": "ADDRESS", "protocol": "PROTOCOL", "hostname": "HOSTNAME", "hostnames": "HOSTNAMES", "parent": "PARENT",
@@ -25,12 +25,10 @@ _HEADS: Final = {
 }  # fmt: skip
 
 
-def table(rows: list[Json]) -> str:
-    """Return rows as columns, in the order of their fields; fields without a heading are left out."""
+def show_rows(rows: list[Json]) -> None:
+    """Print rows as columns, in the order of their fields; fields without a heading are left out."""
     names = [name for name in (rows[0] if rows else ()) if name in _HEADS]
-    lines = [[_HEADS[name] for name in names], *([_cell(row, name) for name in names] for row in rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(names))]
-    return "".join(_GAP.join(map(str.ljust, line, widths)).rstrip() + "\n" for line in lines)
+    show_table([_HEADS[name] for name in names], ([_cell(row, name) for name in names] for row in rows))
 
 
 def _cell(row: Mapping[str, Any], name: str) -> str:
@@ -39,9 +37,7 @@ def _cell(row: Mapping[str, Any], name: str) -> str:
         value = f"{'-' if value is None else value} of {row['generation']}"
     elif name == "listeners":
         value = [_listener(one) for one in value]
-    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    # Statuses may hold anything that a controller has written.
-    return "".join(char if char.isprintable() else " " for char in text)
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "-"
 
 
 def _listener(one: Mapping[str, Any]) -> str:
@@ -124,7 +120,7 @@ def _show(what: str, options: Mapping[str, Any]) -> None:
 
         click.echo(yaml.safe_dump(rows, allow_unicode=True, sort_keys=False), nl=False)
     elif rows:
-        click.echo(table(rows), nl=False)
+        show_rows(rows)
     else:
         click.echo(f"no {what}", err=True)
 
@@ -144,9 +140,9 @@ def _api_server() -> ApiServer:
 def _local(what: str, port: int) -> Iterable[Json]:
     from headgate.cli import local_rows
     from headgate.cli.admin_client import fetch
-    from headgate.cli.proxy_config import parse
+    from headgate.cli.proxy_config import ANSWER, parse
 
-    dump = parse(fetch(port, "GET", "/config_dump"), "the gateway's answer")
+    dump = parse(fetch(port, "GET", "/config_dump"), ANSWER)
     readers: dict[str, Callable[[Json], Iterable[Json]]] = {
         "gateways": local_rows.gateway_rows,
         "routes": local_rows.route_rows,

@@ -14,11 +14,13 @@ import click
 from headgate.cli.admin_client import ANSWER_SECONDS, connect, unexpected, unreachable
 from headgate.cli.named_values import named_values
 from headgate.cli.target import admin_port_option
+from headgate.cli.text_table import show_table
 
 JSON_FIELDS: Final = {"content-type": "application/json"}
 UNITS: Final = ("requests", "tokens", "dollars")
 WINDOWS: Final = ("minute", "day", "month")
 DAYS_A_YEAR: Final = 365
+NONE: Final = "-"
 HEADS: Final = ("NAME", "TEAM", "OWNER", "STATE", "EXPIRES", "LIMITS")
 
 
@@ -149,7 +151,7 @@ def listed(admin_port: int, output: str) -> None:
         click.echo(json.dumps(found, indent=2))
         return
     teams = {one["name"]: one for one in call(admin_port, "GET", "/api/teams")["teams"]}
-    _show([HEADS, *(_row(one, teams.get(one.get("team"), {})) for one in found["keys"])])
+    show_table(HEADS, [_row(one, teams.get(one.get("team"), {})) for one in found["keys"]], ("OWNER", "EXPIRES"))
 
 
 @keys.command("spend")
@@ -176,20 +178,14 @@ def spend(by: str, first: str | None, last: str | None, output: str, admin_port:
     columns = [name.strip() for name in by.split(",")]
     heads = (*(name.upper() for name in columns), "REQUESTS", "CALLS", "INPUT", "OUTPUT", "COST")
     shown = (*columns, "requests", "calls", "inputTokens", "outputTokens")
-    _show([heads, *((*(_printable(str(one[name])) for name in shown), f"${one['cost']}") for one in found["rows"])])
+    show_table(heads, [(*(str(one[name]) or NONE for name in shown), money(one["cost"])) for one in found["rows"]])
     if found["more"]:
         click.echo("There are more rows: choose fewer days or columns.", err=True)
 
 
-def _show(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        click.echo("  ".join(map(str.ljust, row, widths)).rstrip())
-
-
-def _printable(text: str) -> str:
-    """Return a name with nothing but what can be printed: nothing else reaches a terminal."""
-    return "".join(char if char.isprintable() else "?" for char in text)
+def money(dollars: str) -> str:
+    """Return an amount of the ledger to its last digit, without zeros behind it."""
+    return f"${dollars.rstrip('0').rstrip('.') if '.' in dollars else dollars}"
 
 
 def _limits(holder: dict[str, Any], field: str) -> list[str]:
@@ -203,8 +199,8 @@ def _row(one: dict[str, Any], team: dict[str, Any]) -> tuple[str, ...]:
     shown = _limits(one, "limits") or [f"{limit} (from the team)" for limit in _limits(team, "keyLimits")]
     shown += [f"{limit} (whole team)" for limit in _limits(team, "limits")]
     state = "revoked" if one.get("revoked") else "file" if one.get("owned") == "file" else "active"
-    cells = (one["name"], one.get("team") or "", one.get("owner") or "", state, str(one.get("expires") or ""))
-    return tuple(map(_printable, (*cells, ", ".join(shown))))
+    told = (one.get("team"), one.get("owner"), state, one.get("expires"), ", ".join(shown))
+    return one["name"], *(str(cell or NONE) for cell in told)
 
 
 @keys.command("rotate")

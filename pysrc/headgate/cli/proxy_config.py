@@ -11,12 +11,14 @@ from urllib.parse import quote
 import click
 
 from headgate.cli.admin_client import fetch
-from headgate.cli.backend_rows import backend_rows, table
+from headgate.cli.backend_rows import COLUMNS, SPARE, backend_rows
 from headgate.cli.cluster_target import admin_port
-from headgate.cli.resource_rows import resource_table
+from headgate.cli.resource_rows import HEADS, resource_rows
 from headgate.cli.target import FILE, admin_port_option, local_option, namespace_option
+from headgate.cli.text_table import show_table
 
 FORMS = ("short", "json", "yaml")
+ANSWER = "the gateway's answer"
 LOCAL = "pass --local for a gateway on this machine"
 
 
@@ -29,7 +31,7 @@ def read_dump(resource: str | None, options: Mapping[str, Any]) -> dict[str, Any
         return parse(read_file(file), "standard input" if file == "-" else file)
     alternatives = "pass --local for a gateway on this machine, or --file for a saved dump"
     with admin_port(resource, options["namespace"], local, options["admin_port"], alternatives) as port:
-        return parse(fetch(port, "GET", "/config_dump"), "the gateway's answer")
+        return parse(fetch(port, "GET", "/config_dump"), ANSWER)
 
 
 def read_file(name: str) -> bytes:
@@ -48,7 +50,8 @@ def parse(content: bytes, origin: str) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except ValueError as error:
-        raise click.ClickException(f"{origin} is not JSON: {error}") from None
+        hint = ". Is this the port of an admin server (another one is given with -p)?" if origin == ANSWER else ""
+        raise click.ClickException(f"{origin} is not JSON: {error}{hint}") from None
     except RecursionError:
         raise click.ClickException(f"{origin} is not a config dump: it is nested too deeply") from None
     if not isinstance(found, dict):
@@ -128,10 +131,10 @@ def resources(resource: str | None, output: str, kind: str, name: str, **options
         raise click.ClickException("--id needs --kind")
     with admin_port(resource, options["namespace"], options["local"], options["admin_port"], LOCAL) as port:
         path = "/".join(("/api/config/resources", *(quote(one, safe="") for one in (kind, name) if one)))
-        found = parse(fetch(port, "GET", path), "the gateway's answer")
+        found = parse(fetch(port, "GET", path), ANSWER)
     listed = [found] if name else found.get("resources", [])
     if output == "short":
-        click.echo(resource_table(listed), nl=False)
+        show_table(HEADS, resource_rows(listed), ("UPDATED",))
     else:
         show(found if name else listed, output)
 
@@ -149,6 +152,6 @@ def backends(resource: str | None, output: str, unused: bool, **options: Any) ->
     """
     rows = backend_rows(read_dump(resource, options), unused=unused)
     if output == "short":
-        click.echo(table(rows), nl=False)
+        show_table(COLUMNS, [row.cells() for row in rows], SPARE)
     else:
         show([row.document() for row in rows], output)

@@ -80,13 +80,14 @@ def opened(
     admin, listener, expression = options["admin_port"], options["port"], options["expression"]
     if options["file"] is not None:
         return Saved(options["file"])
-    if not is_here(resource, options["local"]):
+    here = is_here(resource, options["local"])
+    if not here:
         alternatives = "pass --local for a gateway on this machine, or --file for a saved trace"
         cluster = cluster_pods(resource, options["namespace"], alternatives)
         admin = stack.enter_context(cluster.port(cluster.pods[0], admin))
         if listener is not None:
             listener = stack.enter_context(cluster.port(cluster.pods[0], listener))
-    return Live(admin, expression, trace_request.prepare(request, listener) if request else None)
+    return Live(admin, expression, trace_request.prepare(request, listener, here=here) if request else None)
 
 
 def show(source: TraceSource, title: str, *, raw: bool) -> None:

@@ -17,8 +17,8 @@ from headgate.cli.cluster_target import admin_port
 from headgate.cli.named_values import named_values
 from headgate.cli.proxy_config import LOCAL
 from headgate.cli.target import admin_port_option, local_option, namespace_option
-from headgate.cli.text_table import printable
-from headgate.cli.traffic_rows import dollars, took
+from headgate.cli.text_table import padded, printable, shortened, terminal_width
+from headgate.cli.traffic_rows import NONE, dollars, took
 
 Json = dict[str, Any]
 # The server sends a heartbeat every 15 s.
@@ -33,6 +33,11 @@ NO_LOG: Final = (
 SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 WIDTHS: Final = (19, 6, 9, 44, 22, 24, 13)
 HEADS: Final = ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "MODEL", "TOKENS", "COST")
+# A terminal that is narrower than this shows records by these columns, each on a line.
+WIDE: Final = 150
+NARROW_HEADS: Final = ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "DETAILS")
+# Columns of the first three, and the shares that the request and the route have of the rest.
+NARROW_FIXED, NARROW_SHARES = (8, 6, 7), (0.4, 0.25)
 
 
 def statuses(_ctx: click.Context, _parameter: click.Parameter, text: str | None) -> list[int | str]:
@@ -127,19 +132,43 @@ def sent(lines: Iterator[bytes]) -> Iterator[tuple[str, Any]]:
             yield kind, json.loads(value)
 
 
-def shown(one: Json) -> str:
-    """Return a record as a line. A cell that is too long moves the rest: nothing is cut that somebody looks for."""
+def request_of(own: Mapping[str, Any]) -> str:
+    """Return what the attributes of a record say was asked: method, path, and what was called of an MCP server."""
+    names = ("http.method", "http.path", "mcp.method.name", "mcp.tool.name", "mcp.prompt.name", "mcp.resource.uri")
+    return " ".join(str(own[name]) for name in names if own.get(name)) or NONE
+
+
+def error_of(one: Mapping[str, Any]) -> str:
+    """Return what went wrong in a request; empty if nothing did."""
     own = one.get("attributes") or {}
-    target = f"{own.get('http.method', '')} {own.get('http.path', '')}".strip() or own.get("mcp.method.name") or "-"
+    return str(one.get("error") or own.get("mcp.error.message") or own.get("reason") or "")
+
+
+def shown(one: Json, most: int | None = None) -> str:
+    """Return a record as a line. A cell that is too long moves the rest, and nothing is cut that somebody looks for,
+    unless the line is for a terminal of `most` columns that is too narrow for that.
+    """
+    own = one.get("attributes") or {}
     models, usage = one.get("genAi") or {}, one.get("usage") or {}
-    tokens = f"{usage.get('inputTokens') or 0}+{usage.get('outputTokens') or 0}" if usage else "-"
-    when = datetime.fromisoformat(one["completedAt"]).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    cells = (
-        when, str(one["httpStatus"] or "none"), took(one["durationMs"]), str(target), str(own.get("route", "-")),
-        str(models.get("requestModel") or models.get("responseModel") or "-"), tokens,
-    )  # fmt: skip
-    line = " ".join(map(str.ljust, map(printable, cells), WIDTHS)) + " " + dollars(one.get("cost"))
-    return line.rstrip() + (f"  {printable(str(one['error']))}" if one.get("error") else "")
+    tokens = f"{usage.get('inputTokens') or 0}+{usage.get('outputTokens') or 0}" if usage else NONE
+    when = datetime.fromisoformat(one["completedAt"]).astimezone()
+    model = str(models.get("requestModel") or models.get("responseModel") or NONE)
+    cost, error = dollars(one.get("cost")), error_of(one)
+    first = str(one["httpStatus"] or "none"), took(one["durationMs"]), request_of(own), str(own.get("route") or NONE)
+    if most is not None and most < WIDE:
+        details = error or " ".join(cell for cell in (model, tokens, cost) if cell != NONE) or NONE
+        return narrow((when.strftime("%H:%M:%S"), *first, details), most)
+    cells = when.strftime("%Y-%m-%d %H:%M:%S"), *first, model, tokens
+    line = " ".join(map(padded, map(printable, cells), WIDTHS)) + " " + cost
+    return line.rstrip() + (f"  {printable(error)}" if error else "")
+
+
+def narrow(cells: tuple[str, ...], most: int) -> str:
+    """Return a line of at most `most` columns."""
+    left = max(most - sum(NARROW_FIXED) - len(NARROW_HEADS) + 1, 0)
+    shared = [int(left * share) for share in NARROW_SHARES]
+    widths = (*NARROW_FIXED, *shared, left - sum(shared))
+    return " ".join(map(padded, map(shortened, map(printable, cells), widths), widths)).rstrip()
 
 
 @click.command("requests")
@@ -179,7 +208,9 @@ def requests(resource: str | None, **options: Any) -> None:
                                 "attribute": {}, "since": None, "lines": 1})  # fmt: skip
         listed = earlier(port, options) if options["lines"] else []
         if options["output"] == "table":
-            click.echo(" ".join(map(str.ljust, HEADS, (*WIDTHS, 0))).rstrip())
+            most = terminal_width()
+            wide = " ".join(map(str.ljust, HEADS, (*WIDTHS, 0))).rstrip()
+            click.echo(narrow(NARROW_HEADS, most) if most is not None and most < WIDE else wide)
         newest = max((*before, *listed), key=lambda one: int(one["id"]), default=None)
         for one in listed:
             _print(one, options["output"])
@@ -189,4 +220,5 @@ def requests(resource: str | None, **options: Any) -> None:
 
 
 def _print(one: Json, output: str) -> None:
-    click.echo(json.dumps(one, ensure_ascii=False) if output == "json" else shown(one))
+    # The terminal is asked each time: it may have another size by now.
+    click.echo(json.dumps(one, ensure_ascii=False) if output == "json" else shown(one, terminal_width()))

@@ -11,7 +11,7 @@ from headgate.cli import top_views
 from headgate.cli.cluster_target import admin_port
 from headgate.cli.proxy_config import LOCAL
 from headgate.cli.target import admin_port_option, local_option, namespace_option
-from headgate.cli.text_table import text_table
+from headgate.cli.text_table import show_table
 
 
 @click.command("top")
@@ -45,7 +45,7 @@ def top(resource: str | None, view: str, delay: float, once: bool, **options: An
             click.echo(top_views.headline(found))
             if view in found.missing:
                 click.echo(found.missing[view])
-            click.echo(text_table(top_views.HEADS[view], top_views.rows(view, found)), nl=False)
+            show_table(top_views.HEADS[view], top_views.rows(view, found))
             return
         if not sys.stdout.isatty():
             raise click.ClickException("the live view needs a terminal; use --once")

@@ -12,12 +12,16 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Input, Static
 from textual.worker import get_current_worker
 
-from headgate.cli import top_views
-from headgate.cli.text_table import printable
+from headgate.cli import top_views, traffic_rows
+from headgate.cli.text_table import fitted, kept, printable, shortened, width_of
 from headgate.cli.top_views import TopLook
 
 BAD = "bold red"
 LEGEND = "[b]1-5[/b] view  [b]s[/b] sort  [b]/[/b] filter  [b]p[/b] pause  [b]q[/b] quit"
+# Columns that the table's scrollbar takes.
+SCROLLBAR = 2
+# At the name of the column that rows are sorted by.
+MARK = "*"
 # How often a reader that waits looks whether it is still wanted.
 STEP_SECONDS = 0.1
 # Columns that are red where they are not zero.
@@ -28,10 +32,11 @@ class TopApp(App[None]):
     """Asks the admin server at `port` every `delay` seconds."""
 
     CSS = """
-    #head { height: 2; padding: 0 1; }
+    #head { height: 2; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #rows { height: 1fr; }
     #filter { display: none; height: 3; }
     #filter.shown { display: block; }
+    #whole { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }
     #help { height: 1; padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,11 +61,14 @@ class TopApp(App[None]):
         self._problem = ""
         self._paused = False
         self._wanted = ""
+        # By the number of a column; those that are not shown are not there.
+        self._widths: dict[int, int] = {}
 
     def compose(self) -> ComposeResult:
         """Lay out head, table, filter and help."""
         yield Static(id="head", markup=False)
         yield DataTable(id="rows", cursor_type="row")
+        yield Static(id="whole", markup=False)
         yield Input(id="filter", placeholder="rows with this text")
         yield Static(LEGEND, id="help")
 
@@ -105,13 +113,11 @@ class TopApp(App[None]):
     def _draw_head(self) -> None:
         line = top_views.headline(self._now, self._before) if self._now is not None else "waiting for the gateway"
         views = "  ".join(
-            f"[{name}]" if name == self.view else f"{at + 1} {name}" for at, name in enumerate(top_views.VIEWS)
+            f"[{at} {name}]" if name == self.view else f"{at} {name}" for at, name in enumerate(top_views.VIEWS, 1)
         )
-        told = self._problem or (self._now.missing.get(self.view, "") if self._now is not None else "")
-        marks = " ".join(
-            filter(None, ("paused" if self._paused else "", f"/{self._wanted}" if self._wanted else "", told))
-        )
-        self.query_one("#head", Static).update(printable(line) + "\n" + f"{views}  {printable(marks)}".rstrip())
+        marks = " ".join(filter(None, ("paused" if self._paused else "", f"/{self._wanted}" if self._wanted else "")))
+        head = Text(printable(self._problem or line), BAD if self._problem else "")
+        self.query_one("#head", Static).update(Text.assemble(head, "\n", f"{views}  {printable(marks)}".rstrip()))
 
     def _draw(self) -> None:
         self._draw_head()
@@ -123,12 +129,40 @@ class TopApp(App[None]):
         self.shown_rows = found
         table, place = self.table, self.table.cursor_row
         table.clear(columns=True)
-        for at, name in enumerate(heads):
-            table.add_column(f"{name}*" if at == self.sorted_by else name)
-        for row in found:
-            table.add_row(*(Text(printable(cell), _style(name, cell)) for name, cell in zip(heads, row, strict=True)))
+        lines = [heads, *(tuple(map(printable, row)) for row in found)]
+        gap = 2 * table.cell_padding
+        most = self.size.width - SCROLLBAR - gap
+        columns = kept(lines, most, traffic_rows.SPARE, gap)
+        marks = (MARK if at == self.sorted_by else "" for at in columns)
+        marked = tuple(heads[at] + mark for at, mark in zip(columns, marks, strict=True))
+        widths = fitted([marked, *(tuple(line[at] for at in columns) for line in lines[1:])], most, gap)
+        self._widths = dict(zip(columns, widths, strict=True))
+        for name, width in zip(marked, widths, strict=True):
+            table.add_column(name, width=width)
+        for line in lines[1:]:
+            table.add_row(*(
+                Text(shortened(line[at], width), _style(heads[at], line[at])) for at, width in self._widths.items()
+            ))  # fmt: skip
         if found:
             table.move_cursor(row=min(max(place, 0), len(found) - 1))
+        self._draw_whole()
+
+    def _draw_whole(self) -> None:
+        """Show what is cut or left out of the row under the cursor, and what the view does without."""
+        place = self.table.cursor_row
+        row = self.shown_rows[place] if 0 <= place < len(self.shown_rows) else ()
+        told = "" if self._now is None else self._now.missing.get(self.view, "")
+        cells = [(name, printable(cell)) for name, cell in zip(top_views.HEADS[self.view], row, strict=False)]
+        cut = [f"{name} {cell}" for at, (name, cell) in enumerate(cells) if width_of(cell) > self._widths.get(at, 0)]
+        self.query_one("#whole", Static).update("\n".join(filter(None, (printable(told), *cut))))
+
+    def on_data_table_row_highlighted(self, _event: DataTable.RowHighlighted) -> None:
+        """Show what is cut of another row."""
+        self._draw_whole()
+
+    def on_resize(self) -> None:
+        """Fit the columns to the terminal."""
+        self._draw()
 
     def action_view(self, name: str) -> None:
         """Show another view, in its own order."""

@@ -6,14 +6,15 @@ import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
 from headgate.cli import traffic_rows
 from headgate.cli.admin_client import ask
-from headgate.cli.proxy_config import parse
-from headgate.cli.requests import asked
+from headgate.cli.proxy_config import ANSWER, parse
+from headgate.cli.requests import asked, error_of, request_of
 from headgate.cli.traffic import mcp_targets
 from headgate.cli.traffic_rows import NONE, dollars, took
 
@@ -22,7 +23,7 @@ VIEWS: Final = ("routes", "models", "keys", "sessions", "errors")
 HEADS: Final[dict[str, tuple[str, ...]]] = {
     "routes": ("ROUTE", "REQ/S", "REQUESTS", "4XX", "5XX", "P50", "P99", "MATCH"),
     "models": ("MODEL", "PROVIDER", "REQ/S", "REQUESTS", "INPUT", "OUTPUT", "TOK/S", "COST"),
-    "keys": ("KEY", "TEAM", "STATE", "REQUESTS TODAY", "TOKENS TODAY", "COST TODAY", "LIMITS"),
+    "keys": ("KEY", "TEAM", "STATE", "REQS TODAY", "TOKENS TODAY", "COST TODAY", "LIMITS"),
     "sessions": ("TARGET", "STATE", "SERVER", "SESSIONS", "CALLS/S", "CALLS", "ERRORS", "P50", "P95", "BACKEND"),
     "errors": ("TIME", "STATUS", "TOOK", "REQUEST", "ROUTE", "ERROR"),
 }
@@ -81,8 +82,6 @@ def _noted(found: TopLook, view: str) -> Any:
 
 
 def _today(found: TopLook) -> str:
-    from datetime import UTC, datetime
-
     return datetime.fromtimestamp(found.time_s, UTC).date().isoformat()
 
 
@@ -90,7 +89,7 @@ def _document(port: int, path: str) -> Json:
     answer = ask(port, "GET", path)
     if answer.status != 200:
         raise click.ClickException(f"{path.partition('?')[0]}: {answer.body.decode(errors='replace').strip()}")
-    return parse(answer.body, "the gateway's answer")
+    return parse(answer.body, ANSWER)
 
 
 def rows(view: str, now: TopLook, before: TopLook | None = None) -> list[tuple[str, ...]]:
@@ -203,13 +202,10 @@ def _errors(now: TopLook, _before: TopLook | None) -> list[tuple[str, ...]]:
 
 def _error(one: Mapping[str, Any]) -> tuple[str, ...]:
     own = one.get("attributes") or {}
-    target = f"{own.get('http.method', '')} {own.get('http.path', '')}".strip() or str(
-        own.get("mcp.method.name") or NONE
-    )
-    when = str(one["completedAt"])[11:19]
+    when = datetime.fromisoformat(one["completedAt"]).astimezone().strftime("%H:%M:%S")
     return (
-        when, str(one["httpStatus"] or "none"), took(one["durationMs"]), target, str(own.get("route", NONE)),
-        str(one.get("error") or own.get("reason") or NONE),
+        when, str(one["httpStatus"] or "none"), took(one["durationMs"]), request_of(own),
+        str(own.get("route", NONE)), error_of(one) or NONE,
     )  # fmt: skip
 
 
@@ -225,10 +221,15 @@ def headline(now: TopLook, before: TopLook | None = None) -> str:
     rate = _rate(float(whole.get("requests") or 0), past, _since(now, before))
     workers = now.state.get("workers") or ()
     connections = sum(int(one.get("connections") or 0) for one in workers)
-    told = "" if now.state.get("synchronized", True) else "  the newest configuration could not be loaded"
+    stale = () if now.state.get("synchronized", True) else ("the newest configuration could not be loaded",)
+    # A narrow terminal cuts the end.
     parts = (
-        f"headgate {now.state.get('version', '')}", f"configuration {now.state.get('generation', '')}",
-        f"{len(workers)} workers", f"{connections} connections", f"{int(whole.get('requests') or 0)} requests",
-        f"{rate} req/s{told}",
+        *stale, *(() if before is None else (f"{rate} req/s",)), _counted(int(whole.get("requests") or 0), "request"),
+        _counted(connections, "connection"), _counted(len(workers), "worker"),
+        f"configuration {now.state.get('generation', '')}", f"headgate {now.state.get('version', '')}",
     )  # fmt: skip
     return "  ".join(parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -187,7 +187,8 @@ def raw_details(row: TraceRow, form: str) -> str:
     if isinstance(message, dict):
         shown = dict(message)
         if isinstance(shown.get("requestState"), dict):
-            shown["requestState"] = readable_bodies(shown["requestState"])
+            # Last: it is long, and the result of an expression would stand below it.
+            shown["requestState"] = readable_bodies(shown.pop("requestState"))
         if shown.get("type") == "bodySnapshot":
             shown["body"] = readable(shown.get("body"))
         event["message"] = shown

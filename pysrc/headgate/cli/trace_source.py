@@ -12,6 +12,12 @@ from headgate.cli.trace_request import Injected
 from headgate.cli.trace_stream import TraceConnection, events, is_event, open_file
 
 WAITING = "waiting for trace data"
+# How long the first event of a request may take that has been answered.
+TRACED_SECONDS = 10.0
+NOT_TRACED = (
+    "the request was sent and answered, but this gateway has traced none such: is --port a listener of the gateway "
+    "whose admin server -p names? Where something between them changes ports, tell the request with --expression"
+)
 SENT = "request sent, waiting for trace to complete"
 
 
@@ -54,10 +60,13 @@ class Live:
 
     def __init__(self, port: int, expression: str | None, injected: Injected | None) -> None:
         """Register the watcher; raises ClickException."""
+        if expression is None and injected is not None:
+            # Others may send requests at the same time.
+            expression = injected.expression
         self._watch = TraceConnection(port, expression)
         self._injected = injected
         self._failure: str | None = None
-        self._seen = False
+        self._first = threading.Event()
 
     def events(self, on_state: Callable[[str], None] = lambda _state: None) -> Iterator[str]:
         """Yield events; raises ClickException if the stream breaks or `curl` cannot send the request."""
@@ -68,20 +77,25 @@ class Live:
 
         try:
             for event in self._watch.events(ready):
-                self._seen = True
+                self._first.set()
                 yield event
         except click.ClickException:
-            if self._failure is None or self._seen:
+            if self._failure is None or self._first.is_set():
                 raise
-        if self._failure is not None and not self._seen:
-            raise click.ClickException(f"the request was not sent: {self._failure}")
+        if self._failure is not None and not self._first.is_set():
+            raise click.ClickException(self._failure)
 
     def _send(self, on_state: Callable[[str], None]) -> None:
         assert self._injected is not None
-        self._failure = self._injected.run()
-        if self._failure is None:
+        problem = self._injected.run()
+        if problem is None:
             on_state(SENT)
-        elif not self._seen:
+            if self._first.wait(TRACED_SECONDS):
+                return
+            self._failure = NOT_TRACED
+        else:
+            self._failure = f"the request was not sent: {problem}"
+        if not self._first.is_set():
             self._watch.close()
 
     def close(self) -> None:

@@ -53,6 +53,7 @@ class TraceApp(App[None]):
     .-narrow #panes { layout: vertical; }
     .-narrow #events { width: 1fr; height: 1fr; }
     .-narrow #details { width: 1fr; height: 1fr; }
+    .-narrow #help { height: 2; border: none; }
     """
     # Beside each other the panes of a small terminal would show nothing whole.
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (110, "-wide")]
@@ -132,7 +133,8 @@ class TraceApp(App[None]):
         for _ in range(min(len(self._found), TAKE_MOST)):
             found = self._found.popleft()
             if isinstance(found, str):
-                self.state = found
+                # A short trace is over before curl has ended, and says so first.
+                self.state = found if self.state != COMPLETE else COMPLETE
                 continue
             self.rows.append(found)
             self._summary.width = max(self._summary.width, *map(cell_len, found.summary.split("\n")))

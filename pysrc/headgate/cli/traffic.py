@@ -11,9 +11,9 @@ import click
 from headgate.cli import traffic_rows
 from headgate.cli.admin_client import ask, fetch, unexpected
 from headgate.cli.cluster_target import admin_port
-from headgate.cli.proxy_config import LOCAL, parse
+from headgate.cli.proxy_config import ANSWER, LOCAL, parse
 from headgate.cli.target import admin_port_option, local_option, namespace_option
-from headgate.cli.text_table import printable, text_table
+from headgate.cli.text_table import printable, show_table
 
 OK, NOT_FOUND = 200, 404
 # Texts that servers choose.
@@ -38,7 +38,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read(port: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the configuration dump and the state of a gateway; raises ClickException."""
-    return tuple(parse(fetch(port, "GET", path), "the gateway's answer") for path in ("/config_dump", "/api/state"))  # type: ignore[return-value]
+    return tuple(parse(fetch(port, "GET", path), ANSWER) for path in ("/config_dump", "/api/state"))  # type: ignore[return-value]
 
 
 def _from_state(reader: Callable[[dict[str, Any], dict[str, Any]], Rows]) -> Callable[[int], Rows]:
@@ -47,7 +47,7 @@ def _from_state(reader: Callable[[dict[str, Any], dict[str, Any]], Rows]) -> Cal
 
 def read_mcp(port: int) -> Rows:
     """Return the rows of the MCP targets of a gateway; raises ClickException."""
-    return traffic_rows.mcp(parse(fetch(port, "GET", "/api/state"), "the gateway's answer"), mcp_targets(port))
+    return traffic_rows.mcp(parse(fetch(port, "GET", "/api/state"), ANSWER), mcp_targets(port))
 
 
 def mcp_targets(port: int) -> Rows:
@@ -57,7 +57,7 @@ def mcp_targets(port: int) -> Rows:
         raise click.ClickException("this gateway is older than gwctl: it has no /api/mcp")
     if answer.status != OK:
         raise unexpected(answer.status, answer.body)
-    rows: Rows = parse(answer.body, "the gateway's answer")["targets"]
+    rows: Rows = parse(answer.body, ANSWER)["targets"]
     return [one | {key: printable(one[key]) for key in OF_SERVERS if one.get(key) is not None} for one in rows]
 
 
@@ -73,7 +73,7 @@ def _show(
 
         click.echo(yaml.safe_dump(rows, allow_unicode=True, sort_keys=False), nl=False)
     else:
-        click.echo(text_table(heads, cells(rows)), nl=False)
+        show_table(heads, cells(rows), traffic_rows.SPARE)
 
 
 @click.command("routes")

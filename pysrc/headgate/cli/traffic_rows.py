@@ -13,6 +13,8 @@ MODEL_HEADS: Final = ("MODEL", "PROVIDER", "ADDRESS", "REQUESTS", "INPUT", "OUTP
 MCP_HEADS: Final = (
     "TARGET", "STATE", "SERVER", "SESSIONS", "CALLS", "ERRORS", "P50", "P95", "BACKEND", "ADDRESS", "LAST ERROR",
 )  # fmt: skip
+# What a narrow terminal does without, from the first on.
+SPARE: Final = ("LISTENER", "BACKEND", "SESSIONS", "P50", "ADDRESS")
 NONE: Final = "-"
 MILLISECONDS: Final = 1000
 # Below this many milliseconds one decimal is shown.

@@ -62,9 +62,20 @@ def test_a_record_is_a_line_that_controls_no_terminal() -> None:
         line,
     )
     assert line.endswith("no?[31m answer")
+    small = shown(RECORD, 80)
+    assert len(small) <= 80
+    assert re.match(r"\d\d:\d\d:\d\d 502 +12\.3ms +POST /v1/chat/comp\S*… default/llm +no\?\[31m answer$", small)
+    assert shown({**RECORD, "error": None}, 80).endswith(" small 3+0 $0.00125")
     assert " none " in shown(
         {**RECORD, "httpStatus": 0, "error": None, "genAi": None, "usage": None, "cost": None, "attributes": None}
     )
+
+
+def test_calls_of_mcp_servers_say_what_was_called() -> None:
+    own = {"http.method": "POST", "http.path": "/mcp", "mcp.method.name": "tools/call", "mcp.tool.name": "echo"}
+    line = shown({**RECORD, "error": None, "attributes": {**own, "mcp.error.message": "unknown tool"}})
+    assert " POST /mcp tools/call echo " in line
+    assert line.endswith("unknown tool")
 
 
 def test_events_of_a_stream() -> None:

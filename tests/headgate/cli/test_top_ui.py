@@ -30,6 +30,7 @@ class Gateway:
         self.looks = 0
         self.fails = False
         self.strange = False
+        self.more: list[dict[str, Any]] = []
 
     def fetch(self, _port: int, _before: TopLook | None = None) -> TopLook:
         if self.fails:
@@ -46,6 +47,7 @@ class Gateway:
             "version": "1",
         }
         state["routes"][0]["requests"] += 10 * self.looks
+        state["routes"] += self.more
         return TopLook(state=state, dump=DUMP, targets=deepcopy(TARGETS), missing={"keys": "the configuration has no virtualKeys"})
 
 
@@ -88,10 +90,10 @@ def test_views_are_chosen_by_digits(gateway: Gateway) -> None:
         await until(pilot, lambda: app.shown_rows[0][1] == "10.0")
         await pilot.press("2")
         assert {row[0] for row in app.shown_rows} == {"claude-x", "small", "claude-*"}
-        assert "[models]" in text(app, "#head")
+        assert "[2 models]" in text(app, "#head")
         await pilot.press("3")
         assert app.shown_rows == []
-        assert "no virtualKeys" in text(app, "#head")
+        assert "no virtualKeys" in text(app, "#whole")
         await pilot.press("4")
         assert {row[0] for row in app.shown_rows} == {"far", "near"}
         await pilot.press("q")
@@ -150,6 +152,26 @@ def test_all_keys_are_told_on_a_small_terminal(gateway: Gateway) -> None:
         assert len(str(legend.visual)) <= 78
         assert "q quit" in str(legend.visual)
         await pilot.press("q")
+
+    drive(steps, (80, 24))
+
+
+def test_columns_fit_a_small_terminal_and_what_is_cut_is_told(gateway: Gateway) -> None:
+    name = "default/" + "long-" * 12
+
+    async def steps(pilot: Pilot[None], app: TopApp) -> None:
+        for view in ("1", "2", "4"):
+            await pilot.press(view)
+            await pilot.pause()
+            assert app.table.virtual_size.width <= 80
+        await pilot.press("1")
+        app.table.move_cursor(row=[row[0] for row in app.shown_rows].index(name))
+        await pilot.pause()
+        assert f"ROUTE {name}" in text(app, "#whole")
+        assert app.query_one("#head").region.height == 2
+        await pilot.press("q")
+
+    gateway.more = [{**deepcopy(STATE["routes"][0]), "name": name}]
 
     drive(steps, (80, 24))
 

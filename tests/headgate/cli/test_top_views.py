@@ -44,7 +44,7 @@ def test_rates_are_those_since_the_last_look() -> None:
         "near", "down", "-", "2", "0.0", "1", "1", "-", "-", "tools"
     )
     assert rows("sessions", now, before)[1] == ("far", "up", "shop 1.2", "2", "1.5", "9", "2", "1.5ms", "250ms", "tools")
-    assert headline(now, before) == "headgate 1.0  configuration 3  2 workers  4 connections  33 requests  10.0 req/s"
+    assert headline(now, before) == "10.0 req/s  33 requests  4 connections  2 workers  configuration 3  headgate 1.0"
 
 
 def test_a_gateway_that_began_anew_has_no_negative_rates() -> None:

@@ -101,6 +101,11 @@ def test_the_event_is_shown_without_empty_members_and_with_bodies_in_clear(form:
     assert json.loads(shown)["message"]["requestState"]["request"]["body"] == {"item": 7}
 
 
+def test_the_result_of_an_expression_stands_above_the_request() -> None:
+    event = {"message": {"type": "cel", "requestState": {"request": {"path": "/"}}, "expr": "1", "result": 1}}
+    assert list(json.loads(raw_details(read_row(json.dumps(event)), "json"))["message"]) == ["type", "expr", "result", "requestState"]
+
+
 def test_a_snapshot_holds_until_the_next() -> None:
     assert snapshot_details(ROWS, 0, "json") == "no snapshot yet"
     assert snapshot_details(ROWS, 11, "json") == snapshot_details(ROWS, 1, "json")

@@ -15,8 +15,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from headgate.cli.trace_source import SENT, Saved
-from headgate.cli.trace_ui import TraceApp
+from headgate.cli.trace_events import read_row
+from headgate.cli.trace_source import SENT, WAITING, Saved
+from headgate.cli.trace_ui import COMPLETE, TraceApp
 
 SAMPLE = Path(__file__).parent / "data" / "trace.jsonl"
 PICTURES = Path(__file__).parents[3] / "docs" / "pictures"
@@ -150,6 +151,20 @@ def test_live_rows_follow_until_the_user_moves() -> None:
 
     drive(source, steps)
     assert source.closed
+
+
+def test_a_trace_that_is_over_before_curl_has_ended_is_over() -> None:
+    app = TraceApp(Scripted([]), "standalone")
+    # The thread that sends may say so behind the end.
+    app._found.extend([*map(read_row, SAMPLE.read_text().splitlines()), COMPLETE, SENT])
+
+    async def run() -> None:
+        async with app.run_test(size=(140, 40)) as pilot:
+            await until(pilot, lambda: app.state != WAITING)
+            assert "press q to exit" in help_text(app)
+            assert app.table.cursor_row == 15
+
+    asyncio.run(run())
 
 
 def test_a_long_trace_is_there_soon() -> None:
