@@ -18,6 +18,7 @@ from headgate_engine.link.pool cimport Pool
 from headgate_engine.link.response cimport head_of
 from headgate_engine.link.retry_after cimport NO_HINT
 from headgate_engine.link.states cimport E_CONNECT, E_CONNECTED
+from headgate_engine.link.tunnel cimport StreamTunnel
 
 cdef enum:
     # A call that the backend says it has not looked at is sent again, so often in all. Of many calls in flight each connection
@@ -125,27 +126,32 @@ cdef class UpstreamAttempt(ResponseSink):
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
         cdef RequestCore request = self.request
+        cdef ClientStream stream = self.stream
         if request.retries is not None:
             request.retries.keep(p, n)
         self.body_sent = True
-        return self.stream.send_body(p, n)
+        return stream.send_body(p, n)
 
     cdef int send_end(self, MessageHead trailers) except -1:
-        return self.stream.send_end(trailers)
+        cdef ClientStream stream = self.stream
+        return stream.send_end(trailers)
 
     cdef int flush(self) except -1:
         cdef RequestCore request = self.request
+        cdef ClientStream stream = self.stream
         # A broken write is not the end: an early answer may still be readable; its end or a reset is reported.
-        if self.stream.flush() == WRITE_QUEUED and not request.request_done:
+        if stream.flush() == WRITE_QUEUED and not request.request_done:
             request.client.pause_request()
         return 0
 
     cdef int on_upstream_writable(self) except -1:
         cdef RequestCore request = self.request
+        cdef StreamTunnel tunnel
         if request is None:
             return 0
-        if request.tunnel is not None:
-            return request.tunnel.upstream_writable()
+        tunnel = request.tunnel
+        if tunnel is not None:
+            return tunnel.upstream_writable()
         return 0 if request.request_done else request.client.resume_request()
 
     # -- what comes of it ----------------------------------------------------------------------------------------------
@@ -175,9 +181,10 @@ cdef class UpstreamAttempt(ResponseSink):
         return request.attempt_failed(bytes_seen, repeatable, detail)
 
     cdef int on_informational(self, MessageHead head) except -1:
+        cdef RequestCore request = self.request
         # 100 was ours to give.
-        if self.request is not None and head.status != 100:
-            self.request.client.send_informational(head.status, head)
+        if request is not None and head.status != 100:
+            request.client.send_informational(head.status, head)
         return 0
 
     cdef int on_response_head(self, MessageHead head) except -1:
@@ -220,7 +227,8 @@ cdef class UpstreamAttempt(ResponseSink):
 
     cdef int on_upstream_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
         cdef RequestCore request = self.request
-        return 0 if request is None else request.tunnel.from_upstream(p, n)
+        cdef StreamTunnel tunnel = None if request is None else request.tunnel
+        return 0 if tunnel is None else tunnel.from_upstream(p, n)
 
     cdef int on_upstream_eof(self) except -1:
         cdef RequestCore request = self.request

@@ -112,10 +112,11 @@ cdef class DownstreamConnection(ClientFace):
 
     def eof_received(self):
         cdef RequestSink sink = self.sink
+        cdef Takeover other = self.other
         try:
             self.client_eof = True
-            if self.other is not None:
-                return self.other.ended()
+            if other is not None:
+                return other.ended()
             if self.tunnel:
                 if sink is not None:
                     sink.on_client_eof()
@@ -174,14 +175,15 @@ cdef class DownstreamConnection(ClientFace):
     def on_timer(self, now_ns):
         cdef int64_t due, now = now_ns
         cdef BindPlan plan = self.plan
+        cdef Takeover other = self.other
         if self.wire.queued:
             self.write_stalled(now)
             return
         if self.lingering or self.wire.closing:
             self.wire.abort_wire()
             return
-        if self.other is not None:
-            self.other.on_timer(now)
+        if other is not None:
+            other.on_timer(now)
         if self.tunnel:
             return
         if self.sink is not None:
@@ -229,9 +231,7 @@ cdef class DownstreamConnection(ClientFace):
                     if sink is not None:
                         sink.on_request_end(self.codec.trailers)
                 elif event == EV_PAUSED:
-                    if self.sink is not None:
-                        break
-                    if self.wire.closing or self.lingering:
+                    if self.sink is not None or self.wire.closing or self.lingering:
                         break
                     if self.wire.queued:
                         # A client that sends on and does not read would have its answers pile up in memory.
@@ -311,9 +311,8 @@ cdef class DownstreamConnection(ClientFace):
         self.lingering = True
         self.wire.resume_wire()
         self.wire.transport.write_eof()
-        if self.wire.queued:
-            return self.watch_output()       # the time to linger begins when the answer has left
-        return self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
+        # The time to linger begins when the answer has left.
+        return self.watch_output() if self.wire.queued else self.worker.timers.arm(self.wire, monotonic_ns() + LINGER_NS)
 
     cdef bint _must_close(self) noexcept:
         cdef BindPlan plan = self.plan
@@ -473,8 +472,9 @@ cdef class DownstreamConnection(ClientFace):
     # -- control -----------------------------------------------------------------------------------------------------
     def close_if_idle(self, int64_t before_ns):
         """Drains: closes the connection if it is idle since before then; otherwise it closes with its next answer."""
-        if self.other is not None:
-            return self.other.leave(before_ns)
+        cdef Takeover other = self.other
+        if other is not None:
+            return other.leave(before_ns)
         # A worker that was kept from running may not have read the next request yet: it is answered first.
         if self.idle() and not self.lingering and self.wire.no_pending_input():
             if self.codec.buffered() == 0 and max(self.last_read_ns, self.idle_since_ns) <= before_ns:

@@ -106,8 +106,7 @@ cdef class Exchange(RequestCore):
             self.client.resume_request()
 
     def task_failed(self, str detail):
-        """Handles an unexpected failure of what the request waited for: answers 500, or breaks off an answer that has
-        begun."""
+        """Answers 500, or breaks off an answer that has begun: what the request waited for has failed unexpectedly."""
         self.answer_failed(detail)
 
     # -- request body --------------------------------------------------------------------------------------------------
@@ -401,15 +400,17 @@ cdef class Exchange(RequestCore):
         return self.source_writable() if filter is None else filter.client_writable()
 
     cdef int source_writable(self) except -1:
-        if self.tunnel is not None:
-            return self.tunnel.client_writable()
+        cdef StreamTunnel tunnel = self.tunnel
+        if tunnel is not None:
+            return tunnel.client_writable()
         if self.call is not None:
             return self.destination.client_writable(self)
         return self.resume_upstream()
 
     cdef int on_client_eof(self) except -1:
-        if self.tunnel is not None:
-            return self.tunnel.client_ended()
+        cdef StreamTunnel tunnel = self.tunnel
+        if tunnel is not None:
+            return tunnel.client_ended()
         self.client_ended = True
         # While nobody knows yet who answers, policies go on: what they refuse with is for this client too (dispatch()).
         if self.destination is not None and not self.destination.serves_half_closed:
@@ -465,16 +466,17 @@ cdef class Exchange(RequestCore):
         cdef ServerStream client = self.client
         cdef RequestContext ctx = self.ctx
         cdef StreamTunnel tunnel = self.tunnel
+        cdef UpstreamAttempt attempt = self.attempt
         cdef int64_t called_ns = 0
         ctx.finished_ns = monotonic_ns()
         if self.deadlines is not None:
             self.worker.timers.remove(self.deadlines)
             self.deadlines.request = None
             self.deadlines = None
-        if self.attempt is not None:
-            called_ns = (<UpstreamAttempt>self.attempt).started_ns
-            self.attempt.end()
+        if attempt is not None:
+            called_ns = attempt.started_ns
             self.attempt = None
+            attempt.end()
         if self.destination is not None:
             self.destination.ended(self)
         if ctx.waiting is not None:
@@ -493,8 +495,6 @@ cdef class Exchange(RequestCore):
         if tunnel is not None:
             self.tunnel = None
             tunnel.close()
-        self.client = None
-        self.call = None
-        self.ctx = None
+        self.client = self.call = self.ctx = None
         release_context(ctx)
         return 0 if ending == END_ABANDONED else client.finished(ending == END_CLEAN)

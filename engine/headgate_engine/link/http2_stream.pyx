@@ -99,13 +99,14 @@ cdef class Http2ServerStream(ServerStream):
         return self.flush()
 
     cdef int flush(self) except -1:
-        cdef Http2StreamOwner connection = self.connection
+        cdef Http2ServerStream held = self        # the write may tell the request that it goes on, and so end it
+        cdef Http2StreamOwner connection = held.connection
         if connection is None or connection.face.wire.closing:
             return WRITE_FAILED
         connection.write()
-        if self.connection is None:
+        if held.connection is None:
             return WRITE_FAILED
-        return WRITE_QUEUED if self.record.pending is not None else WRITE_DONE
+        return WRITE_QUEUED if held.record.pending is not None else WRITE_DONE
 
     cdef bint congested(self) noexcept:
         return self.connection is not None and self.record.pending is not None

@@ -36,6 +36,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef int go_on_later(self) except -1
     cdef int _process(self) except -1
     cdef int _event(self, int event) except -1
+    cdef int _hand_on(self, Http2ClientStream stream, const char* p, Py_ssize_t n) except -1
     cdef int _on_head(self, Http2ClientStream stream) except -1
     cdef int _on_end(self, Http2ClientStream stream) except -1
     cdef int _on_settings(self) except -1

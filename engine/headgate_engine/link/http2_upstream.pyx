@@ -189,10 +189,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
             size = session.size
             if stream is not None:
                 self._switch(stream)
-                if stream.tunnel:
-                    stream.sink.on_upstream_tunnel_data(session.data, size)
-                else:
-                    stream.sink.on_response_data(session.data, size)
+                self._hand_on(stream, session.data, size)
             return session.credit(record, size)
         if stream is None:
             return 0
@@ -207,8 +204,15 @@ cdef class Http2UpstreamConnection(ClientConnection):
         self._switch(stream)
         return self._on_head(stream) if event == H2_HEAD else self._on_end(stream)
 
+    cdef int _hand_on(self, Http2ClientStream stream, const char* p, Py_ssize_t n) except -1:
+        cdef ResponseSink sink = stream.sink      # holds whoever makes the call: it may end meanwhile
+        if sink is None:
+            return 0              # it has ended while another one was told of its bytes
+        return sink.on_upstream_tunnel_data(p, n) if stream.tunnel else sink.on_response_data(p, n)
+
     cdef int _on_head(self, Http2ClientStream stream) except -1:
         cdef MessageHead head = self.session.head
+        cdef ResponseSink sink = stream.sink
         stream.seen = True
         self.starved = 0
         if head.status < 200:
@@ -216,18 +220,18 @@ cdef class Http2UpstreamConnection(ClientConnection):
             if stream.hints > MAX_INFORMATIONAL:
                 self.session.reset(stream.record, E_CANCEL)
                 return self.fail_call(stream, False, "protocol error: too many informational responses")
-            return stream.sink.on_informational(head)
+            return sink.on_informational(head)
         if stream.request is None or head.status >= 300:
-            return stream.sink.on_response_head(head)
+            return sink.on_response_head(head)
         as_switch(stream.request, head)
-        stream.sink.on_response_head(head)
-        return 0 if stream.connection is None else stream.sink.on_upgraded()
+        sink.on_response_head(head)
+        return 0 if stream.connection is None else sink.on_upgraded()
 
     cdef int _on_end(self, Http2ClientStream stream) except -1:
         cdef MessageHead trailers = self.session.trailers
-        cdef ResponseSink sink
+        cdef ResponseSink sink = stream.sink
         if stream.tunnel:
-            return stream.sink.on_upstream_eof()
+            return sink.on_upstream_eof()
         if stream.record.state != ST_CLOSED:
             self.session.reset(stream.record, E_NO_ERROR)      # the rest of the request is not wanted
         sink = self.detach(stream)
@@ -284,10 +288,7 @@ cdef class Http2UpstreamConnection(ClientConnection):
             self._switch(stream)
             data = self.session.release(stream.record)
             if data:
-                if stream.tunnel:
-                    stream.sink.on_upstream_tunnel_data(data, len(data))
-                else:
-                    stream.sink.on_response_data(data, len(data))
+                self._hand_on(stream, data, len(data))
             if stream.record.held_end and not stream.record.paused and stream.connection is not None:
                 stream.record.held_end = False
                 self.session.trailers = stream.record.held_trailers
@@ -318,11 +319,13 @@ cdef class Http2UpstreamConnection(ClientConnection):
     cdef int _tell_drained(self) except -1:
         cdef SessionStream record
         cdef Http2ClientStream stream
+        cdef ResponseSink sink
         drained, self.session.drained = self.session.drained, []
         for record in drained:
             stream = <Http2ClientStream>record.owner
-            if stream is not None:
-                stream.sink.on_upstream_writable()
+            sink = None if stream is None else stream.sink
+            if sink is not None:
+                sink.on_upstream_writable()
         return 0
 
     cdef int go_on_later(self) except -1:
@@ -420,13 +423,14 @@ cdef class Http2ClientStream(ClientStream):
         return 0 if connection is None or self.request is not None else connection.session.send_end(self.record, trailers)
 
     cdef int flush(self) except -1:
-        cdef Http2UpstreamConnection connection = self.connection
+        cdef Http2ClientStream held = self        # the write may tell the request that it goes on, and so end it
+        cdef Http2UpstreamConnection connection = held.connection
         if connection is None:
             return WRITE_FAILED
         connection.write()
-        if self.connection is None:
+        if held.connection is None:
             return WRITE_FAILED
-        return WRITE_QUEUED if self.record.pending is not None else WRITE_DONE
+        return WRITE_QUEUED if held.record.pending is not None else WRITE_DONE
 
     cdef bint congested(self) noexcept:
         return self.connection is not None and self.record.pending is not None

@@ -70,9 +70,10 @@ cdef int ask_for_body(RequestCore request) except -1:
 
 
 cdef int complete(RequestCore request) except -1:
+    cdef RequestCore held = request          # whoever answers may end it
     if request.ctx.body_state != BODY_WHOLE:
         take_body(request.ctx, request.collector)
-    return too_long(request) if len(request.ctx.body) > request.backend.max_body else request.body_complete()
+    return too_long(request) if len(request.ctx.body) > request.backend.max_body else held.body_complete()
 
 
 cdef int too_long(RequestCore request) except -1:

@@ -148,15 +148,17 @@ cdef class InwardCall(ClientStream):
 
     cdef int run_down(self) except -1:
         cdef bint fed = False
+        cdef ResponseSink sink
         while self.down and self.answering == 0 and (not self.request_paused or self.down[0][0] >= EOF):
             event, value = self.down.pop(0)
             fed = fed or event < FLUSH
             self.do_answerer(event, value)
         if fed:
             self.do_answerer(FLUSH, None)
-        if self.owed and not self.down and not self.request_paused and self.sink is not None and self.calling == 0:
+        sink = self.sink
+        if self.owed and not self.down and not self.request_paused and sink is not None and self.calling == 0:
             self.owed = False
-            self.sink.on_upstream_writable()
+            sink.on_upstream_writable()
         return 0
 
     cdef int tell_caller(self, int event, object value) except -1:
@@ -351,13 +353,14 @@ cdef class InwardAnswer(ServerStream):
 
     cdef int send_body(self, const char* p, Py_ssize_t n) except -1:
         cdef InwardCall call = self.call
-        if call.sink is None:
+        cdef ResponseSink sink = call.sink
+        if sink is None:
             return 0
         if call.calling or call.up:
             return self._tell(DATA, p[:n])
         call.answering += 1
         try:
-            return call.sink.on_response_data(p, n)
+            return sink.on_response_data(p, n)
         finally:
             call.answering -= 1
 
@@ -374,10 +377,11 @@ cdef class InwardAnswer(ServerStream):
         return 0                          # the caller gives leave
 
     cdef int flush(self) except -1:
-        if self.call.sink is None:
+        cdef InwardAnswer held = self        # what is told may end both requests
+        if held.call.sink is None:
             return WRITE_DONE
-        self._tell(FLUSH, None)
-        return WRITE_QUEUED if self.congested() else WRITE_DONE
+        held._tell(FLUSH, None)
+        return WRITE_QUEUED if held.congested() else WRITE_DONE
 
     cdef bint congested(self) noexcept:
         return self.call.answer_paused and self.call.sink is not None
@@ -406,10 +410,11 @@ cdef class InwardAnswer(ServerStream):
         return self._tell(UPGRADED, None)
 
     cdef int send_tunnel_data(self, const char* p, Py_ssize_t n) except -1:
-        if self.call.sink is None:
+        cdef InwardAnswer held = self
+        if held.call.sink is None:
             return WRITE_FAILED
-        self._tell(TUNNEL, p[:n])
-        return WRITE_QUEUED if self.congested() else WRITE_DONE
+        held._tell(TUNNEL, p[:n])
+        return WRITE_QUEUED if held.congested() else WRITE_DONE
 
     cdef int abort(self) except -1:
         cdef InwardCall call = self.call

@@ -28,9 +28,10 @@ logger = logging.getLogger("headgate.forward")
 
 cdef int advance(RequestCore request) except -1:
     """Goes on from phase to phase until one has to wait or the request is answered."""
+    cdef RequestCore held = request    # a step may have ended it
     cdef int verdict = CONTINUE
     cdef int phase
-    while request.state == S_RUNNING:
+    while held.state == S_RUNNING:
         phase = request.phase          # a local one: the comparisons become a switch
         if phase == PHASE_LISTENER:
             verdict = pick_listener(request)

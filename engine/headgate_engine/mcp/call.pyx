@@ -1,6 +1,5 @@
 """MCP calls that the engine makes by itself; see call.pxd. Clients, logs and counts see the same as when Python answers
-(headgate.backend.mcp.http_service, headgate.backend.mcp.federation): each part here names the function there that it stands
-for.
+(headgate.backend.mcp.http_service, headgate.backend.mcp.federation): each part names the function there that it stands for.
 """
 
 import collections
@@ -310,14 +309,15 @@ cdef class DirectCall(ClientCall):
 
     cdef int _begin_stream(self) except -1:
         """HttpService._stream: the head of an event stream goes on at once."""
+        cdef RoutedRequest exchange = self.exchange
         self.answers, self.last = [], b""
         self.decoder = SseDecoder(MAX_ANSWER)
         self.status = self.response.status
         try:
             self._begin_telemetry()
             fields = self._fields()
-            self.exchange.ctx.head_received_ns = monotonic_ns()
-            self.exchange.answer_start(self.status, fields)
+            exchange.ctx.head_received_ns = monotonic_ns()
+            exchange.answer_start(self.status, fields)
         except Exception as error:  # task boundary
             self._broke(error)
         return 0

@@ -10,8 +10,8 @@ from h2.errors import ErrorCodes
 from h2.events import DataReceived, Event, RequestReceived, StreamEnded, StreamReset
 from h2.exceptions import ProtocolError
 from rig import Rig, on_rig
+from tests.engine.link.http2_backend_rig import Backend, Http2Backend
 from tests.engine.link.secure_rig import Collected
-from tests.engine.link.test_http2_upstream import Backend, Http2Backend
 
 from headgate_engine.http2.limits import Http2Limits
 from headgate_engine.link.http2_upstream import Http2Upstream

@@ -7,10 +7,13 @@ import gzip
 import json
 import random
 import threading
+import zlib
 from typing import Any
 
 import pytest
+from h2.events import Event, StreamEnded, StreamReset
 from rig import Message, Rig, Truncated, Upstream, on_rig
+from tests.engine.link.http2_backend_rig import Backend, backend_of
 
 from headgate.backend.llm.format_routes import ProviderPath, native
 from headgate.backend.llm.off_loop import LONG_BYTES
@@ -118,6 +121,32 @@ async def test_a_stream_that_breaks_off_ends_with_an_error_event(rig: Rig, reset
     last = body[len(event("a")) :]
     assert last.startswith(b"data: ")
     assert "error" in json.loads(last.split(b"\n")[0].removeprefix(b"data: "))
+
+
+@on_rig()
+async def test_a_stream_that_cannot_be_decoded_ends_its_call_over_http2(rig: Rig) -> None:
+    """The request lets go of the call, and of what reads its answer, while both are being told of its bytes."""
+    backend = await backend_of(rig)
+    with_model(rig)
+    ended: list[int] = []
+
+    def handle(connection: Backend, came: Event) -> None:
+        if isinstance(came, StreamEnded):
+            packer = zlib.compressobj(wbits=31)
+            fields = [(":status", "200"), ("content-type", "text/event-stream"), ("content-encoding", "gzip")]
+            connection.h2.send_headers(came.stream_id, fields)
+            connection.h2.send_data(came.stream_id, packer.compress(chosen) + packer.flush(zlib.Z_SYNC_FLUSH))
+            connection.h2.send_data(came.stream_id, b"\xff" * 100)
+        elif isinstance(came, StreamReset):
+            ended.append(came.stream_id)
+
+    backend.handle = handle
+    chosen = event("a")
+    answer = await rig.ask(asking())
+    assert answer.status == 200
+    assert answer.body.startswith(chosen)
+    assert b'"error"' in answer.body[len(chosen) :]
+    await rig.wait(lambda: ended, "the end of the call")
 
 
 @on_rig()
