@@ -162,10 +162,19 @@ def documents() -> Iterator[Any]:
         yield from read(path.read_text())
 
 
+class TimesAsText(yaml.SafeLoader):
+    """Reads times as text, as the gateway does."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if tag != "tag:yaml.org,2002:timestamp"]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
 def read(text: str) -> Iterator[Any]:
     """Yield a document, unless it is something else than a configuration."""
     try:
-        found = yaml.safe_load(text)
+        found = yaml.load(text, TimesAsText)
     except yaml.YAMLError:
         return
     if isinstance(found, dict) and found.keys() <= ROOT.fields.keys():
