@@ -55,7 +55,7 @@ PAUSE_S = 0.1
 # Without changes.
 QUIET_S = 5.0
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
 
 
 def cpu_s(pids: list[int]) -> float:
