@@ -119,7 +119,7 @@ class KubernetesClient:
         except TimeoutError:
             return
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ApiError(0, "", f"watch {path}: {error or type(error).__name__}") from None
+            raise ApiError(0, "", f"watch {path}: {str(error) or type(error).__name__}") from None
 
     async def close(self) -> None:
         """Close all connections."""
@@ -149,7 +149,7 @@ class KubernetesClient:
             except TimeoutError:
                 raise ApiError(0, "", f"{method} {path}: no answer within {ANSWER_SECONDS:.0f} s") from None
             except (aiohttp.ClientError, OSError) as error:
-                raise ApiError(0, "", f"{method} {path}: {error or type(error).__name__}") from None
+                raise ApiError(0, "", f"{method} {path}: {str(error) or type(error).__name__}") from None
             if status == _TOO_MANY and turn < PATIENCE - 1:
                 seconds = min(float(wait) if wait.isdigit() else 1.0, MOST_WAIT_SECONDS)
                 await self._sleep(seconds * (1 + self._chance() / 5))

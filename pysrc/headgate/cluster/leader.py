@@ -67,7 +67,7 @@ class LeaderElection:
                 async with asyncio.timeout(self._patience()):
                     holds = await self._try()
             except (ApiError, TimeoutError) as error:
-                logger.warning("lease %s: %s", self._name, error or "no answer in time")
+                logger.warning("lease %s: %s", self._name, str(error) or "no answer in time")
                 holds = self.leads and self.clock() - self._renewed < RENEW_SECONDS
             await self._become(holds)
             await self.sleep(RETRY_SECONDS * (1 if self.leads else 1 + self.chance() / 5))

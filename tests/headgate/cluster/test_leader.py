@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from fake_api import FakeApiServer
 from waiting import no_time, until
 
@@ -133,6 +134,18 @@ def test_a_leader_waits_for_no_answer_longer_than_its_renewal_lasts() -> None:
         assert await first.turn()
         assert first.events == ["led", "lost", "led"]
         assert first.election._patience() == RENEW_SECONDS
+
+    with_replicas(body)
+
+
+def test_a_server_that_does_not_answer_is_told_in_the_log(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    async def silent() -> bool:
+        raise TimeoutError
+
+    async def body(_server: FakeApiServer, first: Replica, _second: Replica, _clock: Clock) -> None:
+        monkeypatch.setattr(first.election, "_try", silent)
+        await first.turn()
+        assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == ["lease the-lease: no answer in time"]
 
     with_replicas(body)
 
