@@ -102,10 +102,20 @@ def _number(value: object) -> str:
 
 def _digits(value: object) -> str:
     """Return a number with all its digits and without an exponent."""
-    from decimal import Decimal  # loaded by who shows metrics
+    text = repr(value)
+    if "e" in text:
+        from decimal import Decimal  # loaded by who shows such a number
 
-    text = f"{Decimal(repr(value)):f}"
+        text = f"{Decimal(text):f}"
     return text.removesuffix(".0")
+
+
+@lru_cache(maxsize=256)
+def _bound_texts(bounds: tuple[float, ...], fraction: bool) -> tuple[str, ...]:
+    """Return the bounds of buckets as text. fraction: with `.0` behind a whole number. Cached, since thousands of
+    series share a few lists of bounds."""
+    texts = map(_digits, bounds)
+    return tuple(f"{text}.0" if fraction and "." not in text else text for text in texts)
 
 
 def _braces(labels: str) -> str:
@@ -119,15 +129,14 @@ def _histogram_lines(name: str, labels: str, value: HistogramValue, form: PageFo
     reached = 0
     marked = value.exemplars if form.open else {}
     classic = form.classic or value.native is None
-    for at, (bound, count) in enumerate(zip(value.bounds, value.counts, strict=False)) if classic else ():
-        reached += count
-        text = _digits(bound)
-        if form.open and "." not in text:
-            text += ".0"
-        lines.append(f'{name}_bucket{{{labels}{separator}le="{text}"}} {reached}{_exemplar(marked.get(at))}')
+    start = f'{name}_bucket{{{labels}{separator}le="'
+    if classic:
+        for at, (text, count) in enumerate(zip(_bound_texts(value.bounds, form.open), value.counts, strict=False)):
+            reached += count
+            lines.append(f'{start}{text}"}} {reached}{_exemplar(marked.get(at))}')
     # Without other buckets the last one has all observations, so any exemplar is one of it.
     last = marked.get(len(value.bounds)) if classic else next(reversed(marked.values()), None)
-    lines.append(f'{name}_bucket{{{labels}{separator}le="+Inf"}} {total}{_exemplar(last)}')
+    lines.append(f'{start}+Inf"}} {total}{_exemplar(last)}')
     lines.append(f"{name}_sum{_braces(labels)} {_digits(value.sum)}")
     lines.append(f"{name}_count{_braces(labels)} {total}")
     return lines
