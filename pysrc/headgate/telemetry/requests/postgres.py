@@ -162,6 +162,7 @@ class _Connections:
         self.most = store.max_connections - store.reserved
         self.alone = self.most == 1
         self._turns = threading.BoundedSemaphore(self.most)
+        self._used = 0
         self._idle: list[PostgresSession] = []
         self._lock = threading.Lock()
 
@@ -169,7 +170,13 @@ class _Connections:
         """Return a session of one's own, after the statements `begin`. Raises LogFailure."""
         if not self._turns.acquire(timeout=seconds):
             raise LogFailure(f"all {self.most} connections are in use")
+        with self._lock:
+            self._used += 1
+            # Who begins with no statements opens a connection of its own, beside the idle ones.
+            excess = self._idle.pop() if self._idle and not begin and self._used + len(self._idle) > self.most else None
         try:
+            if excess is not None:
+                excess.close(kindly=True)
             while begin and (found := self._reuse()) is not None:
                 try:
                     found.execute(begin, seconds=CONNECT_SECONDS)
@@ -186,8 +193,13 @@ class _Connections:
                     raise
             return found
         except BaseException:
-            self._turns.release()
+            self._release()
             raise
+
+    def _release(self) -> None:
+        with self._lock:
+            self._used -= 1
+        self._turns.release()
 
     def _reuse(self) -> PostgresSession | None:
         with self._lock:
@@ -200,7 +212,7 @@ class _Connections:
                 self._idle.append(session)
         else:
             session.close(kindly=good)
-        self._turns.release()
+        self._release()
 
     def close_idle(self) -> None:
         """Close the sessions that nobody uses."""

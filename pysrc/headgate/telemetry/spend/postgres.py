@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from headgate.ir.request_log import RequestLogStore
-from headgate.telemetry.requests.postgres import MIGRATE_SECONDS, WRITE_SECONDS, PostgresSession, lent_session
+from headgate.telemetry.requests.postgres import (
+    MIGRATE_SECONDS,
+    WRITE_SECONDS,
+    PostgresSession,
+    lent_session,
+    pooled_session,
+)
 from headgate.telemetry.requests.postgres_schema import migrate
 from headgate.telemetry.requests.stores import LogFailure
 from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, WARNED_SECONDS, SpendRow, SpendTotal, Warned
@@ -45,6 +51,10 @@ _TOTALS: Final = (
 _SUMS: Final = ", ".join(f"sum({name})" for name in AMOUNTS)
 
 
+def _migrate(session: PostgresSession) -> None:
+    migrate(lambda text, *values: session.value(text, *values, seconds=MIGRATE_SECONDS), LogFailure)
+
+
 class PostgresLedger:
     """The ledger at one server."""
 
@@ -56,17 +66,27 @@ class PostgresLedger:
     def _session(self) -> Iterator[PostgresSession]:
         with lent_session(self._store) as session:
             if not session.value(EXISTS):
-                migrate(lambda text, *values: session.value(text, *values, seconds=MIGRATE_SECONDS), LogFailure)
+                _migrate(session)
             yield session
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[PostgresSession]:
+        """Yield a session in a transaction. Its connection is used again: a connection for each look at the spending of
+        others, one a second, takes more CPU time than the look, here and at the server."""
+        with pooled_session(self._store, _BEGIN) as session:
+            if not session.value(EXISTS):
+                session.execute("ROLLBACK")
+                _migrate(session)
+                session.execute(_BEGIN)
+            yield session
+            session.execute("COMMIT")
 
     def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
         """Add to what is there, unless this batch has been added before."""
-        with self._session() as session:
-            session.execute(_BEGIN)
+        with self._transaction() as session:
             if session.value(_BATCH, self._writer, batch) is not None:
                 session.execute(_ADD, *(list(column) for column in zip(*rows, strict=True)))
                 session.execute("DELETE FROM headgate.spend WHERE day < $1", oldest)
-            session.execute("COMMIT")
 
     def claim(self, warned: list[Warned]) -> list[Warned]:
         """Return those that nobody has claimed before."""
@@ -78,7 +98,7 @@ class PostgresLedger:
         return [Warned(*row) for row in found]
 
     def _rows(self, text: str, first: str, last: str) -> list[tuple[Any, ...]]:
-        with self._session() as session:
+        with self._transaction() as session:
             marked = text.replace("?", "$1", 1).replace("?", "$2", 1)
             return session.rows(marked, (first, last), WRITE_SECONDS)
 

@@ -15,7 +15,14 @@ from postgres_rig import IN_URL, PASSWORD, Server, postgres
 from headgate.document.secret import Secret
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests import postgres as engine
-from headgate.telemetry.requests.postgres import PostgresLog, PostgresSession, passwords, reading
+from headgate.telemetry.requests.postgres import (
+    PostgresLog,
+    PostgresSession,
+    lent_session,
+    passwords,
+    pooled_session,
+    reading,
+)
 from headgate.telemetry.requests.postgres_schema import VERSION, migrate
 from headgate.telemetry.requests.records import COLUMNS, Row
 from headgate.telemetry.requests.search import Tail
@@ -218,6 +225,20 @@ def test_readers_get_no_more_connections_than_there_may_be(store: RequestLogStor
         pass
     assert count(two) == 0
     log.close()
+
+
+def test_a_lent_connection_is_not_one_too_many_beside_idle_ones(store: RequestLogStore, server: Server) -> None:
+    two = replace(store, max_connections=2)
+    database = two.url.reveal().rpartition("/")[2]  # type: ignore[union-attr]
+    with pooled_session(two, "BEGIN") as one, pooled_session(two, "BEGIN") as other:
+        for session in (one, other):
+            session.execute("COMMIT")
+    with lent_session(two):
+        users = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}'"
+        deadline = time.monotonic() + 60
+        while server.query(users) != [["2"]]:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def test_readers_cannot_write(store: RequestLogStore) -> None:

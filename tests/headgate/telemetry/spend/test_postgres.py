@@ -54,3 +54,19 @@ def test_what_is_claimed_is_told_though_the_connection_ends_then(server: Server)
         once.claim([warned])
     assert PostgresLedger(store).claim([warned]) == [warned]
     assert PostgresLedger(store).claim([warned]) == []
+
+
+def test_the_ledger_keeps_its_connection(server: Server) -> None:
+    """It is asked once a second."""
+    database = server.database()
+    ledger = PostgresLedger(RequestLogStore(url=Secret(server.url(database)), shown="server"))
+    here = f"SELECT pid FROM pg_stat_activity WHERE datname = '{database}'"
+    row = SpendRow("2028-03-01", "b", "", "m", 1, 1, 1, 1, 2)
+    found = []
+    for batch in (1, 2):
+        ledger.add([row], batch, "2020-01-01")
+        found.append(server.query(here))
+        assert [one.requests for one in ledger.totals("2028-03-01", "2028-03-01")] == [batch]
+        found.append(server.query(here))
+    assert len(found[0]) == 1
+    assert found == [found[0]] * 4
