@@ -33,7 +33,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.built
 SOURCES := $(shell find engine pysrc -name '*.pyx' -o -name '*.pxd') setup.py pyproject.toml
 
-.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest weekly man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check pictures help
+.PHONY: run test test-cost test-http2 h2spec spire mlkem cluster-lab helm node-peers llm-clients otel-collector conformance-suite conformance conformance-gateway lint types stubs wheel wheel-check wheel-tools bench fuzz fuzz-guided debug-malloc sanitize fuzz-short debug-malloc-short sanitize-smoke checks soak mcp-soak attack debug-test schema tables clean postgres ratelimit envoy-opinion grafana-check bench-gate lock newest weekly man reference site wheels wheels-here reproducible completions deb deb-check systemd-check redis prometheus admin-api log-fields commands crds-page binary binary-check sbom licences provenance release-check explore chaos-cluster wheel-aarch64-here container container-check pictures help
 
 help:            ## this list
 	@grep -E '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -139,15 +139,16 @@ COMPILED ?=
 wheel: $(VENV)/.test-deps ## build the wheel and the source distribution into dist/
 	$(if $(filter kept,$(WHEEL)),ls dist/headgate-*linux_*.whl,$(if $(filter kept,$(COMPILED)),HEADGATE_COMPILED=$(CURDIR)/engine )ci/wheel.sh $(BIN)/python)
 
-wheel-check: wheel ## install the wheel in a clean environment without a compiler, and serve a request
-	ci/wheel_check.sh $(PYTHON)
+wheel-check: wheel ## install the wheel in a clean environment without a compiler, and serve a request (after `make wheel-tools`: also what it needs of the system)
+	AUDITWHEEL=$(abspath $(wildcard $(BIN)/auditwheel)) ci/wheel_check.sh $(PYTHON)
 
-wheels: $(VENV)/.test-deps ## wheels for all Pythons and C libraries into dist/wheels (needs Docker or Podman; aarch64 elsewhere also QEMU)
+wheel-tools: $(VENV)/.test-deps ## install what looks at wheels, repairs them, and makes the one-file program and lists of components
 	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
+
+wheels: wheel-tools ## wheels for all Pythons and C libraries into dist/wheels (needs Docker or Podman; aarch64 elsewhere also QEMU)
 	SOURCE_COMMIT=$$(git rev-parse HEAD) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/cibuildwheel --platform linux --output-dir dist/wheels
 
-wheels-here: $(VENV)/.test-deps ## a wheel for each CPython that this machine has (PYTHONS=: these), repaired into dist/wheels and served from
-	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
+wheels-here: wheel-tools ## a wheel for each CPython that this machine has (PYTHONS=: these), repaired into dist/wheels and served from
 	ci/wheels_here.sh $(BIN) $(PYTHONS)
 
 wheel-aarch64-here: $(VENV)/.test-deps ## cross-compile the wheel for aarch64 into dist/wheels, and load it under QEMU (needs root, CPython 3.11, debootstrap, gcc-aarch64-linux-gnu, qemu-user-static)
@@ -177,8 +178,7 @@ BINARY_LEVEL ?= 19
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 BINARY  = dist/headgate-$(VERSION)-linux-x86_64
 
-binary: wheel $(VENV)/.test-deps ## build the one-file program for Linux on x86-64 from the wheel into dist/ (needs libzstd-dev)
-	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
+binary: wheel wheel-tools ## build the one-file program for Linux on x86-64 from the wheel into dist/ (needs libzstd-dev)
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python ci/binary/build.py --wheel dist/headgate-*linux_*.whl \
 	  --interpreter $(BINARY_PYTHON) --level $(BINARY_LEVEL) --output $(BINARY)
 
@@ -199,8 +199,7 @@ build/locked/.installed: ci/locks/run.txt
 	$(BIN)/pip --python build/locked/bin/python install -q --no-compile --require-hashes -r ci/locks/run.txt
 	@touch $@
 
-sbom: $(VENV)/.test-deps build/locked/.installed ## write the components of a release (CycloneDX) into dist/
-	$(BIN)/pip install -q $(call INSTALL_GROUP,wheels)
+sbom: wheel-tools build/locked/.installed ## write the components of a release (CycloneDX) into dist/
 	@mkdir -p dist
 	$(BIN)/cyclonedx-py environment --output-reproducible --of JSON --sv 1.6 --pyproject pyproject.toml --mc-type application \
 	  -o dist/headgate-$(VERSION).cdx.json build/locked/bin/python

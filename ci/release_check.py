@@ -131,6 +131,7 @@ STEPS = (
     Step("version", "pyproject.toml, the package and CHANGELOG.md have one version", versions_agree),
     Step("lint", "linters, types and stubs", make("lint", "types", "stubs")),
     Step("tests", "all tests but the slow ones", make("test")),
+    Step("tools", "what looks at wheels and lists components, in the versions of the lock", make("wheel-tools")),
     Step("wheel", "the wheel, which serves from a clean environment",
          one_file(WHEEL, "wheel-check", kept=False)),
     Step("sdist", "the source distribution, which builds the same wheel bit by bit",
