@@ -22,7 +22,7 @@ from tests.end_to_end.conftest import Gateway
 from tests.end_to_end.page_rig import ask_admin
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chunk, event, reset, stream, whole
 from tests.end_to_end.provider_stand_in import chat as answer
-from tests.end_to_end.stored_rig import ask
+from tests.end_to_end.stored_rig import ask, kill
 from tests.end_to_end.virtual_keys_rig import FILE, Start, chat, make, settings, started
 
 WORKERS = 3
@@ -375,6 +375,29 @@ def test_what_was_spent_just_before_the_end_is_in_the_ledger(gateway: Start, pro
     assert running.stop() == 0
     again = started(gateway, provider, f"sqlite://{tmp_path}/keys.db")
     assert [(row["model"], row["calls"]) for row in spend(again, "by=model")] == [("", 0), ("real", 1)]
+
+
+def test_a_kill_of_the_whole_gateway_loses_nothing(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """Supervisor and workers are killed right behind the last answer: the next start knows of it, in ledger, day and minute."""
+    url, key = f"sqlite://{tmp_path}/keys.db", ""
+    for asked in (5, 10, 15):
+        running = started(gateway, provider, url, 2)
+        key = key or make(running, "ci", limits=[{"requests": 1000, "per": "minute"}])
+        with ThreadPoolExecutor(5) as pool:
+            assert {one.result().status_code for one in [pool.submit(chat, running, key) for _ in range(5)]} == {200}
+        minute = used(running, "ci")["minute"]
+        kill(running)
+        again = started(gateway, provider, url)
+        assert sum(row["calls"] for row in spend(again)) == asked == len(provider.seen)
+        account = used(again, "ci")
+        assert account["month"]["dollars"] == asked * COST * PICO // 10**6
+        assert again.stop() == 0
+        if account["minute"]["ends"] == minute["ends"]:
+            # The clock did not come to the next minute meanwhile.
+            assert account["minute"]["requests"] == minute["requests"] >= 5
+            break
+    else:
+        pytest.fail("no gateway was started within a minute of the clock")
 
 
 def test_what_a_killed_worker_had_reserved_is_free_again(gateway: Start, provider: StandIn, tmp_path: Path) -> None:

@@ -38,9 +38,17 @@ cdef struct AccountSlot:
 cdef struct HeldSlot:
     int64_t held[96]
 
+cdef enum:
+    AMOUNTS = 5                # requests, calls, input tokens, output tokens, picodollars
+
 cdef struct SpendSlot:
     uint64_t lock
-    int64_t requests, calls, input_tokens, output_tokens, picos
+    # These only grow, modulo 2**64: whoever finds them after all processes were killed can tell what the ledger has of them.
+    # It notes what it has seen of them under the number of its batch, before it writes that.
+    uint64_t total[5]
+    # The last two batches, and what of `total` was in them and those before. The number of a batch is stored last; 0: none.
+    int64_t batch[2]
+    uint64_t carried[10]
 
 # What all processes of a gateway know of its store.
 cdef struct FenceSlot:

@@ -108,11 +108,14 @@ class UsageLimits:
     def money(self) -> bool: ...
 
 class SpendCell:
-    """What a key has spent on a day with one model, and the ledger does not have yet. An empty model: its requests.
+    """What a key has spent on a day with one model. An empty model: its requests.
 
     names: key, team, model, day.
     """
 
     def __init__(self, segment: Segment, names: tuple[str, str, str, str]) -> None: ...
-    def take(self) -> tuple[int, int, int, int, int]:
-        """Take what is there: requests, calls, input tokens, output tokens, picodollars."""
+    def take(self, batch: int) -> tuple[int, int, int, int, int]:
+        """Take what came since the last batch: requests, calls, input tokens, output tokens, picodollars.
+
+        batch: the number under which that is noted; each is higher than those before. Raises ValueError for others.
+        """

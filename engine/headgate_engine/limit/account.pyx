@@ -10,6 +10,8 @@ does without it some time earlier (LeaseState.set_fence).
 """
 
 from headgate_engine.clock cimport monotonic_ns
+from headgate_engine.shared.area cimport HG_STORE_LONG
+from headgate_engine.shared.kept cimport kept_slot
 from headgate_engine.shared.lock cimport acquire, release
 from headgate_engine.shared.segment cimport LAST_HOLDER, SLOT_BUCKET, Segment, SlotRef
 
@@ -105,7 +107,7 @@ cdef class UsageAccount:
         self.slot, self.mine = &nobody, nobody.held
 
     def __init__(self, Segment segment not None, str scope not None, str name not None):
-        self.held = segment.slot(ACCOUNT + json.dumps([scope, name]).encode(), SLOT_BUCKET, sizeof(AccountSlot), NULL)
+        self.held = kept_slot(segment, ACCOUNT + json.dumps([scope, name]).encode(), SLOT_BUCKET, sizeof(AccountSlot))
         self.slot = <AccountSlot*>self.held.memory
         self.scope, self.name, self.segment = scope, name, segment
         self.mine = self.slot.held + segment.holder % RESERVERS * U_COUNT
@@ -447,38 +449,52 @@ cdef class UsageLimits:
                  used[at], self.most[at]) for at in range(W_COUNT * U_COUNT) if used[at] >= 0]
 
 
+cdef inline int last_of(const SpendSlot* slot) noexcept nogil:
+    return slot.batch[1] > slot.batch[0]
+
+
 cdef class SpendCell:
-    """What a key has spent on a day with one model, and the ledger does not have yet. An empty model: its requests."""
+    """What a key has spent on a day with one model. An empty model: its requests."""
 
     def __cinit__(self):
         self.slot = &nothing
 
     def __init__(self, Segment segment not None, tuple names not None):
-        self.held = segment.slot(SPEND + json.dumps(names).encode(), SLOT_BUCKET, sizeof(SpendSlot), NULL)
+        self.held = kept_slot(segment, SPEND + json.dumps(names).encode(), SLOT_BUCKET, sizeof(SpendSlot))
         self.slot = <SpendSlot*>self.held.memory
 
     cdef int count_request(self) noexcept nogil:
         cdef SpendSlot* slot = self.slot
         acquire(&slot.lock)
-        slot.requests += 1
+        slot.total[0] += 1
         release(&slot.lock)
         return 0
 
     cdef int spend(self, int64_t input_tokens, int64_t output_tokens, int64_t picos) noexcept nogil:
         cdef SpendSlot* slot = self.slot
+        cdef uint64_t had
         acquire(&slot.lock)
-        slot.calls += 1
-        slot.input_tokens += input_tokens
-        slot.output_tokens += output_tokens
-        slot.picos = sum_of(slot.picos, picos)
+        slot.total[1] += 1
+        slot.total[2] += <uint64_t>input_tokens
+        slot.total[3] += <uint64_t>output_tokens
+        had = slot.total[4] - slot.carried[last_of(slot) * AMOUNTS + 4]
+        slot.total[4] += <uint64_t>picos if had + <uint64_t>picos <= <uint64_t>HIGHEST else <uint64_t>HIGHEST - had
         release(&slot.lock)
         return 0
 
-    def take(self):
-        """Take what is there: (requests, calls, input tokens, output tokens, picodollars)."""
-        cdef SpendSlot copy
-        acquire(&self.slot.lock)
-        copy = self.slot[0]
-        self.slot.requests = self.slot.calls = self.slot.input_tokens = self.slot.output_tokens = self.slot.picos = 0
-        release(&self.slot.lock)
-        return copy.requests, copy.calls, copy.input_tokens, copy.output_tokens, copy.picos
+    def take(self, int64_t batch):
+        """Take what came since the last batch: (requests, calls, input tokens, output tokens, picodollars)."""
+        cdef SpendSlot* slot = self.slot
+        cdef uint64_t more[5]
+        cdef int at
+        cdef int last = last_of(slot)          # only the ledger changes that
+        if batch <= slot.batch[last]:
+            raise ValueError("the number of a batch is higher than those before")
+        acquire(&slot.lock)
+        for at in range(AMOUNTS):
+            more[at] = slot.total[at] - slot.carried[last * AMOUNTS + at]
+            slot.carried[(1 - last) * AMOUNTS + at] = slot.carried[last * AMOUNTS + at] + more[at]
+        if more[0] or more[1] or more[2] or more[3] or more[4]:
+            HG_STORE_LONG(<uint64_t*>&slot.batch[1 - last], <uint64_t>batch)
+        release(&slot.lock)
+        return more[0], more[1], more[2], more[3], more[4]

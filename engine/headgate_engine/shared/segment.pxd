@@ -44,6 +44,7 @@ cdef struct SegmentHeader:
     uint64_t generation          # number of the configuration, for sweep()
     uint64_t refused             # times that a series found no room
     AreaHeader areas[AREAS]
+    uint64_t placing             # shared.lock word of whoever chooses between this segment and `kept`
 
 cdef class SlotRef:
     # A slot in use. `memory` is 64-byte aligned and valid as long as this object lives.
@@ -62,6 +63,7 @@ cdef class Segment:
     cdef uint64_t owner                    # shared.lock word of the process that made this object
     cdef uint32_t* counts[AREAS]           # SlotRefs of this process, by number of the entry
     cdef uint32_t counted[AREAS]           # lengths of these arrays
+    cdef readonly Segment kept             # what outlives all processes lies there (shared.kept); None: nothing does
 
     # Finds or makes a slot of `size` bytes. A new one is zeroed or a copy of `first` before it becomes visible. Raises
     # SegmentFull, and ValueError if the key leads to a slot of another kind or size.
@@ -73,7 +75,8 @@ cdef class Segment:
     cdef SlotRef spare_series(self, bytes key, int kind, Py_ssize_t size)
     # Returns the key of a slot in use.
     cdef bytes key_of(self, SlotRef ref)
-    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key)
+    # make: whether a slot is made where there is none.
+    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key, bint make=*)
     cdef int _count(self, int area, uint32_t number) noexcept nogil
     cdef int _hold(self, int area, uint32_t number) noexcept nogil
     cdef int _drop(self, int area, uint32_t number) noexcept nogil

@@ -30,8 +30,14 @@ class Segment:
     def fd(self) -> int:
         """The descriptor, -1 after close()."""
     @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The descriptors that another process needs for attach()."""
+    @property
     def holder(self) -> int:
         """The number of this process among the holders of slots."""
+    @property
+    def kept(self) -> Segment | None:
+        """The segment with what outlives all processes (shared.kept)."""
     @staticmethod
     def create(
         *, state_bytes: int = ..., series_bytes: int = ..., series_limit: int = ..., native_histograms: bool = ...
@@ -42,11 +48,12 @@ class Segment:
         so much, the sizes are halved until it can. native_histograms: histograms count in exponential buckets as well.
         """
     @staticmethod
-    def attach(fd: int, holder: int = ...) -> Segment:
+    def attach(fd: int, holder: int = ..., kept: int = ...) -> Segment:
         """Return the segment of an inherited descriptor, which the segment then owns: close() closes it.
 
         holder: a number from 1 that no other living process has. Slots that a process with the number ANY_HOLDER uses
-        are never freed. Raises ValueError if the descriptor is not a segment of this layout.
+        are never freed. kept: the descriptor of the segment with what outlives all processes. Raises ValueError if a
+        descriptor is not a segment of this layout.
         """
     def __len__(self) -> int: ...
     def close(self) -> None:

@@ -39,7 +39,7 @@ cdef extern from *:
 
 cdef uint64_t MAGIC = 0x48656164476174E1
 cdef enum:
-    VERSION = 5
+    VERSION = 6
     # Smallest useful size of an area in bytes.
     LEAST_AREA = 65536
     # Bytes of SERIES that are reserved for the series named `other`.
@@ -167,14 +167,16 @@ cdef class Segment:
         HG_STORE_LONG(&header.magic, MAGIC)
 
     @staticmethod
-    def attach(int fd, int holder=ANY_HOLDER):
+    def attach(int fd, int holder=ANY_HOLDER, int kept=-1):
         """Return the segment of an inherited descriptor, which the segment then owns: close() closes it.
 
         holder: a number from 1 that no other living process has. Slots that a process with the number ANY_HOLDER uses
-        are never freed. Raises ValueError if the descriptor is not a segment of this layout.
+        are never freed. kept: the descriptor of the segment with what outlives all processes. Raises ValueError if a
+        descriptor is not a segment of this layout.
         """
         cdef Segment segment = Segment.__new__(Segment)
         cdef Py_ssize_t size = os.fstat(fd).st_size
+        cdef int which
         if holder < 1:
             raise ValueError("0 is the process that made the segment")
         if size < LEAST_AREA:
@@ -187,6 +189,11 @@ cdef class Segment:
             raise ValueError(f"segment of layout {segment.header.version}, this is {VERSION}")
         if segment.header.size != <uint64_t>size or segment.header.areas[SERIES].end != <uint64_t>size:
             raise ValueError("segment does not fit its file")
+        for which in range(AREAS):
+            if not _fits(&segment.header.areas[which], size):
+                raise ValueError("segment with entries beyond its end")
+        if kept >= 0:
+            segment.kept = Segment.attach(kept, holder)
         segment.holder = min(holder, <int>LAST_HOLDER)
         segment.fd = fd
         return segment
@@ -213,6 +220,11 @@ cdef class Segment:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+    @property
+    def descriptors(self):
+        """The descriptors that another process needs for attach()."""
+        return tuple([one.fd for one in (self, self.kept) if one is not None])
 
     def __len__(self):
         return HG_LOAD(&self.header.areas[STATE].count) + HG_LOAD(&self.header.areas[SERIES].count)
@@ -277,6 +289,8 @@ cdef class Segment:
                             remove(self.memory, &self.header.areas[which], number)
                     number += 1
                 release(&self.header.lock)
+        if self.kept is not None:
+            self.kept.forget_predecessor()
 
     def stats(self):
         """Return the use of the areas.
@@ -338,7 +352,7 @@ cdef class Segment:
         cdef SlotEntry* entry = entry_of(self.memory, &self.header.areas[ref.area], ref.number)
         return (self.memory + entry.block + aligned(entry.value_len))[:entry.key_len]
 
-    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key):
+    cdef SlotRef _requested(self, SlotRequest* request, int area, bytes key, bint make=True):
         """Return the slot, None if there is no room for it."""
         cdef SlotRef found = SlotRef.__new__(SlotRef)
         cdef uint32_t number
@@ -352,7 +366,7 @@ cdef class Segment:
         # No Python code under the lock: a thread switch would let other processes spin.
         acquire(&self.header.lock)
         number = find(self.memory, &self.header.areas[area], request)
-        if number == 0:
+        if number == 0 and make:
             number = insert(self.memory, &self.header.areas[area], request)
         if number:
             entry = entry_of(self.memory, &self.header.areas[area], number)
@@ -440,6 +454,8 @@ cdef class Segment:
         acquire(&self.header.lock)
         kind, key_len, value_len = entry.kind, entry.key_len, entry.value_len
         size = aligned(value_len) + key_len
+        if entry.block > <uint64_t>self.length or size > <uint64_t>self.length - entry.block:
+            kind = 0                   # of a file that something else has written to
         if kind and size > sizeof(room):
             text = <char*>malloc(size)
         if kind and text != NULL:
@@ -455,6 +471,11 @@ cdef class Segment:
             if text != room:
                 free(text)
         return None if key is None else (key, kind, value)
+
+
+cdef inline bint _fits(const AreaHeader* area, uint64_t size) noexcept nogil:
+    """Whether all entries that were ever used are within so many bytes."""
+    return sizeof(SegmentHeader) <= area.entries <= size and area.made <= (size - area.entries) // sizeof(SlotEntry)
 
 
 cdef inline bint _held(const SlotEntry* entry) noexcept nogil:

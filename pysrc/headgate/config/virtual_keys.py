@@ -71,6 +71,7 @@ def parse(context: Context, record: Record, settings: ProcessSettings) -> Virtua
         assumed_image=record.get("assumedImageTokens") or ASSUMED_IMAGE,
         assumed_input=record.get("assumedInputTokens") or ASSUMED_INPUT, leases=leases, failure=failure,
         alerts=_alerts(context, record), stops=record.get("stopStreams", False),
+        journal=_journal(context, record, settings),
     )  # fmt: skip
 
 
@@ -97,6 +98,19 @@ def _alerts(context: Context, record: Record) -> AlertHook | None:
     # What is behind the host is a credential at many receivers.
     place = parts.hostname if port is None else f"{parts.hostname}:{port}"
     return AlertHook(url=url, place=place, secret=secret, timeout_ms=entry.get("timeout") or ALERT_TIMEOUT_MS)
+
+
+def _journal(context: Context, record: Record, settings: ProcessSettings) -> str | None:
+    """Return the folder of what was spent last; a relative one starts at the file's folder."""
+    folder: str | None = record.get("journalFolder")
+    if folder is None:
+        return None
+    if not folder or "\0" in folder:
+        context.fault(Problem.VALUE, record, "journalFolder", "not the path of a folder")
+        return None
+    if settings.request_log is None:
+        context.fault(Problem.MISSING, record, "journalFolder", "without config.database nothing is kept")
+    return str((context.folder / folder).absolute())
 
 
 def _leases(record: Record, settings: ProcessSettings) -> tuple[LeaseStore | None, LeaseFailure]:
@@ -251,6 +265,7 @@ def dump(keys: VirtualKeys) -> dict[str, Any]:
         "assumedInputTokens": keys.assumed_input,
         "failureMode": keys.failure,
         "stopStreams": keys.stops,
+        **({} if keys.journal is None else {"journalFolder": keys.journal}),
         **_dump_alerts(keys.alerts),
         "teams": [
             {"name": one.name, "limits": shown_limits(one.limits), "keyLimits": shown_limits(one.key_limits)}

@@ -95,7 +95,7 @@ class VirtualKeys:
     `assumed_output`: tokens of an answer whose length a request does not bound. `assumed_image`: tokens of a picture.
     `assumed_input`: tokens of what a request names and does not carry. `leases`: the store that other gateways
     lease from as well, None: this gateway is alone. `failure`: what holds without it. `stops`: a stream ends where
-    limits have no more for it.
+    limits have no more for it. `journal`: the folder with what was spent last, None: `/dev/shm`.
     """
 
     keys: tuple[KeyRecord, ...] = ()
@@ -107,3 +107,4 @@ class VirtualKeys:
     failure: LeaseFailure = "local"
     alerts: AlertHook | None = None
     stops: bool = False
+    journal: str | None = None

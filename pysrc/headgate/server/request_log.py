@@ -107,7 +107,7 @@ class RequestLog:
         """Write the remaining records and stop. Workers have ended by now, or drop further records."""
         if self._alerts is not None:
             self._alerts.stop()
-        await self.spend.stop()
+        await self.spend.end()
         if self._leases is not None:
             await self._leases.stop()
         await self._stop_gathering()

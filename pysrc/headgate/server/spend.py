@@ -20,6 +20,10 @@ logger = logging.getLogger("headgate.spend")
 # How old the ledger may be, and what other gateways have spent may be unknown.
 CARRY_SECONDS: Final = 1.0
 LEFT: Final = 2
+UNKEPT: Final = (
+    "a kill of the whole gateway loses what was spent in its last second, until it is started anew: it had no virtual "
+    "keys or another database at the start"
+)
 
 
 class SpendKeeper:
@@ -33,19 +37,29 @@ class SpendKeeper:
         self._left: list[SpendLedger] = []
         self._task: asyncio.Future[Any] | None = None
         self._away = False
+        # The memory can say of one ledger that its spending is for it.
+        self._free = segment.kept is not None
+        self._begun = False
 
     async def prepare(self, gateway: Gateway) -> None:
         """Take up the keys of a configuration before it comes into force: their limits know what was spent before."""
         store, keys = gateway.process.request_log, gateway.virtual_keys
         if self._ledger is not None and self._ledger.store != store:
             await self.stop()
+        begun, self._begun = self._begun, True
         if store is None or (keys is None and self._ledger is None):
             return
         if self._ledger is None:
             from headgate.telemetry.spend.ledger import SpendLedger
 
             left = next((one for one in self._left if one.store == store), None)
-            self._ledger = SpendLedger(self._segment, store) if left is None else left
+            if left is None:
+                folder = None if keys is None else keys.journal
+                left = SpendLedger(self._segment, store, folder, kept=self._free)
+                if begun and not self._free:
+                    logger.warning(UNKEPT)
+                self._free = False
+            self._ledger = left
             self._left = [one for one in self._left if one is not left]
             self._task = spawn("spend", self._run())
         # In a thread: the ledger is another thread's as long as a database does not answer.
@@ -91,6 +105,14 @@ class SpendKeeper:
             except Exception:  # task boundary: the next second gets its chance
                 logger.exception("the ledger cannot be carried on")
 
+    async def end(self) -> None:
+        """Write what is left at the end of the gateway: workers have ended."""
+        ledger = self._ledger
+        if ledger is not None and await self.carry():
+            await asyncio.to_thread(ledger.end, datetime.now(UTC))
+            self._ledger = None
+        await self.stop()
+
     async def stop(self) -> None:
         """Write what is left, and stop."""
         if self._task is not None:
@@ -98,5 +120,6 @@ class SpendKeeper:
             self._task = None
         await self.carry()
         if self._ledger is not None:
+            await asyncio.to_thread(self._ledger.leave)
             self._left = [*self._left, self._ledger][-LEFT:]
         self._ledger = None

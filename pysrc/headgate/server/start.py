@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from headgate.admin.servers import preload
 from headgate.config.load import Loaded, Source
 from headgate.config.source_reader import SourceReader
+from headgate.document.lazy_dataclass import replace
 from headgate.errors import ConfigErrors
+from headgate.ir.gateway import Gateway
 from headgate.pipeline.modules import needed_modules
 from headgate.server import heap
 from headgate.server.config_warnings import warn
@@ -67,6 +69,7 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
         why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
         return _refused(f"headgate: cannot start: {why}", predecessor)
     segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
+    unkept = _keep_spending(loaded.gateway, segment)
     template = TemplateHandle(segment, folder.path, wake_descriptors(_workers(loaded)))
     template.modules = needed_modules(loaded.gateway)
     preload(loaded.gateway.process)
@@ -78,9 +81,25 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
         return begin(worker, loaded.gateway)
     try:
         supervisor = partial(Supervisor, reader, first, segment, folder.path, template, _workers(loaded))
-        return _supervise(supervisor, loaded, folder, feed, predecessor)
+        return _supervise(supervisor, replace(loaded, warnings=(*loaded.warnings, *unkept)), folder, feed, predecessor)
     finally:
         folder.remove()
+
+
+def _keep_spending(gateway: Gateway, segment: Segment) -> tuple[str, ...]:
+    """Let what virtual keys spend outlive a kill of all processes. Return a warning where that cannot be done."""
+    keys, process = gateway.virtual_keys, gateway.process
+    if process.request_log is None or (keys is None and not process.stores_resources):
+        return ()
+    from headgate.telemetry.spend import journal  # where there may be virtual keys
+
+    try:
+        accounts = 0 if keys is None else len(keys.keys) + len(keys.teams)
+        journal.begin(None if keys is None else keys.journal, accounts, segment)
+    except OSError as error:
+        told = f"virtualKeys: a kill of the whole gateway loses what was spent in its last second: {error}"
+        return (told,)
+    return ()
 
 
 def _refused(why: str, predecessor: Predecessor | None) -> int:

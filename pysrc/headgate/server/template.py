@@ -74,7 +74,7 @@ def run_template(
     for name in OF_THE_SUPERVISOR:
         os.environ.pop(name, None)
     logs.output.cache_clear()
-    _close_all_but(channel.fileno(), segment.fd, *wake_fds)
+    _close_all_but(channel.fileno(), *segment.descriptors, *wake_fds)
     channel.setblocking(True)
     gc.freeze()
     while True:
@@ -139,11 +139,11 @@ def _fork_again(parent: int, to_parent: int, from_parent: int, others: tuple[int
 
 
 def run_from_arguments() -> WorkerStart:
-    """Run the template as a separate program. Arguments: CHANNEL_FD SEGMENT_FD SUPERVISOR FOLDER WAKE_FD..."""
-    channel_fd, segment_fd, supervisor = (int(word) for word in sys.argv[1:4])
-    wake_fds = tuple(int(word) for word in sys.argv[5:])
-    channel, segment = socket.socket(fileno=channel_fd), Segment.attach(segment_fd)
-    return run_template(channel, segment, sys.argv[4], supervisor, wake_fds)
+    """Run the template as a separate program. Arguments: CHANNEL_FD SEGMENT_FD KEPT_FD SUPERVISOR FOLDER WAKE_FD..."""
+    channel_fd, segment_fd, kept_fd, supervisor = (int(word) for word in sys.argv[1:5])
+    wake_fds = tuple(int(word) for word in sys.argv[6:])
+    channel, segment = socket.socket(fileno=channel_fd), Segment.attach(segment_fd, kept=kept_fd)
+    return run_template(channel, segment, sys.argv[5], supervisor, wake_fds)
 
 
 def _next_order(channel: socket.socket) -> tuple[ForkOrder, list[int]]:

@@ -75,11 +75,12 @@ class TemplateHandle:
     def _start(self) -> None:
         """Start a template with exec, because a process with threads must not be forked. Raises OSError."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        words = [theirs.fileno(), self._segment.fd, os.getpid(), self._folder, *self._wake_fds]
+        kept = -1 if self._segment.kept is None else self._segment.kept.fd
+        words = [theirs.fileno(), self._segment.fd, kept, os.getpid(), self._folder, *self._wake_fds]
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", PROGRAM, *(str(word) for word in words)],
-                pass_fds=(theirs.fileno(), self._segment.fd, *self._wake_fds),
+                pass_fds=(theirs.fileno(), *self._segment.descriptors, *self._wake_fds),
                 stdin=subprocess.DEVNULL,
             )
         except OSError:

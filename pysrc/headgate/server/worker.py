@@ -429,7 +429,8 @@ def begin(start: WorkerStart, inherited: Gateway | None = None) -> Life:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     start.channel.setblocking(False)
     # The template's own object holds nothing, and knows itself by another name.
-    process = WorkerProcess(start, Segment.attach(start.segment.fd, start.order.worker + 1), inherited)
+    kept = -1 if start.segment.kept is None else start.segment.kept.fd
+    process = WorkerProcess(start, Segment.attach(start.segment.fd, start.order.worker + 1, kept), inherited)
     runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     loop = runner.get_loop()
     task = spawner(loop)("worker", process.run())

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headgate_drivers.account import count_request, lacks_at, near_at, reserve_at, settle_at, spend, take_request_at
-from headgate_engine.limit.account import LeaseState, SpendCell, UsageAccount, UsageLimits
+from headgate_drivers.account import lacks_at, near_at, reserve_at, settle_at, take_request_at
+from headgate_engine.limit.account import LeaseState, UsageAccount, UsageLimits
 from headgate_engine.shared.segment import Segment
 
 SIZE = 1 << 20
@@ -205,16 +205,6 @@ def test_the_sum_is_exact_over_processes_and_threads(segment: Segment) -> None:
     assert spent == state["day"]["dollars"] == state["month"]["dollars"]
     assert 50_000 - 10 < spent <= 50_000
     assert state["reserved"]["dollars"] == 0
-
-
-def test_a_cell_gives_what_it_has_once(segment: Segment) -> None:
-    cell = SpendCell(segment, ("k", "t", "m", "2028-02-28"))
-    again = SpendCell(segment, ("k", "t", "m", "2028-02-28"))
-    count_request(cell)
-    spend(cell, 3, 4, 5)
-    spend(again, 1, 1, 10**15)
-    assert cell.take() == (1, 2, 4, 5, 10**15 + 5)
-    assert again.take() == (0, 0, 0, 0, 0)
 
 
 def test_limits_that_make_no_sense_are_refused(segment: Segment) -> None:

@@ -77,5 +77,6 @@ VIRTUAL_KEYS: Final = Object(
         "failureMode": maybe(WordChoice("LeaseFailure", ("local", "deny"))),
         "alerts": maybe(KEY_ALERTS),
         "stopStreams": optional(BOOL),
+        "journalFolder": maybe(STRING),
     },
 )

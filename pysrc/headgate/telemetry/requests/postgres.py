@@ -71,7 +71,11 @@ _DELETE: Final = (
     "FROM sums RETURNING sums.records"
 )
 _ALL_BYTES: Final = 2**62
-_FORGET: Final = "DELETE FROM headgate.writers WHERE at < now() - interval '1 day'"
+# The ledger of virtual keys asks for its writers later (headgate.telemetry.spend.rows.WRITER_DAYS).
+_FORGET: Final = (
+    "DELETE FROM headgate.writers WHERE at < now() - interval '1 day' "
+    "AND (writer NOT LIKE 'spend/%' OR at < now() - interval '31 days')"
+)
 
 
 class PostgresSession:

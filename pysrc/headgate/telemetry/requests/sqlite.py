@@ -59,6 +59,10 @@ CREATE TABLE IF NOT EXISTS alerts (
   scope TEXT NOT NULL, name TEXT NOT NULL, span TEXT NOT NULL, unit TEXT NOT NULL, start_s INTEGER NOT NULL,
   end_s INTEGER NOT NULL, PRIMARY KEY (scope, name, span, unit, start_s));
 """,
+    # The last batch of everybody who adds to the table `spend`.
+    """
+CREATE TABLE IF NOT EXISTS writers (writer TEXT PRIMARY KEY, batch INTEGER NOT NULL, at INTEGER NOT NULL);
+""",
 )
 RESOURCES_SINCE: Final = 2
 VERSION: Final = len(_MIGRATIONS)

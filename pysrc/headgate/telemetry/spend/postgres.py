@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -18,7 +17,17 @@ from headgate.telemetry.requests.postgres import (
 )
 from headgate.telemetry.requests.postgres_schema import migrate
 from headgate.telemetry.requests.stores import LogFailure
-from headgate.telemetry.spend.rows import ADD, AMOUNTS, MOST_ROWS, NAMES, WARNED_SECONDS, SpendRow, SpendTotal, Warned
+from headgate.telemetry.spend.rows import (
+    ADD,
+    AMOUNTS,
+    MOST_ROWS,
+    NAMES,
+    WARNED_SECONDS,
+    Batch,
+    SpendRow,
+    SpendTotal,
+    Warned,
+)
 
 EXISTS: Final = "SELECT to_regclass('headgate.alerts') IS NOT NULL"
 _BEGIN: Final = (
@@ -60,7 +69,6 @@ class PostgresLedger:
 
     def __init__(self, store: RequestLogStore) -> None:
         self._store = store
-        self._writer = f"spend/{uuid.uuid4()}"
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[PostgresSession]:
@@ -81,10 +89,20 @@ class PostgresLedger:
             yield session
             session.execute("COMMIT")
 
-    def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
+    def identity(self) -> str:
+        """Return the address of the server with the name of the database."""
+        return self._store.shown
+
+    def last_batch(self, writer: str) -> int:
+        """Return the number of the last batch of a writer, 0: none is known."""
+        with self._session() as session:
+            found = session.value("SELECT batch FROM headgate.writers WHERE writer = $1", writer)
+        return 0 if found is None else int(found)
+
+    def add(self, rows: list[SpendRow], batch: Batch, oldest: str) -> None:
         """Add to what is there, unless this batch has been added before."""
         with self._transaction() as session:
-            if session.value(_BATCH, self._writer, batch) is not None:
+            if session.value(_BATCH, batch.writer, batch.number) is not None:
                 session.execute(_ADD, *(list(column) for column in zip(*rows, strict=True)))
                 session.execute("DELETE FROM headgate.spend WHERE day < $1", oldest)
 

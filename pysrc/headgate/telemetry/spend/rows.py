@@ -11,6 +11,8 @@ AMOUNTS: Final = ("requests", "calls", "input_tokens", "output_tokens", "cost_pi
 MOST_AMOUNT: Final = 2**63 - 1
 # Days that the ledger keeps.
 KEPT_DAYS: Final = 400
+# Days for which the last batch of a writer is known that does not come back.
+WRITER_DAYS: Final = 31
 # Rows of one answer.
 MOST_ROWS: Final = 10_000
 
@@ -50,11 +52,26 @@ class Warned(NamedTuple):
     end_s: int
 
 
+class Batch(NamedTuple):
+    """Rows that are added once: the name of who adds them, and a number that is higher than those before."""
+
+    writer: str
+    number: int
+
+
 class LedgerStore(Protocol):
     """The ledger in a database. All methods raise LogFailure."""
 
-    def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
-        """Add to what is there, all rows or none, and once for each `batch`. Delete rows before the day `oldest`."""
+    def identity(self) -> str:
+        """Return what tells this store from others. Makes it, where it does not exist."""
+
+    def add(self, rows: list[SpendRow], batch: Batch, oldest: str) -> None:
+        """Add to what is there, all rows or none, unless this batch or a later one of its writer has been added. Delete
+        rows before the day `oldest`.
+        """
+
+    def last_batch(self, writer: str) -> int:
+        """Return the number of the last batch of a writer, 0: none is known."""
 
     def totals(self, first: str, last: str) -> list[SpendTotal]:
         """Return what was spent from the day `first` to the day `last`, by key and team."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from headgate.telemetry.spend.rows import (
     MOST_ROWS,
     NAMES,
     WARNED_SECONDS,
+    WRITER_DAYS,
+    Batch,
     SpendRow,
     SpendTotal,
     Warned,
@@ -40,6 +43,10 @@ _ADD = (
 _TOTALS = (
     f"SELECT key, team, {_PARTS} FROM spend WHERE day BETWEEN ? AND ? GROUP BY key, team"  # noqa: S608
 )
+_BATCH = (
+    "INSERT INTO writers VALUES (?, ?, ?) ON CONFLICT (writer) DO UPDATE SET batch = excluded.batch, at = excluded.at "
+    "WHERE batch < excluded.batch"
+)
 _CLAIM = "INSERT OR IGNORE INTO alerts VALUES (?, ?, ?, ?, ?, ?)"
 _FULL = f"SELECT day, key, model FROM spend WHERE day = ? AND cost_picos = {MOST_AMOUNT} LIMIT 1"  # noqa: S608
 
@@ -54,7 +61,6 @@ class SqliteLedger:
 
     def __init__(self, store: RequestLogStore) -> None:
         self._path = store.path
-        self._done = -1
         # Rows that were told to be full.
         self._full: set[tuple[str, str, str]] = set()
 
@@ -68,16 +74,29 @@ class SqliteLedger:
         except OSError as error:
             raise LogFailure(error.strerror or str(error)) from error
 
-    def add(self, rows: list[SpendRow], batch: int, oldest: str) -> None:
-        """Add to what is there; a transaction of SQLite is never in doubt, so `batch` is only compared."""
-        if batch <= self._done:
-            return
+    def identity(self) -> str:
+        """Return the path and the number of the file."""
+        with self._open(writing=True):
+            state = os.stat(self._path)
+        return f"{os.path.realpath(self._path)} {state.st_dev} {state.st_ino}"
+
+    def last_batch(self, writer: str) -> int:
+        """Return the number of the last batch of a writer, 0: none is known."""
+        with self._open(writing=True) as connection:
+            found = connection.execute("SELECT batch FROM writers WHERE writer = ?", (writer,)).fetchone()
+        return 0 if found is None else int(found[0])
+
+    def add(self, rows: list[SpendRow], batch: Batch, oldest: str) -> None:
+        """Add to what is there, unless this batch has been added before."""
+        now = int(time.time())
         with self._open(writing=True) as connection:
             # What was spent is not lost with the power.
             connection.execute("PRAGMA synchronous=FULL")
             connection.execute("BEGIN IMMEDIATE")
             try:
-                connection.executemany(_ADD, rows)
+                if connection.execute(_BATCH, (*batch, now)).rowcount:
+                    connection.executemany(_ADD, rows)
+                connection.execute("DELETE FROM writers WHERE at < ?", (now - WRITER_DAYS * 86400,))
                 connection.execute("DELETE FROM spend WHERE day < ?", (oldest,))
                 connection.execute("COMMIT")
             except BaseException:
@@ -91,7 +110,6 @@ class SqliteLedger:
                 "a day's spending is more than the ledger has room for in SQLite, and counts no further",
                 extra=dict(zip(("day", "key", "model"), full, strict=True)),
             )
-        self._done = batch
 
     def claim(self, warned: list[Warned]) -> list[Warned]:
         """Return those that nobody has claimed before."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from headgate.telemetry.spend.rows import LedgerStore, SpendRow, SpendTotal
+from headgate.telemetry.spend.rows import Batch, LedgerStore, SpendRow, SpendTotal
 
 # 4 million dollars and one picodollar.
 LARGE = 4 * 10**18 + 1
 
 
 def check_large_sums(ledger: LedgerStore, days: list[str]) -> None:
-    ledger.add([SpendRow(day, "a", "t", "m", 1, 2, 10**12, 3, LARGE) for day in days], 1, "2020-01-01")
+    ledger.add([SpendRow(day, "a", "t", "m", 1, 2, 10**12, 3, LARGE) for day in days], Batch("w", 1), "2020-01-01")
     n = len(days)
     assert n * LARGE > 2**64
     assert ledger.totals(days[0], days[-1]) == [SpendTotal("a", "t", n, n * (10**12 + 3), n * LARGE)]

@@ -12,7 +12,7 @@ from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, VirtualKeys
 from headgate.telemetry.spend import ledger
 from headgate.telemetry.spend.ledger import SpendLedger
-from headgate.telemetry.spend.rows import SpendRow
+from headgate.telemetry.spend.rows import Batch, SpendRow
 from headgate.telemetry.spend.sqlite import SqliteLedger
 from headgate_drivers.account import settle_at, spend
 from headgate_engine.limit.account import SpendCell, UsageAccount, UsageLimits
@@ -60,7 +60,7 @@ def test_a_key_that_goes_and_comes_back_has_used_what_it_had(segment: Segment, t
         found.watch(wanted)
         found.carry(NOON)
         assert used(account) == (18, 78)
-    assert cell.take() == (0, 0, 0, 0, 0)
+    assert cell.take(1 << 40) == (0, 0, 0, 0, 0)
 
 
 def test_a_new_process_has_what_the_database_knows_once(segment: Segment, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_new_process_has_what_the_database_knows_once(segment: Segment, tmp_pa
     cell = SpendCell(segment, ("a", "", "real", "2028-02-28"))
     use(segment, "a")
     found.carry(NOON)
-    assert cell.take() == (0, 0, 0, 0, 0)
+    assert cell.take(1 << 40) == (0, 0, 0, 0, 0)
     other = Segment.create(state_bytes=1 << 20)
     again = opened(other, tmp_path / "keys.db")
     again.watch(keys("a"))
@@ -109,6 +109,6 @@ def test_sums_of_any_size_are_exact_and_accounts_stop_at_their_highest(segment: 
 def test_a_day_that_has_no_room_stops_and_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ledger = SqliteLedger(RequestLogStore(path=str(tmp_path / "keys.db")))
     for batch in range(1, 5):
-        ledger.add([SpendRow("2028-02-28", "a", "", "m", 1, 1, 5, 5, 5 * MILLION)], batch, "2027-01-01")
+        ledger.add([SpendRow("2028-02-28", "a", "", "m", 1, 1, 5, 5, 5 * MILLION)], Batch("w", batch), "2027-01-01")
     assert ledger.read("2028-02-28", "2028-02-28", ("key",)) == [("a", 4, 4, 20, 20, 2**63 - 1)]
     assert caplog.text.count("counts no further") == 1

@@ -14,7 +14,7 @@ from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.postgres import PostgresSession
 from headgate.telemetry.requests.stores import LogFailure
 from headgate.telemetry.spend.postgres import PostgresLedger
-from headgate.telemetry.spend.rows import SpendRow, Warned
+from headgate.telemetry.spend.rows import Batch, SpendRow, Warned
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_sums_of_any_size_are_exact(server: Server) -> None:
     check_large_sums(ledger, [f"2028-02-{day:02d}" for day in range(1, 29)])
     # A row has room for more than a bigint as well, and a batch counts once.
     for batch in (2, 3, 3):
-        ledger.add([SpendRow("2028-03-01", "b", "", "m", 1, 1, 1, 1, 2 * LARGE)], batch, "2020-01-01")
+        ledger.add([SpendRow("2028-03-01", "b", "", "m", 1, 1, 1, 1, 2 * LARGE)], Batch("w", batch), "2020-01-01")
     assert ledger.read("2028-03-01", "2028-03-01", ("key",)) == [("b", 2, 2, 2, 2, 4 * LARGE)]
 
 
