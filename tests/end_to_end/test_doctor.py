@@ -99,7 +99,8 @@ BAD: list[tuple[Behaviour, tuple[str, ...], str, str, str]] = [
     (Behaviour("descope", {"code_challenge_methods_supported": ["plain"]}), (), "endpoints", "does not list S256", "PKCE"),
     (Behaviour("keycloak", {"token_endpoint": "http://issuer.test/token"}), CLIENT, "token", "in plain text, so none was sent", "https"),
     (Behaviour("descope", {"token_endpoint": None}), (), "endpoints", "no token_endpoint", "authorization code flow"),
-    (Behaviour("descope", claims={"exp": 1}), CLIENT, "claims", "has expired", "get a new one"),
+    (Behaviour("descope", claims={"exp": 1}), CLIENT, "claims", "issued just now, and has expired", "set the clocks"),
+    (Behaviour("okta", claims={"nbf": 4102444800}), (*CLIENT, "--scope", "tools"), "claims", "is valid only in", "set the clocks of the provider and of this"),
 ]  # fmt: skip
 
 
@@ -248,7 +249,7 @@ def serving(answers: Answers) -> Iterator[str]:
 
 JSON, TEXT, HTML, SSE = "application/json", "text/plain", "text/html", "text/event-stream"
 STRANGE: list[tuple[Answers, str, str]] = [
-    ({"POST /mcp": (200, HTML, "<html>")}, "a web page answers", "the MCP endpoint"),
+    ({"POST /mcp": (200, HTML, "<html>")}, "a web page answers, and no MCP server", "the MCP endpoint"),
     ({"POST /mcp": (405, TEXT, ""), "GET /mcp": (200, SSE, "event: endpoint\ndata: /messages\n\n")}, "transport HTTP with SSE", "write sse:"),
     ({"POST /mcp": (307, TEXT, "https://other.example/mcp")}, "sends clients on to https://other.example/mcp", "instead"),
     ({"POST /mcp": (500, TEXT, "boom")}, "fails with status 500: boom", "log of the server"),
@@ -256,7 +257,7 @@ STRANGE: list[tuple[Answers, str, str]] = [
     ({"POST /mcp": (406, TEXT, "")}, "media types", "accept"),
     ({"POST /mcp": (200, JSON, '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}')}, "error -32602: no", "log"),
     ({"POST /mcp": (200, JSON, "[]")}, "none of MCP", "MCP endpoint"),
-    ({"POST /mcp": (401, TEXT, "")}, "there is no metadata at", "mcpAuthentication"),
+    ({"POST /mcp": (401, TEXT, "")}, "its 401 names no metadata", "mcpAuthentication"),
 ]  # fmt: skip
 
 
@@ -287,12 +288,16 @@ BAD_PROVIDERS: list[tuple[Answers, tuple[str, ...], str, str, str]] = [
     ({"GET /v1/models": (401, JSON, error("no key"))}, (), "models", "wants a key: no key", "--key-env NAME"),
     ({"GET /v1/models": (401, JSON, error("bad key"))}, ("--key-env", "DOCTOR_KEY"), "models", "refuses the key: bad key", "not revoked"),
     ({}, (), "models", "the API is not at", "try --base-url"),
-    ({"GET /v1/models": (200, HTML, "<html>")}, (), "models", "is no JSON", "check --base-url"),
+    ({"GET /v1/models": (200, HTML, "<html>")}, (), "models", "is a web page", "check --base-url"),
     ({"GET /v1/models": (200, JSON, '{"data": []}')}, (), "models", "lists no model", "--model"),
     (WELL, ("--model", "smal"), "models", "does not list smal", "such as small"),
     ({**WELL, "POST /v1/chat/completions": (404, JSON, error("The model `small` does not exist"))}, (), "first call", "does not serve small", "--model"),
     ({**WELL, "POST /v1/chat/completions": (429, JSON, error("quota"))}, (), "first call", "takes no more requests: quota", "billing"),
     ({**WELL, "POST /v1/chat/completions": (200, JSON, '{"content": []}')}, (), "first call", "none of the format openai", "another --format"),
+    ({"GET /v1/models": (403, HTML, "<title>Blocked</title>")}, (), "models", "no API answers, but a web page with the title 'Blocked'", "a firewall"),
+    ({"GET /v1/models": (307, TEXT, "https://eu.example/v1/models")}, (), "models", "sends clients on to https://eu.example", "that scheme and host"),
+    ({**WELL, "GET /v1/models": (200, JSON, '{"data": [{"id": "text-embedding-3"}, {"id": "small"}]}'), "POST /v1/chat/completions": (429, JSON, error("quota"))}, (),
+     "first call", "takes no more requests: quota", "billing"),
     ({**WELL, "POST /v1/chat/completions": (503, TEXT, "busy")}, (), "first call", "fails with status 503: busy", "status page"),
     ({**WELL, "POST /v1/chat/completions stream": CHAT}, (), "stream", "does not stream", "gathers answers"),
 ]  # fmt: skip
@@ -309,6 +314,12 @@ def test_the_first_step_that_fails_at_a_provider(
     assert (status, steps[-1]["step"]) == (1, step), steps
     assert why in steps[-1]["found"]
     assert change in steps[-1]["change"]
+
+
+def test_a_path_that_was_copied_with_the_base_url_is_left_out() -> None:
+    with serving({}) as origin:
+        _, steps = doctor("llm", "--base-url", f"{origin}/v1/chat/completions")
+        assert steps[-1]["change"] == f"try --base-url {origin}/v1"
 
 
 def test_providers_that_work() -> None:
@@ -353,8 +364,16 @@ def test_the_gateway_of_this_machine(gateway: Callable[..., Any]) -> None:
     status, steps = doctor("-p", str(running.admin))
     assert (status, [one["step"] for one in steps]) == (
         0,
-        ["admin server", "configuration", "initialize", "first call"],
+        ["admin server", "configuration", "initialize", "first call", "targets"],
     )
+    away = f"- {{name: away, mcp: {{host: 'http://127.0.0.1:{free_port()}/mcp'}}}}"
+    running.write(
+        f"gateways: {{default: {{port: {running.port}}}}}\nmcp:\n  failureMode: failOpen\n  targets:\n  - {{name: near, {SAMPLE}}}\n  {away}\n"
+    )
+    wait_for(lambda: doctor("-p", str(running.admin))[1][-1]["result"] == "failed")
+    _, steps = doctor("-p", str(running.admin))
+    assert steps[-1]["step"] == "targets"
+    assert steps[-1]["found"].startswith("MCP targets do not answer: away (127.0.0.1:")
     running.write("gateways: {default: {port: none}}\n")
     # The admin server keeps its answer for half a second.
     wait_for(lambda: not json.loads(state_of(running))["synchronized"])

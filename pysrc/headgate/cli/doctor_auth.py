@@ -7,14 +7,16 @@ and the vendors' documentation of applications, custom authorization servers and
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headgate.cli.doctor_calls import Answered, Examination, StepFailed, call, in_the_clear, is_form
+from headgate.cli.doctor_calls import FORM_TYPE, Answered, Examination, StepFailed, call, in_the_clear, is_form
 
 Json = dict[str, Any]
 ALGORITHMS: Final = frozenset(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"))
@@ -22,6 +24,8 @@ PROVIDERS: Final = ("auth0", "authentik", "descope", "entra", "keycloak", "okta"
 KEY_TYPES: Final = frozenset(("RSA", "EC", "OKP"))
 REDIRECT: Final = "http://localhost:6274/oauth/callback"
 WELL_KNOWN: Final = "/.well-known/"
+# Clocks may differ by so much.
+LEEWAY_SECONDS: Final = 60
 # Kind, and what its issuers look like.
 MARKS: Final = (
     ("entra", "login.microsoftonline.com"), ("entra", "sts.windows.net"), ("okta", ".okta"), ("auth0", "auth0.com"),
@@ -80,9 +84,14 @@ class _IssuerWalk:
         self.document: Json = {}
         self.key_ids: set[str] = set()
         self.access: str | None = options.token
+        # How far the clock of the provider is ahead of this one in seconds, if it tells.
+        self.ahead_s: float | None = None
 
     def _get(self, url: str) -> Answered:
-        return call("GET", url, authority=self.options.authority)
+        answer = call("GET", url, authority=self.options.authority)
+        with contextlib.suppress(KeyError, ValueError):
+            self.ahead_s = parsedate_to_datetime(answer.fields["date"]).timestamp() - time.time()
+        return answer
 
     # -- discovery -----------------------------------------------------------------------------------------------------
     def discovery(self) -> None:
@@ -97,7 +106,9 @@ class _IssuerWalk:
                 self._same_issuer(url)
                 self.found.good("discovery", url)
                 return
-            tried.append(f"{url} (status {answer.status})")
+            onward = f" to {answer.fields['location']}" if "location" in answer.fields else ""
+            told = answer.shape if answer.status == 200 else f"status {answer.status}{onward}"
+            tried.append(f"{url} ({told})")
         change = "check the issuer: it is the URL before /.well-known/ that the provider names"
         if self.kind == "keycloak" and "/auth/realms/" in self.issuer:
             change = (
@@ -155,7 +166,8 @@ class _IssuerWalk:
         keys = answer.document.get("keys") if isinstance(answer.document, dict) else None
         if answer.status != 200 or not isinstance(keys, list):
             raise StepFailed(
-                f"{url} gives status {answer.status} and no key set", "have the provider publish its keys there"
+                f"{url} gives status {answer.status}, {answer.shape} and no key set",
+                "have the provider publish its keys there",
             )
         usable = [
             one for one in keys
@@ -247,7 +259,7 @@ class _IssuerWalk:
         form |= {name: value for name, value in (("scope", options.scope), ("audience", options.audience)) if value}
         if self.kind == "entra":
             form.pop("audience", None)
-        answer = call("POST", endpoint, form, form=True, authority=options.authority)
+        answer = call("POST", endpoint, form, {"content-type": FORM_TYPE}, authority=options.authority)
         found = answer.document if isinstance(answer.document, dict) else {}
         if answer.status != 200 or not isinstance(found.get("access_token"), str):
             why = f"the token endpoint answers {answer.status} {found.get('error', '')}".rstrip() + f": {answer.quoted}"
@@ -297,13 +309,30 @@ class _IssuerWalk:
         wanted = self.options.audience
         if wanted and wanted not in (audience if isinstance(audience, list) else [audience]):
             raise StepFailed(f"the token is for {audience!r} and not for {wanted!r}", self._audience_change(audience))
-        expires = claims.get("exp")
-        if not isinstance(expires, int | float) or expires < time.time():
-            raise StepFailed(
-                "the token has expired" if expires is not None else "the token has no exp", "get a new one"
-            )
+        self._times_of(claims)
         return self.found.good(
             "claims", f"issuer {claims.get('iss')}, audience {audience}: write audiences: [{_first(audience)}]"
+        )
+
+    def _times_of(self, claims: Json) -> None:
+        now, expires, begins = time.time(), claims.get("exp"), claims.get("nbf")
+        if isinstance(begins, int | float) and begins > now + LEEWAY_SECONDS:
+            raise StepFailed(f"the token is valid only in {begins - now:.0f} s", self._clock_change())
+        if not isinstance(expires, int | float):
+            raise StepFailed("the token has no exp", "have the provider issue tokens that expire")
+        if expires < now:
+            if self.options.token is None:
+                why = f"the token was issued just now, and has expired {now - expires:.0f} s ago"
+                raise StepFailed(why, self._clock_change())
+            raise StepFailed("the token has expired", "get a new one")
+
+    def _clock_change(self) -> str:
+        """Return whose clock is to be set, as far as the provider's answers have told their time."""
+        if self.ahead_s is None or abs(self.ahead_s) <= LEEWAY_SECONDS:
+            return "set the clocks of the provider and of this machine (NTP), which the gateway compares"
+        return (
+            f"set the clocks (NTP): that of the provider is {abs(self.ahead_s):.0f} s "
+            f"{'ahead of' if self.ahead_s > 0 else 'behind'} this machine's"
         )
 
     def _key_change(self, claims: Json) -> str:

@@ -47,7 +47,26 @@ def examine_gateway(port: int, found: Examination) -> None:
         examine_mcp(f"http://localhost:{one['port']}{one['path']}", AuthOptions(), found)
         if found.failed:
             return None
+    if targets.get("mcp"):
+        try:
+            _targets(port, found)
+        except StepFailed as error:
+            found.fail("targets", error)
     return None
+
+
+def _targets(port: int, found: Examination) -> None:
+    """Look at MCP targets that others stand in for (failOpen), as their last calls tell."""
+    told = ask(port, "GET", "/api/mcp")
+    rows = json.loads(told.body)["targets"] if told.status == 200 else []
+    down = [one for one in rows if one["state"] == "down"]
+    if down:
+        places = ", ".join(f"{one['target']} ({one['address']}: {one['error']})" for one in down)
+        raise StepFailed(
+            f"MCP targets do not answer: {places}", "start them, or correct their addresses in mcp.targets"
+        )
+    if rows:
+        found.good("targets", f"{len(rows)} of MCP, none is down")
 
 
 def _state(port: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,6 +10,11 @@ from headgate.cli.doctor_calls import Answered, Examination, StepFailed, call, i
 
 OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 200, 401, 403, 404, 429
 PAYMENT: Final = 402
+REDIRECTS: Final = (301, 302, 303, 307, 308)
+# What people copy from examples together with the base URL.
+PATHS: Final = ("/chat/completions", "/completions", "/messages", "/responses", "/models")
+# Names of models that do not chat: the first one that is listed may be one.
+OTHER_WORK: Final = re.compile(r"embed|whisper|tts|dall-e|image|moderation|rerank|transcri|sora|audio", re.IGNORECASE)
 FORMATS: Final = ("openai", "anthropic", "gemini")
 BASES: Final = {
     "openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com/v1",
@@ -71,7 +77,7 @@ class _ProviderWalk:
         if self.model is None:
             if not names:
                 raise StepFailed("the provider lists no model", "load a model, or pass its name with --model")
-            self.model = names[0]
+            self.model = next((name for name in names if not OTHER_WORK.search(name)), names[0])
         elif names and self.model not in names:
             near = [
                 one for one in names if self.model.lower() in one.lower() or one.lower() in self.model.lower()
@@ -87,7 +93,7 @@ class _ProviderWalk:
         document = answer.document
         if not isinstance(document, dict):
             raise StepFailed(
-                "the list of models is no JSON",
+                f"the list of models is {answer.shape}",
                 "check --base-url: it ends where the paths of the API begin, such as /v1",
             )
         found = document.get("data", document.get("models"))
@@ -99,6 +105,12 @@ class _ProviderWalk:
         status, told = answer.status, answer.quoted
         if status == OK:
             return
+        if status in REDIRECTS:
+            place = answer.fields.get("location", "")
+            raise StepFailed(f"the provider sends clients on to {place}", "write --base-url with that scheme and host")
+        if answer.is_page and status not in (NOT_FOUND, TOO_MANY):
+            change = "look for a proxy, a firewall or a login between here and the provider, which answers in its place"
+            raise StepFailed(f"no API answers, but {told} (status {status})", change)
         if status in (UNAUTHORIZED, FORBIDDEN) or (status == 400 and "api key" in told.lower()):
             if self.options.key is None:
                 raise StepFailed(
@@ -109,17 +121,22 @@ class _ProviderWalk:
                 "check that it is whole, not revoked, and for this account and region",
             )
         if status == NOT_FOUND:
-            other = self.base.removesuffix("/v1") if self.base.endswith("/v1") else f"{self.base}/v1"
-            raise StepFailed(f"the API is not at {self.base}: {told}", f"try --base-url {other}")
+            raise StepFailed(f"the API is not at {self.base}: {told}", f"try --base-url {self._other_base()}")
         if status in (TOO_MANY, PAYMENT):
-            raise StepFailed(
-                f"the provider takes no more requests: {told}", "look at quota and billing of the account, or wait"
-            )
+            wait = answer.fields.get("retry-after", "")
+            change = "look at quota and billing of the account, or wait" + (f" {wait} s" if wait.isdecimal() else "")
+            raise StepFailed(f"the provider takes no more requests: {told}", change)
         if status >= 500:
             raise StepFailed(
                 f"the provider fails with status {status}: {told}", "look at its status page or log, and try again"
             )
         raise StepFailed(f"the provider answers with status {status}: {told}", "look at what it says")
+
+    def _other_base(self) -> str:
+        for path in PATHS:
+            if self.base.endswith(path):
+                return self.base.removesuffix(path)
+        return self.base.removesuffix("/v1") if self.base.endswith("/v1") else f"{self.base}/v1"
 
     def _question(self, *, stream: bool) -> tuple[str, dict[str, Any]]:
         words = "Say ok."

@@ -12,13 +12,15 @@ from headgate.cli.doctor_calls import Answered, Examination, StepFailed, call, i
 CLIENT: Final = {"name": "gwctl doctor", "version": "1"}
 VERSION: Final = "2025-06-18"
 METADATA_CHANGE: Final = (
-    "serve /.well-known/oauth-protected-resource, as mcpAuthentication does where its routes get that path"
+    "serve /.well-known/oauth-protected-resource, as mcpAuthentication does where its routes get that path; if the "
+    "server takes a key and no OAuth, name the variable that has it with --token-env NAME"
 )
 METADATA: Final = re.compile(r'resource_metadata="([^"]+)"')
 REASON: Final = re.compile(r'error_description="([^"]*)"')
 # Of tools that are named.
 MOST_NAMES: Final = 20
-OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 200, 401, 403, 404
+OK, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 200, 401, 403, 404, 429
+NO_SESSION: Final = "have everything between here and the server pass the header mcp-session-id in both directions"
 
 
 def examine_mcp(url: str, options: AuthOptions, found: Examination) -> None:
@@ -44,6 +46,11 @@ def names_of(tools: list[Any]) -> str:
     return ", ".join([name if name.isprintable() else ascii(name) for name in names] + more)
 
 
+def _is_answer(message: Any) -> bool:
+    """Tell whether a message answers a request: a server may say other things before."""
+    return isinstance(message, dict) and ("result" in message or "error" in message)
+
+
 class _Session:
     def __init__(self, url: str, options: AuthOptions, found: Examination) -> None:
         self.url, self.options, self.found = url, options, found
@@ -53,7 +60,8 @@ class _Session:
             self._fields["authorization"] = f"Bearer {options.token}"
 
     def _post(self, message: dict[str, Any]) -> Answered:
-        return call("POST", self.url, {"jsonrpc": "2.0", **message}, self._fields, authority=self.options.authority)
+        return call("POST", self.url, {"jsonrpc": "2.0", **message}, self._fields, authority=self.options.authority,
+                    is_last=_is_answer)  # fmt: skip
 
     def _initialize(self) -> Answered:
         return self._post(
@@ -91,6 +99,8 @@ class _Session:
         document = answer.document
         if isinstance(document, dict) and isinstance(document.get("error"), dict):
             error = document["error"]
+            if self._lost_session(answer):
+                raise StepFailed(*self._no_answer(answer))
             raise StepFailed(
                 f"the server answers with error {error.get('code')}: {answer.quoted}", "look at the log of the server"
             )
@@ -102,6 +112,8 @@ class _Session:
     def _no_answer(self, answer: Answered) -> tuple[str, str]:
         """Return what is wrong with an answer that is none of MCP, and what to change."""
         status, path = answer.status, urlsplit(self.url).path or "/"
+        if self._lost_session(answer):
+            return f"the server wants a session ID, and has given none with initialize: {answer.quoted}", NO_SESSION
         if status in (NOT_FOUND, 405):
             if self._is_old():
                 return (
@@ -125,14 +137,28 @@ class _Session:
                 f"the server refuses the media types of MCP (status {status})",
                 "check that nothing in between changes accept or content-type",
             )
-        if answer.kind == "text/html":
-            return "a web page answers, and no MCP server", "give the URL of the MCP endpoint, not that of the site"
+        if answer.is_page and status < 500:
+            return (
+                f"{answer.quoted} answers, and no MCP server (status {status})",
+                "give the URL of the MCP endpoint, not that of the site, and look for a proxy or a login in between",
+            )
+        if status == UNAUTHORIZED:
+            return (
+                f"the server takes initialize, and refuses what follows: {answer.quoted}",
+                "have the server, and what stands in front of it, treat all requests of a session alike",
+            )
+        if status == TOO_MANY:
+            return f"the server takes no more requests now: {answer.quoted}", "wait, or raise its limits"
         if status >= 500:
             return f"the server fails with status {status}: {answer.quoted}", "look at the log of the server"
         return (
             f"the answer is none of MCP (status {status}, {answer.kind or 'no type'})",
             "check that the URL is that of an MCP endpoint",
         )
+
+    def _lost_session(self, answer: Answered) -> bool:
+        """Tell whether the server misses a session ID that has not come back with initialize."""
+        return self.began and "mcp-session-id" not in self._fields and "session" in answer.quoted.lower()
 
     def _is_old(self) -> bool:
         try:
@@ -174,9 +200,10 @@ class _Session:
         found = call("GET", url, authority=self.options.authority)
         document = found.document
         if found.status != OK or not isinstance(document, dict):
-            where = "its 401 names" if named is not None else "clients look, as its 401 names none,"
-            raise StepFailed(f"there is no metadata at {url}, where {where} them (status {found.status})",
-                             METADATA_CHANGE)  # fmt: skip
+            named_by = "there is no metadata at {}, which its 401 names" if named is not None else (
+                "its 401 names no metadata, and there is none at {}"
+            )  # fmt: skip
+            raise StepFailed(f"{named_by.format(url)} (status {found.status})", METADATA_CHANGE)
         resource = document.get("resource")
         if not isinstance(resource, str) or not self.url.startswith(resource.rstrip("/")):
             change = f"set resourceMetadata.resource to {parts.scheme}://{parts.netloc}{path}, the URL that clients use"
@@ -192,7 +219,9 @@ class _Session:
     # -- the first call ------------------------------------------------------------------------------------------------
     def tools(self) -> None:
         """List the tools, and end the session."""
-        self._post({"method": "notifications/initialized"})
+        told = self._post({"method": "notifications/initialized"})
+        if told.status >= 400:
+            raise StepFailed(*self._no_answer(told))
         result = self._result(self._post({"id": 2, "method": "tools/list"}))
         tools = result.get("tools")
         if not isinstance(tools, list):
