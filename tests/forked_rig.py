@@ -3,7 +3,7 @@
 A `headgate` that is executed spends two thirds of its start on Python and its imports. `start` gives a process that runs the same
 module as `__main__`, with the arguments, folder, environment and standard output that it would have had. Variables that Python or C
 libraries read before `main` cannot be given to a fork: where the environment is another than that of this process was at first, the
-program is executed, unless only variables of `READ_LATE` differ. So it is for tests about processes themselves (marker `executed`).
+program is executed, unless only variables of `READ_LATE` and those that a configuration names differ. So it is for tests about processes themselves (marker `executed`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,6 +42,7 @@ SDK = ("mcp.server.mcpserver", "mcp.server.sse", "mcp.server.streamable_http_man
 # How variables begin that only this package reads, and only when it needs them.
 READ_LATE = (
     "HEADGATE_", "OIDC_COOKIE_SECRET", "MODEL_CATALOG_SOURCE", "LOCALITY", "ADMIN_ADDR", "DYNAMIC_CA_", "RUST_LOG", "SPIFFE_ENDPOINT_SOCKET",
+    "SESSION_KEY", "AWS_", "AZURE_",
 )
 # pytest says in it which test runs.
 OF_PYTEST = "PYTEST_CURRENT_TEST"
@@ -174,11 +175,15 @@ def starter(imports: tuple[str, ...] = IMPORTED) -> Starter:
 def start(
     module: str, arguments: Sequence[str], stdout: IO[Any] | int, stderr: IO[Any] | None = None,
     environment: Mapping[str, str] | None = None, imports: tuple[str, ...] = IMPORTED, folder: Path | None = None,
+    read_late: Collection[str] = (),
 ) -> Forked | subprocess.Popen[str]:  # fmt: skip
-    """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr` or `folder`: those of this process."""
+    """Run `python -m module arguments` with this output: a file, or PIPE for one of text. No `stderr` or `folder`: those of this process.
+
+    `read_late`: variables that the program reads when it needs them, beside those of READ_LATE.
+    """
     wanted = dict(os.environ if environment is None else environment)
     variables = different(wanted)
-    if not all(name.startswith(READ_LATE) for name in variables):
+    if not all(name.startswith(READ_LATE) or name in read_late for name in variables):
         words = [sys.executable, "-m", module, *arguments]
         return subprocess.Popen(words, stdout=stdout, stderr=stderr, env=wanted, cwd=folder, text=True)
     if isinstance(stdout, int):

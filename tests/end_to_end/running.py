@@ -28,6 +28,8 @@ from tests.end_to_end.processes import children_of, command_line
 # How long a test waits for what is sure to come: a busy machine is no fault.
 PATIENCE = 60.0
 PROGRAM = "headgate.cli.main"
+# A variable of the environment that a configuration has in it.
+VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
 @functools.cache
@@ -85,7 +87,8 @@ class Gateway:
         self.at_rest: list[Callable[[], object]] = []
         wanted = {**os.environ, **environment}
         if forked:
-            self.process = forked_rig.start(PROGRAM, ["-f", str(self.path)], self._log, self._log, wanted)
+            words, named = ["-f", str(self.path)], VARIABLE.findall(text + settings)
+            self.process = forked_rig.start(PROGRAM, words, self._log, self._log, wanted, read_late=named)
             return
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "-f", str(self.path)],

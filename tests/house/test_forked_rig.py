@@ -78,7 +78,8 @@ def test_what_only_the_package_reads_is_given_to_forks(tmp_path: Path, monkeypat
     monkeypatch.setattr(forked_rig, "FIRST", {**forked_rig.FIRST, "HEADGATE_A": "old", "HEADGATE_C": "gone"})
     monkeypatch.setenv("HEADGATE_A", "new")
     for value, said in (("one", "new one None\n"), ("two", "new two None\n")):
-        found = forked_rig.start("program_of_a_test", [], subprocess.PIPE, environment={**os.environ, "HEADGATE_B": value}, imports=())
+        given = {**os.environ, "HEADGATE_B": value, "NAMED": "x"}
+        found = forked_rig.start("program_of_a_test", [], subprocess.PIPE, environment=given, imports=(), read_late=["NAMED"])
         assert isinstance(found, forked_rig.Forked)
         assert found.stdout is not None
         with found.stdout:
