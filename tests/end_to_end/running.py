@@ -132,7 +132,9 @@ class Gateway:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.log()
-            with contextlib.suppress(OSError):
+            # A request takes ten times as long as to see that nobody listens yet.
+            with contextlib.suppress(OSError), socket.socket() as probe:
+                probe.connect(("127.0.0.1", self.readiness))
                 if self.fetch(f"http://127.0.0.1:{self.readiness}/healthz/ready")[0] == 200:
                     return
             time.sleep(0.02)
