@@ -203,8 +203,9 @@ cdef class DynamicTable:
         while number >= self.first:
             found = &self.ring[number & (self.places - 1)]
             bytes_of = self.data + found.off
-            if found.hash == wanted and found.name_len == n and memcmp(bytes_of, name, n) == 0:
-                if found.value_len == m and memcmp(bytes_of + n, value, m) == 0:
+            # As in insert(): no bytes may have no address. A table of texts without bytes has none either.
+            if found.hash == wanted and found.name_len == n and (n == 0 or memcmp(bytes_of, name, n) == 0):
+                if found.value_len == m and (m == 0 or memcmp(bytes_of + n, value, m) == 0):
                     whole[0] = True
                     return <uint32_t>(STATIC_COUNT + self.next - number)
                 if same_name == 0:
