@@ -203,7 +203,7 @@ cdef class DynamicTable:
         while number >= self.first:
             found = &self.ring[number & (self.places - 1)]
             bytes_of = self.data + found.off
-            # As in insert(): no bytes may have no address. A table of texts without bytes has none either.
+            # As in insert(): no bytes may have no address.
             if found.hash == wanted and found.name_len == n and (n == 0 or memcmp(bytes_of, name, n) == 0):
                 if found.value_len == m and (m == 0 or memcmp(bytes_of + n, value, m) == 0):
                     whole[0] = True
@@ -238,12 +238,15 @@ cdef class DynamicTable:
         return 0
 
     cdef int _make_room(self, uint32_t n) except -1:
-        """Make room for n bytes at the end: live bytes move to the front, and the memory grows only if that is not enough."""
+        """Make room for n bytes at the end: live bytes move to the front, and the memory grows only if that is not enough.
+
+        There is memory even for no bytes, so that every entry has an address.
+        """
         cdef uint32_t live = self.end - self.start
         cdef uint32_t room = self.room
         cdef uint64_t number
         cdef char* data
-        if self.end + n <= self.room:
+        if self.data != NULL and self.end + n <= self.room:
             return 0
         if self.start:
             memmove(self.data, self.data + self.start, live)
@@ -251,7 +254,7 @@ cdef class DynamicTable:
                 self.ring[number & (self.places - 1)].off -= self.start
             self.start = 0
             self.end = live
-        if live + n <= self.room:
+        if self.data != NULL and live + n <= self.room:
             return 0
         room = max(room, FIRST_ROOM)
         while room < live + n:
