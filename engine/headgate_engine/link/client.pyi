@@ -13,10 +13,15 @@ SPANS: ContextVar[NestedCalls | TargetCall | None]
 IDEMPOTENT: frozenset[str]
 
 class CallError(OSError):
-    """The call failed before or within its response; `timed_out` tells a connect time-out."""
+    """The call failed before or within its response.
+
+    `timed_out` tells a connect time-out, `refused` that its pool did not let it go out: the destination knows nothing
+    of it.
+    """
 
     timed_out: bool
-    def __init__(self, detail: str, timed_out: bool = False) -> None: ...
+    refused: bool
+    def __init__(self, detail: str, timed_out: bool = False, refused: bool = False) -> None: ...
 
 class HttpClient:
     """Calls to one destination through a pool. authority: value of the host field.

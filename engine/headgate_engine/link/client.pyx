@@ -32,11 +32,13 @@ SPANS = contextvars.ContextVar("spans", default=None)
 
 
 class CallError(OSError):
-    """The call failed before or within its response; `timed_out` tells a connect timeout."""
+    """The call failed before or within its response; `timed_out` tells a connect timeout, `refused` that its pool did not
+    let it go out: the destination knows nothing of it.
+    """
 
-    def __init__(self, str detail, bint timed_out=False):
+    def __init__(self, str detail, bint timed_out=False, bint refused=False):
         super().__init__(detail)
-        self.timed_out = timed_out
+        self.timed_out, self.refused = timed_out, refused
 
 
 cdef class HttpClient:
@@ -146,6 +148,9 @@ cdef class ClientCall(ResponseSink):
 
     cdef int on_connect_failed(self, int failure, str detail) except -1:
         return self._fail(CallError(detail, failure == CONNECT_TIMED_OUT))
+
+    cdef int on_refused(self, str detail) except -1:
+        return self._fail(CallError(detail, refused=True))
 
     cdef int on_informational(self, MessageHead head) except -1:
         return 0

@@ -13,6 +13,7 @@ from rig import GET, Rig, Truncated, Upstream, on_rig
 
 from headgate_engine.http1.codec import Http1Codec
 from headgate_engine.http2.session import Http2Session
+from headgate_engine.link.client import CallError, HttpClient
 from headgate_engine.link.endpoints import EndpointSet, EndpointState, HealthPlan
 from headgate_engine.link.http2_upstream import Http2Upstream, Http2UpstreamConnection
 from headgate_engine.link.pool import Pool, describe
@@ -184,12 +185,16 @@ async def test_a_call_that_finds_too_many_waiting_is_refused_at_once(rig: Rig) -
     await rig.wait(lambda: pool.waiting_count == 3, "three wait")
     refused = await rig.ask(GET)
     assert (refused.status, refused.body) == (503, b"upstream call failed: too many calls wait for a connection")
-    assert pool.refused == 1
+    # Whoever calls from Python is told that the backend knows nothing of it.
+    with pytest.raises(CallError, match="too many calls wait") as call:
+        await HttpClient(pool, "backend:80").request("GET", "/")
+    assert (call.value.refused, call.value.timed_out) == (True, False)
+    assert pool.refused == 2
     known = endpoint.snapshot()
     assert (known["failures"], known["ejected"]) == (0, 0), "it is our limit that was reached"
     gate.set()
     assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}
-    assert (pool.refused, pool.refusals.value) == (1, 1)
+    assert (pool.refused, pool.refusals.value) == (2, 2)
     assert endpoint.snapshot()["pending"] == 0
 
 

@@ -95,6 +95,13 @@ class OwnFailure(TargetFailure):
     of_gateway = True
 
 
+def call_failure(error: OSError) -> TargetFailure:
+    """Return the failure of a call. Where the gateway's limit on connections or waiting calls is in the way, the target
+    knows nothing of it.
+    """
+    return (OwnFailure if getattr(error, "refused", False) else TargetFailure)(f"upstream call failed: {error}")
+
+
 class NoAnswer(TargetFailure):
     """The target has ended its side of an exchange in order, without a response."""
 

@@ -275,6 +275,8 @@ class HttpService:
             call.reply(error.status, error.fields, error.body, reason="MCP")
             return True
         except McpFailure as failure:
+            if getattr(failure.__cause__, "refused", False):
+                counted.dropped()  # the gateway's own limit
             counted.failed(failure.message)
             raise
         except TimeoutError:

@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
-from headgate.backend.mcp.failure import NoAnswer, OwnFailure, OwnRefusal, TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import (
+    NoAnswer,
+    OwnFailure,
+    OwnRefusal,
+    TargetFailure,
+    TargetRefusal,
+    call_failure,
+)
 from headgate.backend.mcp.target_calls import CountedCall
 from headgate.backend.mcp.targets.exchanges import ENDED, STOPPED
 from headgate.dialect.mcp.jsonrpc import error_message, parse
+from headgate_engine.link.client import CallError
 
 REQUEST = parse(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}')
 NOTIFICATION = parse(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
@@ -55,7 +63,18 @@ def test_the_error_for_a_server_that_has_ended_is_a_failure() -> None:
     assert meter.told == [("failed", ENDED)]
 
 
-@pytest.mark.parametrize("failure", [OwnFailure("the request was cancelled"), OwnRefusal(503, [], b"")])
+REFUSED = CallError("too many calls wait for a connection", refused=True)
+
+
+def test_a_call_that_finds_nobody_is_a_failure() -> None:
+    meter: Any = Meter()
+    CountedCall(meter, REQUEST).ended(call_failure(ConnectionError("connection refused")))
+    assert meter.told == [("failed", "upstream call failed: connection refused")]
+
+
+@pytest.mark.parametrize(
+    "failure", [OwnFailure("the request was cancelled"), OwnRefusal(503, [], b""), call_failure(REFUSED)]
+)
 def test_what_the_gateway_decides_says_nothing_of_the_target(failure: TargetFailure) -> None:
     meter: Any = Meter()
     call = CountedCall(meter, REQUEST)

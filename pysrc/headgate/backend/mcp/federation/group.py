@@ -178,7 +178,12 @@ class LinkGroup:
             raise
         if message.method != DISCOVER or outcome.good:
             # A server of earlier revisions refuses to be discovered, which is no fault of it.
-            counted.ended(outcome.failure) if outcome.failure is not None else counted.answered(outcome.text)
+            if outcome.failure is not None:
+                counted.ended(outcome.failure)
+            elif outcome.error is not None and link.refuses(outcome.error.get("code")):
+                counted.dropped()
+            else:
+                counted.answered(outcome.text)
             if link.meter is not None and message.method == DISCOVER:
                 link.meter.opened(outcome.text, MODERN)
         span.end(target, message, None if outcome.failure is None else str(outcome.failure), outcome.text)

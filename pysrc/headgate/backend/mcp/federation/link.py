@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from typing import Any, Final, Protocol
 
 from headgate.backend.contract import UpstreamResponse
-from headgate.backend.mcp.failure import NoAnswer, OwnFailure, TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import NoAnswer, OwnFailure, TargetFailure, TargetRefusal, call_failure
 from headgate.backend.mcp.federation.response_messages import StreamPosition, closed, media_type, messages_of, whole
 from headgate.backend.mcp.federation.session_state import SessionStateReplay
 from headgate.backend.mcp.federation.target_answer import (
@@ -62,6 +62,7 @@ class Link(Protocol):
     meter: McpTargetMeter | None
 
     def reaches(self, method: str | None) -> bool: ...
+    def refuses(self, code: object) -> bool: ...
     def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
     async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage: ...
     async def notify(self, message: RpcMessage, fields: Fields) -> None: ...
@@ -318,7 +319,7 @@ class HttpLink(RequestTarget):
         except TimeoutError:
             raise TargetFailure("upstream call timeout") from None
         except OSError as error:
-            raise TargetFailure(f"upstream call failed: {error}") from error
+            raise call_failure(error) from error
         if 200 <= response.status < 300:
             return response
         body = b""

@@ -380,6 +380,10 @@ class EitherLink(RequestTarget):
         """Tell whether requests with this method go to the server."""
         return self._link.reaches(method)
 
+    def refuses(self, code: object) -> bool:
+        """Tell whether an error with this code comes from the gateway."""
+        return self._link.refuses(code)
+
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the messages of a request. `initialize` determines the revision of the server."""
         if message.method == INITIALIZE and not isinstance(self._link, ModernLink):

@@ -189,6 +189,10 @@ class RequestLink(RequestTarget):
         """Tell whether requests with this method go to the target."""
         return (self._session or self._target.make()).reaches(method)
 
+    def refuses(self, code: object) -> bool:
+        """Tell whether an error with this code comes from the gateway."""
+        return (self._session or self._target.make()).refuses(code)
+
     @property
     def opened(self) -> bool:
         """True if the target has a session for this request."""

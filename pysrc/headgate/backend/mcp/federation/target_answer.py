@@ -47,6 +47,11 @@ class RequestTarget(Protocol):
         del method
         return True
 
+    def refuses(self, code: object) -> bool:
+        """Tell whether an error with this code comes from the gateway, which has not asked the target."""
+        del code
+        return False
+
     def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]: ...
 
     async def ask(self, message: RpcMessage, fields: Fields, on_message: OnMessage) -> RpcMessage:

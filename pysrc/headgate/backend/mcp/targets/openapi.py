@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Final
 
 from headgate.backend.contract import UpstreamClient, UpstreamResponse
-from headgate.backend.mcp.failure import TargetFailure
+from headgate.backend.mcp.failure import TargetFailure, call_failure
 from headgate.backend.mcp.federation.target_answer import Fields, RequestTarget
 from headgate.backend.mcp.http_service import MAX_BODY, target_headers
 from headgate.backend.mcp.targets.remote import ClientFields, Remote, origin_of
@@ -155,6 +155,10 @@ class OpenApiLink(RequestTarget):
         """Tell whether requests with this method go to the service: it only knows of calls."""
         return method == CALL
 
+    def refuses(self, code: object) -> bool:
+        """Tell whether an error with this code is the gateway's: the tool or its arguments do not fit the document."""
+        return code == INVALID_PARAMS
+
     async def request(self, message: RpcMessage, fields: Fields) -> AsyncGenerator[bytes, None]:
         """Yield the response. A subscription is acknowledged, but never has notifications."""
         if message.method == LISTEN:
@@ -206,11 +210,13 @@ class OpenApiLink(RequestTarget):
         api = await self._remote.document.api()
         tool = api.tools.get(message.name or "")
         if tool is None:
-            return error_message(message.raw_id, INVALID_PARAMS, f"tool {(message.name or '')[:200]} not found")
+            told = f"tool {(message.name or '')[:200]} not found"
+            return error_message(message.raw_id, INVALID_PARAMS, told)
         try:
             request = request_of(tool, json.loads(message.params).get("arguments"))
         except (ValueError, RecursionError) as error:
-            return error_message(message.raw_id, INVALID_PARAMS, f"invalid arguments of {tool.name}: {error}")
+            told = f"invalid arguments of {tool.name}: {error}"
+            return error_message(message.raw_id, INVALID_PARAMS, told)
         headers = self._headers(fields, request.headers)
         if request.media is not None:
             headers.append(("content-type", request.media))
@@ -244,7 +250,9 @@ class OpenApiLink(RequestTarget):
                 return response.status, await body_of(response, MAX_BODY)
         except TimeoutError:
             raise TargetFailure("upstream call timeout") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise call_failure(error) from error
+        except ValueError as error:
             raise TargetFailure(f"upstream call failed: {error}") from error
         finally:
             if response is not None:

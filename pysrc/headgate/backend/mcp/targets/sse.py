@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from headgate.backend.contract import UpstreamResponse
-from headgate.backend.mcp.failure import TargetFailure, TargetRefusal
+from headgate.backend.mcp.failure import TargetFailure, TargetRefusal, call_failure
 from headgate.backend.mcp.http_service import MAX_BODY, STREAM, read, target_headers
 from headgate.backend.mcp.targets.exchanges import Exchanges, TargetExchange
 from headgate.backend.mcp.targets.inbox import Inbox
@@ -98,7 +98,7 @@ class SseServer:
         try:
             response = await self._remote.request(method, path, headers, body, own.origin)
         except OSError as error:
-            raise TargetFailure(f"upstream call failed: {error}") from error
+            raise call_failure(error) from error
         try:
             if not 200 <= response.status < 300:
                 raise TargetRefusal(response.status, list(response.headers), await read(response))

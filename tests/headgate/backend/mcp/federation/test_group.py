@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from headgate.backend.mcp.federation.stateless_target import StatelessTarget
 from headgate.backend.mcp.federation.target_answer import RequestTarget
 from headgate.backend.mcp.targets.openapi import OpenApiLink
 from headgate.dialect.mcp.jsonrpc import RpcMessage, parse
+from headgate.dialect.openapi.tools import Api, read_tools
 
 
 class Meter:
@@ -78,5 +80,32 @@ def test_what_the_gateway_answers_by_itself_says_nothing_of_the_target(kind: str
                 outcome = await ask("t", message, [], nobody)
                 assert outcome.good, outcome.failure
         assert meter.told == [method for method in told for _ in range(2)]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["nope", "read"])
+def test_a_call_that_never_goes_out_is_no_error_of_the_service(name: str) -> None:
+    """A tool that its document does not have, and arguments that do not fit."""
+
+    async def run() -> None:
+        meter: Any = Meter()
+        api = read_tools(
+            '{"openapi":"3.0.0","paths":{"/a/{b}":{"get":{"operationId":"read","parameters":'
+            '[{"name":"b","in":"path","required":true,"schema":{"type":"string"}}]}}}}'
+        )
+
+        async def found() -> Api:
+            return api
+
+        remote: Any = SimpleNamespace(document=SimpleNamespace(api=found), policies=None, timeout_s=None)
+        group = LinkGroup({"t": OpenApiLink("t", remote, meter)}, True)
+
+        async def nobody(_text: bytes) -> None: ...
+
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+        outcome = await group.ask("t", parse(json.dumps(call).encode()), [], nobody)
+        assert (outcome.error or {})["code"] == -32602
+        assert meter.told == []
 
     asyncio.run(run())
