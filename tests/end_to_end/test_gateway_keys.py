@@ -129,3 +129,22 @@ def test_a_key_of_the_route_does_not_widen_what_the_key_in_front_of_it_may_use(g
     assert [ask_model("all", one) for one in ("real", "gpt-5.1", "gpt-4", "other")] == [200, 200, 403, 403]
     assert [ask_model("gpt", one) for one in ("real", "gpt-5.1", "gpt-4", "other")] == [403, 200, 403, 403]
     assert Raw(running, **{"authorization": f"Bearer {key}", "x-own": "all"}).names("tools/list", "tools") == ["echo"]
+
+
+def test_a_request_with_two_keys_counts_for_both_and_its_tokens_for_that_of_the_route(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    """One of the gateway, and one of the route from another field: it may use what both may."""
+    section = MODELS.replace("PORT", str(provider.port)).replace("PYTHON", json.dumps(SAMPLE.split('"')[1]))
+    own = "  policies: {apiKey: {virtualKeys: true, location: {header: {name: x-user}}}}\n  models:"
+    running = gateway(PLACES["gateway"] + section.replace("  models:", own), settings=settings(f"sqlite://{tmp_path}/keys.db"))
+    outer, user = make(running, "outer", allowedModels=["real", "outer-*"]), make(running, "user")
+    narrow = make(running, "narrow", allowedModels=["outer-*"])
+
+    def call(first: str, second: str) -> int:
+        fields = {"authorization": f"Bearer {first}", "x-user": second}
+        body = {"model": "real", "messages": [{"role": "user", "content": "hi"}]}
+        return httpx.post(f"{running.url}/v1/chat/completions", headers=fields, json=body, timeout=60).status_code
+
+    assert [call(outer, user), call(narrow, user)] == [200, 403]
+    assert [requests(running, name) for name in ("outer", "user", "narrow")] == [1, 2, 1]
+    used = [ask(running, "GET", f"/api/keys/{name}")[1]["usage"]["month"]["tokens"] for name in ("outer", "user")]
+    assert used[0] == 0 < used[1]

@@ -126,7 +126,8 @@ cdef class KeyUse:
         metadata, models = value
         tools = self.key.metadata.get("allowedTools")
         if tools is not None:
-            metadata = {**(metadata or {}), "allowedTools": tools}
+            others = (metadata or {}).get("allowedTools")
+            metadata = {**(metadata or {}), "allowedTools": tools if not isinstance(others, list) else common_tools(tools, others)}
         if models is None:
             models = self.key.models
         elif self.key.models is not None:
@@ -243,6 +244,19 @@ cdef tuple common(tuple some, tuple others):
     return tuple(found)
 
 
+cdef list common_tools(list some, list others):
+    """The tools that both lists allow. An entry is a tool of any target, `target/tool` or `target/*`."""
+    cdef list found = []
+    for pair in [(one, other) for one in some for other in others] + [(other, one) for one in some for other in others]:
+        wide, narrow = pair
+        target, slash, tool = str(narrow).rpartition("/")
+        if wide == narrow or wide == f"{target}/*" or wide == tool and tool != "*":
+            found.append(narrow)                   # a target's tool or all of its tools, or the same
+        elif not slash and wide.endswith("/*"):
+            found.append(wide[:-1] + narrow)
+    return sorted(set(found))
+
+
 cdef bint is_short(LlmCall call) except -1:
     """Whether the provider did not come to count all of its answer: the client has left, or the stream has broken."""
     cdef LlmAttempt last
@@ -348,10 +362,13 @@ cdef class VirtualKeyStep(ApiKeyStep):
             if one.near(now_s, &breach):
                 ctx.set_response_header(b"x-headgate-budget-warning", warning(one, &breach))
                 break
+        allowed = (key.metadata, key.models)
+        if ctx.key_use is not None:
+            allowed = ctx.key_use.narrowed(allowed)        # the key of the listener, from another place of the request
         ctx.key_use = KeyUse(key)
         if ctx.route is None:
             (<KeyUse>ctx.key_use).elsewhere = self.elsewhere
-        self.accept(ctx, credential, (key.metadata, key.models))
+        self.accept(ctx, credential, allowed)
         return CONTINUE
 
 

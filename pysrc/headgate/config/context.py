@@ -83,6 +83,7 @@ class Context:
     others of their list. `contents`: of the files that were read, None of one that was not there. `phase`: of
     expressions of policies that are being read.
     `has_all_functions`: `config.customFunctions` could be read; if not, nothing is said of functions that are unknown.
+    `can_have_keys`: there are virtual keys, or some can be made.
     `has_workload_api`: something says where the SPIFFE Workload API is. `hbone`: what `config.hbone` says.
     `bind_host`: the one address that ports listen on.
     `resources`: stored ones that are merged into the file, instead of those in its database.
@@ -100,6 +101,7 @@ class Context:
     has_all_functions: bool = True
     bind_host: str | None = None
     has_workload_api: bool = False
+    can_have_keys: bool = True
     hbone: Hbone = field(default_factory=Hbone)
     resources: StoredSnapshot | None = None
 

@@ -12,6 +12,7 @@ from headgate.config.frontend_settings import attached, frontend
 from headgate.config.policy_values import BackendOptions, gateway_policies, of_whole
 from headgate.config.ports import DEFAULT, WILDCARD, OpenListener, PortMode, Ports
 from headgate.config.process_settings import hbone_settings, process_settings, workload_api
+from headgate.config.request_log import has_stored
 from headgate.config.routes import Routes, RouteSpec
 from headgate.config.targeted import Layer, ListenerPlace, Unused, merge_gateway
 from headgate.config.tcp_routes import TcpRoutes
@@ -24,6 +25,7 @@ from headgate.ir.gateway import Gateway
 from headgate.ir.listener import Listener
 from headgate.ir.match import ANY_REQUEST, Match, PathMatch
 from headgate.ir.policies import NO_GATEWAY_POLICIES, GatewayPolicies
+from headgate.ir.policy.identity import ApiKeyAuth
 from headgate.ir.process import ProcessSettings
 from headgate.ir.route import Route
 from headgate.ir.virtual_keys import VirtualKeys
@@ -33,6 +35,10 @@ MCP_PORT: Final = 3000
 INTERNAL: Final = "internal"
 MCP_PATHS: Final = tuple(
     Match(path=PathMatch(kind="prefix", value=path)) for path in ("/mcp", "/sse", "/.well-known")
+)
+TWO_KEYS: Final = (
+    "virtual keys are taken here and, from another place of the request, at its gateway: a request with both counts "
+    "for each, its tokens and money for the key of the route, and may use what both may"
 )
 ANY_ADDRESS: Final = {True: "::", False: "0.0.0.0"}  # noqa: S104
 
@@ -44,6 +50,8 @@ class Standalone:
         self.context = context
         self.root = root
         self._functions()
+        keys = root.get("virtualKeys")
+        context.can_have_keys = has_stored(self.section("config")) or (keys is not None and bool(keys.get("keys")))
         context.has_workload_api = workload_api(context, self.section("config")) is not None
         context.hbone = hbone_settings(self.section("config"))
         self.client_side = attached(context, self.section("frontendPolicies"), root.records("policies"))
@@ -108,6 +116,7 @@ class Standalone:
         policies = tuple(self.targeted.dumped)
         services, workloads = self.backends.services.for_dump()
         keys = self._virtual_keys(settings)
+        self._warn_of_unpriced(keys, settings, binds)
         self.rest_digest = digest(
             backends, policies, client_side, settings, services, workloads, self.context.hbone, keys
         )
@@ -136,6 +145,12 @@ class Standalone:
         from headgate.config import virtual_keys  # as other sections that few files have
 
         return virtual_keys.parse(self.context, record, settings)
+
+    def _warn_of_unpriced(self, keys: VirtualKeys | None, settings: ProcessSettings, binds: tuple[Bind, ...]) -> None:
+        if keys is not None and any(limit.unit == "dollars" for limit in keys.all_limits()):
+            from headgate.config.unpriced import unpriced  # where money is limited
+
+            self.context.warnings.extend(unpriced(settings.prices, binds))
 
     def _binds(self) -> None:
         for index, record in enumerate(self.root.records("binds")):
@@ -319,6 +334,11 @@ class Standalone:
             routes=routes,
         )
 
+    def _warn_of_two_keys(self, spec: RouteSpec, outer: ApiKeyAuth, routes: tuple[Route, ...]) -> None:
+        inner = [route.policies.api_key for route in routes]
+        if any(one is not None and one.virtual and one.location != outer.location for one in inner):
+            self.context.warnings.append(f"{spec.path}: {TWO_KEYS}")
+
     def _tcp_listener(self, listener: OpenListener) -> Listener:
         if self._gateway_phase(listener) != NO_GATEWAY_POLICIES:
             message = f"policies of a listener are for HTTP, and this one speaks {listener.protocol}"
@@ -340,6 +360,7 @@ class Standalone:
         routes = self.routes.build(spec, above)
         if policies.api_key is not None and policies.api_key.virtual:
             routes = tuple(self.routes.for_keys(route) for route in routes)
+            self._warn_of_two_keys(spec, policies.api_key, routes)
         if self.root.get("ui") is not None or self.backends.internal.to_admin:
             fixed = listener.tls is not None or listener.hostname is not None
             routes = tuple(at_listener(route, policies, fixed_name=fixed) for route in routes)

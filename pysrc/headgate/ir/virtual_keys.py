@@ -108,3 +108,8 @@ class VirtualKeys:
     alerts: AlertHook | None = None
     stops: bool = False
     journal: str | None = None
+
+    def all_limits(self) -> tuple[UsageLimit, ...]:
+        """Return the limits of all keys and teams."""
+        given: tuple[KeyRecord | KeyTeam, ...] = (*self.keys, *self.teams)
+        return tuple(limit for one in given for limit in one.limits)

@@ -187,6 +187,16 @@ def faults() -> Callable[..., list[str]]:
     return run
 
 
+@pytest.fixture(scope="session")
+def warnings() -> Callable[..., list[str]]:
+    """Load a text and return what is warned of."""
+
+    def run(text: str) -> list[str]:
+        return list(load(TextSource(text, "c.yaml"), environ={}).warnings)
+
+    return run
+
+
 class Certificates:
     """A CA and two leaf certificates in a folder."""
 

@@ -1,4 +1,4 @@
-"""`virtualKeys.alerts`: what a receiver may be, and what is shown of it."""
+"""`virtualKeys`: receivers of alerts and what is shown of them, and what is warned of that would surprise."""
 
 from __future__ import annotations
 
@@ -30,3 +30,22 @@ def test_what_is_no_receiver_is_refused_and_not_quoted(url: str, faults: Callabl
     assert fault.startswith("virtualKeys.alerts.url")
     assert "without a login" in fault
     assert "hid" not in fault
+
+
+TAKES = "gateways: {default: {port: 80, apiKey: {virtualKeys: true}}}\n"
+ONE = 'virtualKeys: {keys: [{name: k, keyHash: "sha256:' + "0" * 64 + '"}]}\n'
+
+
+def test_keys_that_nobody_can_make_are_told(warnings: Callable[..., list[str]]) -> None:
+    [told] = warnings(TAKES)
+    assert told.startswith("gateways.default.apiKey.virtualKeys: there are no virtual keys, and none can be made")
+    assert warnings(TAKES + ONE) == []
+    assert warnings(TAKES + 'config: {storage: {mode: hybrid}, database: {url: "sqlite://keys.db"}}') == []
+
+
+@pytest.mark.parametrize(("location", "told"), [("", 0), (", location: {header: {name: x-user}}", 1)])
+def test_two_places_of_keys_are_told(location: str, told: int, warnings: Callable[..., list[str]]) -> None:
+    route = "routes: [{name: r, gateways: [default], policies: {directResponse: {status: 200}, apiKey: {virtualKeys: trueLOCATION}}}]"
+    found = warnings(TAKES + ONE + route.replace("LOCATION", location))
+    assert len(found) == told
+    assert all("its tokens and money for the key of the route" in one for one in found)

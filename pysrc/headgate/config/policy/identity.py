@@ -29,6 +29,10 @@ from headgate_engine.llm.pattern import ModelPattern
 CLAIMS: Final = frozenset(("exp", "nbf", "aud", "iss", "sub"))
 HASH: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
 MAX_AUDIENCES: Final = 64
+NO_KEYS: Final = (
+    "there are no virtual keys, and none can be made without config.storage.mode: hybrid and config.database: only "
+    "keys of this policy itself are known"
+)
 
 
 def parse_jwt(context: Context, record: Record) -> JwtAuth | None:
@@ -112,6 +116,8 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
             context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
         shown = json.dumps(metadata or {}, sort_keys=True)
         keys[digest] = ApiKey(digest=digest, metadata=shown, models=checked_models(context, entry))
+    if record.get("virtualKeys") and not context.can_have_keys:
+        context.warnings.append(f"{record.path}.virtualKeys: {NO_KEYS}")
     return ApiKeyAuth(
         keys=tuple(keys.values()),
         virtual=record.get("virtualKeys", False),
