@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from functools import partial
 from typing import Final
 
 from headgate.backend.llm.realtime_limits import converse
@@ -53,7 +54,8 @@ class CompiledKeys:
             desk = DESK
             desk.use(self.state)
         assumed = (keys.assumed_output, keys.assumed_image, keys.assumed_input)
-        self.table.turn(self.by_digest, assumed, self.state, desk, stops=keys.stops, converse=converse)
+        holds = partial(converse, keys.assumed_image)
+        self.table.turn(self.by_digest, assumed, self.state, desk, stops=keys.stops, converse=holds)
 
     def _key(self, record: KeyRecord, team: KeyTeam | None) -> VirtualKey:
         before = None if self._before is None else self._before.made.get((record, team))

@@ -4,7 +4,8 @@ Both sides' events are read as they pass. An event of the client that may cost m
 Where limits have no more, the client gets an error event and both connections are closed (RFC 6455 section 7.4).
 
 Sound is counted by its size: of a prompt a token for each 800 bytes, which is 100 ms of G.711, of an answer for each
-2,400 bytes, which is 50 ms of 16 bits at 24 kHz (https://platform.openai.com/docs/guides/realtime-costs).
+2,400 bytes, which is 50 ms of 16 bits at 24 kHz (https://platform.openai.com/docs/guides/realtime-costs). A picture
+counts as in other requests (`assumedImageTokens`), whatever its bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from headgate.ir.virtual_keys import ASSUMED_IMAGE
 from headgate_engine.context.request import RequestContext
 from headgate_engine.llm.metered import SPENT
 from headgate_engine.llm.realtime_use import RealtimeUse
@@ -25,6 +27,9 @@ from headgate_engine.websocket.frames import BINARY, CLOSE, TEXT, FrameError, Fr
 LIMIT: Final = 16 * 1024 * 1024
 # Events of more bytes are not read as JSON.
 LONG_EVENT: Final = 1024 * 1024
+# With a picture: its text in base64 is one value, which is read at more than 1 MiB in a millisecond.
+LONG_PICTURE: Final = 4 * 1024 * 1024
+PICTURE: Final = "input_image"
 HEAD: Final = 4096
 PROMPT_SOUND_BYTES: Final = 800
 ANSWER_SOUND_BYTES: Final = 2400
@@ -71,9 +76,14 @@ class Inspector(Protocol):
 Guarded = Callable[[LimitedTunnel], Inspector | None]
 
 
-def converse(tunnel: LimitedTunnel, ctx: RequestContext, guarded: Guarded | None) -> LimitedConversation:
-    """Return what holds the limits of the key of a conversation. guarded: makes the guards of a tunnel."""
-    return LimitedConversation(tunnel, RealtimeUse(ctx), guarded)
+def converse(
+    per_picture: int, tunnel: LimitedTunnel, ctx: RequestContext, guarded: Guarded | None
+) -> LimitedConversation:
+    """Return what holds the limits of the key of a conversation.
+
+    per_picture: tokens of a picture. guarded: makes the guards of a tunnel.
+    """
+    return LimitedConversation(tunnel, RealtimeUse(ctx), guarded, per_picture)
 
 
 class LimitedConversation:
@@ -83,8 +93,11 @@ class LimitedConversation:
     before guards see them.
     """
 
-    def __init__(self, tunnel: LimitedTunnel, use: RealtimeUse, guarded: Guarded | None) -> None:
+    def __init__(
+        self, tunnel: LimitedTunnel, use: RealtimeUse, guarded: Guarded | None, per_picture: int = ASSUMED_IMAGE
+    ) -> None:
         self._tunnel = tunnel
+        self._per_picture = per_picture
         self._use = use
         self._guard = None if guarded is None else guarded(self)
         self._client = FrameReader(True, LIMIT)
@@ -169,7 +182,7 @@ class LimitedConversation:
         if kind == SOUND or (len(payload) > LONG_EVENT and _is_long_sound(payload)):
             self._use.said(len(payload) * 3 // 4 // PROMPT_SOUND_BYTES + 1)
             return
-        self._use.said(len(payload) // BYTES_PER_TOKEN)
+        self._use.said(self._tokens(payload, event))
         # A bound may stand there several times, and of several ones the provider may read any.
         written = max((int(found) for found in BOUND.findall(payload)), default=0)
         if kind == CREATE or b'"response.create"' in payload or (not event and b"\\u" in payload):
@@ -178,6 +191,15 @@ class LimitedConversation:
             self._use.asks(most, name if isinstance(name, str) else None)
         elif kind == "session.update" or (written and not event):
             self._widen(max(self._most(event.get("session")) or 0, written))
+
+    def _tokens(self, payload: bytes, event: dict[str, Any]) -> int:
+        """Return about what an event comes to in the prompt. Only what stands where a picture is read counts as one."""
+        item = event.get("item")
+        content = item.get("content") if isinstance(item, dict) else None
+        parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+        pictures = [part.get("image_url") for part in parts if part.get("type") == PICTURE]
+        carried = sum(len(one) for one in pictures if isinstance(one, str) and one.startswith("data:image/"))
+        return (len(payload) - carried) // BYTES_PER_TOKEN + len(pictures) * self._per_picture
 
     def _most(self, holder: Any) -> int | None:
         """Return the most tokens of an answer that a response or a session names; None: it names none."""
@@ -245,7 +267,7 @@ def _is_long_sound(payload: bytes) -> bool:
 
 def _read_event(payload: bytes) -> dict[str, Any]:
     """Return an event, an empty one for what is none or is long."""
-    if len(payload) > LONG_EVENT:
+    if len(payload) > LONG_EVENT and (len(payload) > LONG_PICTURE or b'"input_image"' not in payload):
         return {}
     try:
         found = orjson.loads(payload)

@@ -22,7 +22,8 @@ class Use:
         self.over = False
 
     def said(self, tokens: int) -> None:
-        """Nothing: the texts are counted in other tests."""
+        """Keep it apart: most tests are not about texts."""
+        self.last = tokens
 
     def heard(self, tokens: int) -> None:
         """Note that something of an answer has come."""
@@ -173,3 +174,22 @@ def test_nothing_passes_a_guard_once_limits_have_no_more() -> None:
     rig.client({"type": "response.create"})
     # The frame of the close handshake (RFC 6455 section 5.5.1), with code 1000.
     assert (rig.tunnel.sent, rig.tunnel.ends) == ([b"\x03\xe8"], 1)
+
+
+def test_a_picture_counts_as_in_other_requests_and_only_where_it_is_read() -> None:
+    rig = Rig()
+    picture = "data:image/png;base64," + "A" * (2 * LONG_EVENT)
+
+    def said(part: dict[str, Any]) -> int:
+        rig.client({"type": "conversation.item.create", "item": {"type": "message", "role": "user", "content": [part]}})
+        return rig.use.last
+
+    assert 1600 < said({"type": "input_image", "image_url": picture}) < 1700
+    assert 1600 < said({"type": "input_image", "image_url": "https://a.test/b.png"}) < 1700
+    # A text that looks like one is a text.
+    short = picture[:30_000]
+    assert said({"type": "input_text", "text": short}) > 10_000
+    assert said({"type": "input_text", "image_url": short}) > 10_000
+    # It may not hide what asks for an answer.
+    told = {"type": "response.create", "response": {"max_output_tokens": 70}, "item": {"content": [{"type": "input_image", "image_url": picture}]}}
+    assert ("asks", 70, None) in rig.client(told)
