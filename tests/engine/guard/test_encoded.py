@@ -123,6 +123,9 @@ def part(form: str, **members: object) -> bytes:
         # Parameters of any length, also of a type that begins late in what is read.
         asked("completions", "text/plain;x=" + "y" * 300, coded("a red fox")),
         asked("responses", "text/plain;x=" + "\u00e9" * 70_000, coded("a red fox")),
+        # With blanks behind the colon.
+        part("completions", type="file", file={"file_data": URL.replace("data:", "data: ")}),
+        part("responses", type="input_image", image_url=URL.replace("data:", "data:\t  ")),
         # A file beside a text: the part's type decides which of them is sent.
         part("completions", type="file", text="", file={"file_data": URL}),
         part("completions", type="file", refusal="x", file={"file_data": URL}),

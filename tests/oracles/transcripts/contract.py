@@ -124,7 +124,7 @@ class Builder:
             return 0
         head = string_value(b'"' + found[1] + b'"', 0, len(found[1]) + 2).lower()
         # Of a long head the beginning has the media type.
-        texts = head.startswith(b"data:") and head[5:].startswith(tuple(one.encode() for one in MEDIA))
+        texts = head.startswith(b"data:") and head[5:].lstrip(b" \t").startswith(tuple(one.encode() for one in MEDIA))
         return found.end() if texts and head.endswith(b"base64") else 0
 
     def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
