@@ -92,7 +92,6 @@ UNTYPED_CALLS = {
     **dict.fromkeys(("client_gone", "client_writable"), "engine/headgate_engine/link/backend.pyx"),
     "route_labels": "engine/headgate_engine/mcp/telemetry.pyx",
     "kept_out": "engine/headgate_engine/link/phases.pyx",
-    "narrowed": "engine/headgate_engine/steps/identity.pyx",
     "waited_s": "pysrc/headgate/backend/mcp/federation/answering.py",
     "is_in": "pysrc/headgate/backend/llm/long_bodies.py",
     "own_request_id": "pysrc/headgate/backend/mcp/relay.py",

@@ -31,6 +31,11 @@ CALLER = contextvars.ContextVar("caller", default=None)
 SPANS = contextvars.ContextVar("spans", default=None)
 
 
+cdef enum:
+    # Beside the failures of link.contract: the pool has refused the call.
+    NEVER_SENT = -1
+
+
 class CallError(OSError):
     """The call failed before or within its response; `timed_out` tells a connect timeout, `refused` that its pool did not
     let it go out: the destination knows nothing of it.
@@ -147,10 +152,10 @@ cdef class ClientCall(ResponseSink):
         return 0
 
     cdef int on_connect_failed(self, int failure, str detail) except -1:
-        return self._fail(CallError(detail, failure == CONNECT_TIMED_OUT))
+        return self._fail(CallError(detail, failure == CONNECT_TIMED_OUT, failure == NEVER_SENT))
 
     cdef int on_refused(self, str detail) except -1:
-        return self._fail(CallError(detail, refused=True))
+        return self.on_connect_failed(NEVER_SENT, detail)
 
     cdef int on_informational(self, MessageHead head) except -1:
         return 0

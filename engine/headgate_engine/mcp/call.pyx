@@ -146,10 +146,6 @@ cdef class DirectCall(ClientCall):
         ClientCall.on_connect_failed(self, failure, detail)
         return self._hand_over()
 
-    cdef int on_refused(self, str detail) except -1:
-        ClientCall.on_refused(self, detail)
-        return self._hand_over()
-
     cdef int on_response_head(self, MessageHead head) except -1:
         if self.phase != PHASE_WAITING:
             return ClientCall.on_response_head(self, head)

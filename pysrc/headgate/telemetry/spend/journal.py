@@ -44,7 +44,7 @@ UNREADABLE: Final = "what an earlier gateway has spent last cannot be read, and 
 Minute = tuple[int, tuple[int, int, int]]
 
 
-class Origin(NamedTuple):
+class LedgerOrigin(NamedTuple):
     """Whose spending a file has: of which store, under which name that was told batches, and in which boot."""
 
     store: str
@@ -61,7 +61,7 @@ class LeftSpending(NamedTuple):
     (key, team, model, day), and what was used in a minute by accounts.
     """
 
-    origin: Origin | None
+    origin: LedgerOrigin | None
     batch: int
     cells: dict[tuple[str, str, str, str], bytes]
     minutes: dict[tuple[str, str], Minute]
@@ -153,10 +153,10 @@ class Leftover:
                 elif key == BATCHES:
                     batch = batch_of(value)
                 elif key.startswith(ORIGIN):
-                    origin = Origin(*json.loads(key[len(ORIGIN) :]))
+                    origin = LedgerOrigin(*json.loads(key[len(ORIGIN) :]))
         return LeftSpending(origin, batch, cells, minutes)
 
-    def useless(self, origin: Origin) -> bool:
+    def useless(self, origin: LedgerOrigin) -> bool:
         """Tell whether nobody asks any more for the spending of a gateway that has ended."""
         # Of SQLite: path, device and number of the file.
         path, number = origin.store.rsplit(" ", 2)[0], origin.store.rpartition(" ")[2]

@@ -19,7 +19,7 @@ from typing import Final
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, KeyTeam, VirtualKeys
-from headgate.telemetry.spend.journal import Leftover, LeftSpending, Origin, boot, leftovers, remove_own
+from headgate.telemetry.spend.journal import LedgerOrigin, Leftover, LeftSpending, boot, leftovers, remove_own
 from headgate.telemetry.spend.rows import KEPT_DAYS, MOST_AMOUNT, Batch, LedgerStore, SpendRow, Warned
 from headgate_engine.limit.account import SPEND, UNITS, WINDOWS, SpendCell, UsageAccount
 from headgate_engine.limit.spending import SpendBatches, SpendOrigin, uncarried
@@ -72,7 +72,7 @@ class SpendLedger:
         self._batch = Batch(f"spend/{uuid.uuid4()}", 0)
         self._origin: SpendOrigin | None = None
         self._named = not kept
-        self._identity = Origin("", self._batch.writer, boot())
+        self._identity = LedgerOrigin("", self._batch.writer, boot())
         self._folder = folder
         self._leftovers: list[Leftover] = []
         # Another gateway on this machine adds to the same ledger.
