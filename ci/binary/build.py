@@ -31,9 +31,13 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from backports.zstd import CompressionParameter, ZstdCompressor
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -347,13 +351,13 @@ def archive(tree: Path, date: int) -> TarImage:
 def compressed(data: bytes, level: int = LEVEL) -> bytes:
     """Return the data in one frame of zstd, with a checksum of it."""
     options = {
-        CompressionParameter.compression_level: level,
-        CompressionParameter.window_log: WINDOW_LOG,
-        CompressionParameter.enable_long_distance_matching: 1,
-        CompressionParameter.checksum_flag: 1,
-        CompressionParameter.nb_workers: 2,
+        zstd.CompressionParameter.compression_level: level,
+        zstd.CompressionParameter.window_log: WINDOW_LOG,
+        zstd.CompressionParameter.enable_long_distance_matching: 1,
+        zstd.CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.nb_workers: 2,
     }
-    packer = ZstdCompressor(options=options)
+    packer = zstd.ZstdCompressor(options=options)
     return packer.compress(data) + packer.flush()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +13,15 @@ from typing import Any
 
 import brotli
 import pytest
-from backports import zstd
 from tests.end_to_end.llm_formats import WAYS
 from tests.end_to_end.processes import children_of
 from tests.end_to_end.provider_stand_in import DONE, StandIn, chat, chunk, event, stream, whole
 from tests.end_to_end.running import Gateway, Pool
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 CONFIG = """
 gateways:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import zlib
 from collections.abc import Callable
 from functools import partial
 
 import brotli
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +24,11 @@ from headgate_engine.wire.coding import (
     decode,
     name_of,
 )
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 
 def raw_deflate(text: bytes) -> bytes:
