@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from headgate.cluster.deploy.local_process import LOG, OLDER_LOG, bound_log
+from headgate.cluster.deploy.local_process import LOG, OLDER_LOG, bound_log, last_line
 
 
 def test_a_log_that_is_too_long_is_set_aside(tmp_path: Path) -> None:
@@ -28,3 +28,13 @@ def test_a_log_that_is_too_long_is_set_aside(tmp_path: Path) -> None:
         log.write(b"d" * 200)
         bound_log(tmp_path, 100)
         assert older.read_bytes() == b"d" * 100
+
+
+def test_the_last_line_of_a_log_is_told_in_part(tmp_path: Path) -> None:
+    assert last_line(tmp_path) == ""
+    (tmp_path / LOG).write_bytes(b"first\nlast \xff\n\n  \n")
+    assert last_line(tmp_path) == "last \ufffd"
+    (tmp_path / LOG).write_text("x" * 100_000 + "\nlong " + "y" * 5000 + "\n")
+    assert last_line(tmp_path) == "long " + "y" * 495
+    (tmp_path / LOG).write_text("")
+    assert last_line(tmp_path) == ""
