@@ -38,7 +38,7 @@ h1 { font-size: 1.1rem; margin: 0 0 .5rem; }
 const { unit, root } = JSON.parse(document.getElementById("data").textContent);
 const [graph, told, search] = ["graph", "told", "search"].map((one) => document.getElementById(one));
 const ROW = 18;
-let top = [root];
+let chosen = [root];
 function shown(value) {
   if (unit !== "bytes") return value + " " + unit;
   const at = Math.min(3, Math.floor(Math.log2(Math.max(value, 1)) / 10));
@@ -66,7 +66,7 @@ function draw() {
     frame.style.background = color(node[0]);
     frame.textContent = right - left > 24 ? node[0] : "";
     frame.title = share(node);
-    frame.onclick = () => { top = path; draw(); };
+    frame.onclick = () => { chosen = path; draw(); };
     frame.onmouseenter = frame.onfocus = () => { told.textContent = share(node); };
     parts.push(frame);
     let at = left;
@@ -76,16 +76,16 @@ function draw() {
       at += wide;
     }
   }
-  top.forEach((node, depth) => {
-    if (depth === top.length - 1) place(node, 0, width, depth, top, false);
-    else { const line = [node[0], node[1], []]; place(line, 0, width, depth, top.slice(0, depth + 1), false); }
+  chosen.forEach((node, depth) => {
+    if (depth === chosen.length - 1) place(node, 0, width, depth, chosen, false);
+    else { const line = [node[0], node[1], []]; place(line, 0, width, depth, chosen.slice(0, depth + 1), false); }
   });
   graph.replaceChildren(...parts);
   graph.style.height = `${(deepest + 1) * ROW}px`;
-  document.getElementById("share").textContent = word ? `found: ${(found / top.at(-1)[1] * 100).toFixed(2)} %` : "";
+  document.getElementById("share").textContent = word ? `found: ${(found / chosen.at(-1)[1] * 100).toFixed(2)} %` : "";
 }
 search.oninput = draw;
-document.getElementById("reset").onclick = () => { top = [root]; draw(); };
+document.getElementById("reset").onclick = () => { chosen = [root]; draw(); };
 addEventListener("resize", draw);
 draw();
 </script>
