@@ -91,14 +91,16 @@ def test_places_are_found_by_indentation_and_braces(page: Page, running: Gateway
       const place = (text) => {
         const lines = text.split('\\n');
         const found = placeAt(lines, lines.length - 1, lines.at(-1).length);
-        return found && [found.path.map((one) => (typeof one === 'string' ? one : '[]')).join('.'), found.key, found.typed];
+        return found && [found.path.map((one) => (typeof one === 'string' ? one : '[]')).join('.'), typeof found.key === 'symbol' ? '[]' : found.key, found.typed];
       };
       return [place('ro'), place('routes:\\n- na'), place('routes:\\n- name: a\\n  ba'), place('routes:\\n- name: a\\n  backends:\\n  - ho'), place('llm:\\n  models:\\n    - name: x\\n\\n      # note\\n      provider: op'),
+        place('llm: {\\n  models: [\\n    {name: x, # }\\n     pro'), place('routes:\\n- matches:\\n  - {path: {exact: "/{"},\\n     me'), place('routes:\\n- matches:\\n  - pa'), place('a: {b: [\\n  c\\n]}\\nro'),
         place('a: {b'), place('a: 1 # b'), place('routes:\\n- name: a\\n  matches: [{path: {ex'), place('llm:\\n  models:\\n  - {name: "x: {", provider: op'), place('a: {b: {c: 1}, d'), place('a: {b: 1}'), place('a: [b'), place('routes:\\n- name: a\\n- na'), place('config:\\n  logging:\\n    level: info\\nro')];
     })()""")
     assert told == [
         ["", None, "ro"], ["routes.[]", None, "na"], ["routes.[]", None, "ba"], ["routes.[].backends.[]", None, "ho"], ["llm.models.[]", "provider", "op"],
-        ["a", None, "b"], None, ["routes.[].matches.[].path", None, "ex"], ["llm.models.[]", "provider", "op"], ["a", None, "d"], None, None,
+        ["llm.models.[]", None, "pro"], ["routes.[].matches.[]", None, "me"], ["routes.[].matches.[]", None, "pa"], ["", None, "ro"],
+        ["a", None, "b"], None, ["routes.[].matches.[].path", None, "ex"], ["llm.models.[]", "provider", "op"], ["a", None, "d"], None, ["a", "[]", "b"],
         ["routes.[]", None, "na"], ["", None, "ro"],
     ]  # fmt: skip
 

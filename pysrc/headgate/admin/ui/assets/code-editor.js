@@ -106,11 +106,11 @@ export function codeEditor(label, typed, schema) {
   }
 
   function accept() {
-    const { text: words, place } = offered[at];
+    const { text: words, name, place } = offered[at];
     close();
     text.focus();
     text.setSelectionRange(text.selectionStart - place.typed.length, text.selectionEnd);
-    insert(place.key === null && text.value[text.selectionEnd] !== ":" ? `${words}: ` : words);
+    insert(name && text.value[text.selectionEnd] !== ":" ? `${words}: ` : words);
     close();
   }
 
