@@ -12,6 +12,9 @@ from tests.end_to_end.page_rig import EVIL, PAINTING, browser, gateway_of, keep,
 from tests.end_to_end.processes import kill
 from tests.end_to_end.running import Gateway
 
+from headgate.cli.flame_graph import flame_graph
+from headgate.cli.pprof_reader import ReadProfile, ReadSample
+
 pytestmark = pytest.mark.browser
 __all__ = ["browser", "page", "running"]
 VIEWS = {
@@ -219,7 +222,7 @@ def test_the_configuration_is_searched_and_opened(page: Page, running: Gateway) 
     page.click("File")
     page.wait("[...document.querySelectorAll('.tree > li .key')].some((one) => one.textContent === 'llm')")
     page.js("((one) => (one.value = 'redacted', one.dispatchEvent(new Event('input'))))(document.querySelector('input[type=search]'))")
-    page.wait_text("3 places")
+    page.wait_text("3 matches")
     assert "never-shown" not in page.js("document.body.innerText")
 
 
@@ -444,3 +447,20 @@ def test_it_says_when_the_gateway_is_gone(browser: Browser, tmp_path: Path) -> N
         page.wait_text("The gateway does not answer", "#banner")
         assert page.js("document.querySelector('#connection').dataset.state") == "lost"
         page.close()
+
+
+def test_a_flame_graph_is_drawn_searched_and_entered(page: Page, tmp_path: Path) -> None:
+    stacks = (ReadSample(("main", "parse"), (30,), "worker 0"), ReadSample(("main", "send"), (60,), "worker 0"))
+    (tmp_path / "flame.html").write_text(flame_graph(ReadProfile((("cpu", "count"),), stacks), "cpu", "cpu"))
+    page.go(f"file://{tmp_path}/flame.html")
+    frames = "[...document.querySelectorAll('.frame')].map((one) => one.textContent)"
+    page.wait(f"{frames}.length > 0")
+    assert page.js(frames) == ["all", "worker 0", "main", "send", "parse"]
+    page.fill("Search", "PARSE")
+    page.wait("document.querySelector('#share').textContent === 'found: 33.33 %'")
+    assert page.js("document.querySelector('.frame.found').textContent") == "parse"
+    page.click("send")
+    page.wait("document.querySelector('#share').textContent === 'found: 0.00 %'")
+    assert page.js(frames) == ["all", "worker 0", "main", "send"]
+    page.click("Whole")
+    page.wait(f"{frames}.length === 5")

@@ -50,8 +50,8 @@ def test_a_key_is_made_shown_once_used_rotated_and_revoked(page: Page, running: 
     page.fill("Team", "research")
     page.fill("Models", "sample, other*")
     page.fill("Limits", "requests=4/month@50, dollars=25/day")
-    page.click("Make key")
-    page.wait_text("ada is made.")
+    page.click("Create key")
+    page.wait_text("ada is created.")
     page.wait_text("0 of 4 requests a month")
     first = page.js(f"{SECRET}.textContent")
     assert first.startswith("hg-")
@@ -87,7 +87,7 @@ def test_mistakes_are_told_and_change_nothing(page: Page, running: Gateway) -> N
     go(page, running)
     page.fill("Name", "ada")
     page.fill("Limits", "euros=4/month")
-    page.click("Make key")
+    page.click("Create key")
     page.wait_text("euros=4/month: the unit is requests, tokens or dollars")
     marked = "[...document.querySelectorAll('[aria-invalid=true]')].map((one) => one.closest('label').textContent.slice(0, 6))"
     assert page.js(marked) == ["Limits"]
@@ -98,7 +98,7 @@ def test_mistakes_are_told_and_change_nothing(page: Page, running: Gateway) -> N
     page.wait(f"{marked}.length === 0 && document.querySelector('#bad-limits').textContent === ''")
     page.fill("Limits", "")
     page.fill("Name", "<img src=x onerror=document.title='owned'>")
-    page.click("Make key")
+    page.click("Create key")
     page.wait_text("Nothing was changed: a key needs a name")
     assert ask(running, "GET", "/api/keys")[1]["keys"] == []
     assert page.js("document.title") == "Keys · Headgate"

@@ -50,6 +50,11 @@ function offers() {
   if (waiting && store.state) show(false);
 }
 
+/** On a narrow screen the links are one scrolling line: bring that of the view into it. */
+function reveal() {
+  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
 function show(moved) {
   const path = pathOf(window.location);
   const needed = NEEDS.get(path);
@@ -61,8 +66,7 @@ function show(moved) {
   for (const link of nav.querySelectorAll("a")) {
     if (link.dataset.view === found[0]) {
       link.setAttribute("aria-current", "page");
-      // On a narrow screen the links are one scrolling line.
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+      reveal();
     } else link.removeAttribute("aria-current");
   }
   document.title = found[0] ? `${found[1]} · Headgate` : "Headgate";
@@ -115,6 +119,7 @@ function connection() {
   });
 }
 
+window.matchMedia("(max-width: 760px)").addEventListener("change", reveal);
 for (const [title, views] of VIEWS) {
   nav.append(h("h2", {}, title), ...views.map(([path, name]) => h("a", { href: path ? `/ui/${path}` : "/ui", "data-view": path }, name)));
 }

@@ -4,6 +4,8 @@ import { h, s } from "./dom.js";
 import { BOTTOM, LEFT, TOP, legend, nice, plot } from "./plot.js";
 
 const HEIGHT = 170;
+// The width in pixels of a value between gaps.
+const DOT = 4;
 
 /** Return the path of the values that are known; a value that is null makes a gap, and one between gaps is a dot. */
 function path(points, x, y) {
@@ -14,7 +16,7 @@ function path(points, x, y) {
       return "";
     }
     const alone = !begun && (points[at + 1]?.value ?? null) === null;
-    const step = `${begun ? "L" : "M"}${x(time).toFixed(1)} ${y(value).toFixed(1)}${alone ? "h0.1" : ""}`;
+    const step = `${begun ? "L" : "M"}${(x(time) - (alone ? DOT / 2 : 0)).toFixed(1)} ${y(value).toFixed(1)}${alone ? `h${DOT}` : ""}`;
     begun = true;
     return step;
   }).join("");

@@ -10,7 +10,7 @@ export function count(value) {
 export function rate(value) {
   if (value === null) return "–";
   if (value === 0) return "0";
-  return value < 10 ? value.toFixed(value < 0.1 ? 2 : 1) : count(value);
+  return value < 10 ? value.toFixed(value < 1 ? 2 : 1) : count(value);
 }
 
 export function percent(part, all) {
@@ -30,7 +30,7 @@ export function seconds(value) {
 
 /** Return the text of a histogram bound in seconds. */
 export function bound(value) {
-  return value < 1 ? `${Number((value * 1000).toFixed(1))} ms` : `${value} s`;
+  return value < 1 ? `${Number((value * 1000).toFixed(2))} ms` : `${value} s`;
 }
 
 export function micros(value) {
@@ -50,7 +50,7 @@ export function bytes(value) {
 
 export function money(value) {
   if (value === null) return "–";
-  return `$${value < 0.1 && value > 0 ? value.toFixed(6) : value.toFixed(2)}`;
+  return `$${value < 0.1 && value > 0 ? value.toFixed(6).replace(/0{1,4}$/, "") : value.toFixed(2)}`;
 }
 
 /** Return a local time of the day, or with `days` the day; `whole`: with seconds. */

@@ -162,7 +162,7 @@ export default function analytics(root) {
 
   root.append(
     head("Analytics", "From the records of the request log"),
-    card("Time", h("div", { class: "row middle" }, requests, all), h("div", { class: "row" }, field("Time", range), field("Group by", group), named), told),
+    card("Range and grouping", h("div", { class: "row middle" }, requests, all), h("div", { class: "row" }, field("Time", range), field("Group by", group), named), told),
     h("div", { class: "grid wide" }, charts.map(([title, chart]) => card(title, null, chart.element))),
     card("By group", null, groups.element),
   );

@@ -49,7 +49,7 @@ export default function configuration(root) {
       return;
     }
     const found = find(shown, wanted);
-    setText(summary, `${found.length === 200 ? "The first 200" : found.length} ${found.length === 1 ? "place" : "places"}`);
+    setText(summary, `${found.length === 200 ? "The first 200" : found.length} ${found.length === 1 ? "match" : "matches"}`);
     results.replaceChildren(...found.map(({ path, value }) => h("li", {}, h("button", { type: "button", class: "mono", on: { click: () => drawn.reveal(path) } },
       marked(path.join(" › "), wanted), value ? [" = ", marked(value, wanted)] : null))));
   }

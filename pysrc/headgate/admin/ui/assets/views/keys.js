@@ -2,7 +2,7 @@
 
 import { ask, send } from "../asking.js";
 import { card, facts, field, h, head, setText } from "../dom.js";
-import { count } from "../format.js";
+import { count, local } from "../format.js";
 import { table } from "../table.js";
 
 const PATH = "/api/keys";
@@ -13,10 +13,9 @@ const PICOS = 1e12;
 
 const unitOf = (limit) => UNITS.find((unit) => unit in limit);
 const words = (text) => text.split(",").map((one) => one.trim()).filter(Boolean);
-const moment = (seconds) => new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
 
 function amount(unit, value) {
-  return unit === "dollars" ? `$${value < 1 && value > 0 ? value.toFixed(6) : value.toFixed(2)}` : count(value);
+  return unit === "dollars" ? `$${value < 1 && value > 0 ? value.toFixed(6).replace(/0{1,4}$/, "") : value.toFixed(2)}` : count(value);
 }
 
 function shown(limit) {
@@ -61,7 +60,7 @@ function bar(limit, usage) {
   const text = `${amount(unit, used)} of ${amount(unit, most)} ${unit === "dollars" ? "" : unit} a ${limit.per}`.replace("  ", " ");
   return h("li", {},
     h("div", { class: `meter wide ${kind}`, role: "meter", "aria-label": text, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(share * 100) }, filled),
-    h("p", { class: "small" }, text, h("span", { class: "muted" }, ` until ${moment(usage[limit.per].ends)}`)));
+    h("p", { class: "small" }, text, h("span", { class: "muted" }, ` until ${local(usage[limit.per].ends * 1000)}`)));
 }
 
 export default function keys(root) {
@@ -88,7 +87,7 @@ export default function keys(root) {
   const badLimits = h("small", { id: "bad-limits", class: "bad-text wrap", role: "status" });
   limits.addEventListener("input", checkLimits);
   const status = h("p", { role: "status", class: "small muted" });
-  const make = h("button", { type: "submit", class: "primary" }, "Make key");
+  const make = h("button", { type: "submit", class: "primary" }, "Create key");
   const secret = h("div", { class: "stack", hidden: true });
   const detail = h("div", { class: "stack" });
 
@@ -167,13 +166,13 @@ export default function keys(root) {
 
   function draw(key) {
     const [state, kind] = stateOf(key);
-    const ends = typeof key.expires === "number" ? moment(key.expires) : key.expires;
+    const ends = key.expires && local(typeof key.expires === "number" ? key.expires * 1000 : key.expires);
     const stored = key.owned !== "file";
-    const totals = WINDOWS.slice(1).map((window) => [`Used this ${window}`,
+    const totals = WINDOWS.slice(1).map((window) => [window === "day" ? "Used today" : `Used this ${window}`,
       UNITS.map((unit) => amount(unit, key.usage[window][unit] / (unit === "dollars" ? PICOS : 1)) + (unit === "dollars" ? "" : ` ${unit}`)).join(", ")]);
     detail.replaceChildren(
       facts([["Name", key.name], ["State", h("span", { class: `badge ${kind}` }, state)], ["Owner", key.owner ?? "–"], ["Team", key.team || "–"],
-        ["Models", (key.allowedModels ?? ["all"]).join(", ")], ["Ends", ends ?? "never"], ...totals]),
+        ["Models", (key.allowedModels ?? ["all"]).join(", ")], ["Expires", ends ?? "never"], ...totals]),
       key.limits?.length ? h("ul", { class: "limits" }, key.limits.map((one) => bar(one, key.usage))) : h("p", { class: "muted small" }, "It has no limits of its own."),
       stored ? h("div", { class: "row" },
         h("button", { type: "button", disabled: Boolean(key.revoked), on: { click: () => act(key.name, "rotate") } }, "Rotate"),
@@ -209,7 +208,7 @@ export default function keys(root) {
     }
     await apply(() => send("POST", PATH, body), (found) => {
       reveal(`The key of ${found.name}.`, found.key);
-      say(`${found.name} is made.`);
+      say(`${found.name} is created.`);
       for (const one of [name, owner, models, expires, limits]) one.value = "";
       return choose(found.name);
     });
@@ -244,7 +243,7 @@ export default function keys(root) {
       card("New key", null,
         h("form", { on: { submit: create } },
           h("div", { class: "row" }, field("Name", name), field("Owner", owner)),
-          h("div", { class: "row" }, field("Team", team), field("Ends", expires)),
+          h("div", { class: "row" }, field("Team", team), field("Expires", expires)),
           field("Models", models, "patterns, such as gpt-4o*, separated by commas"),
           field("Limits", limits, "unit=amount/minute, /day or /month, @ percent that warns; the team's where none is said"), badLimits,
           h("div", { class: "row" }, make)),

@@ -43,7 +43,7 @@ export default function logging(root) {
   }
 
   root.append(
-    head("Log levels", "A change holds in all workers at once, until the gateway is started anew"),
+    head("Log levels", "A change holds in all workers at once, until the gateway restarts"),
     h("div", { class: "grid" },
       card("Now", null, h("p", {}, now), list.element, status),
       card("Change", null,

@@ -47,7 +47,7 @@ export default function mcp(root) {
   const calls = table("Messages by method", [
     { title: "Method", value: (row) => row.method },
     { title: "Server", value: (row) => row.server, text: (row) => (row.server === "unknown" ? "" : row.server) },
-    { title: "Name", value: (row) => row.resource, text: (row) => (row.resource === "unknown" ? "" : row.resource) },
+    { title: "Name", value: (row) => row.resource, text: (row) => (row.resource === "unknown" ? "–" : row.resource) },
     { title: "Messages", number: true, sort: true, value: (row) => row.count, text: (row) => count(row.count) },
   ], { key: (row) => `${row.method} ${row.server} ${row.resource_type} ${row.resource}`, empty: "No MCP message has come yet." });
 

@@ -195,7 +195,7 @@ export default function requests(root) {
         h("h3", {}, "Attributes"),
         h("dl", { class: "facts attributes" }, Object.entries(log.attributes).map(([name, value]) => [h("dt", { class: "mono" }, name),
           h("dd", {}, h("span", { class: "mono" }, typeof value === "string" ? value : JSON.stringify(value)), " ",
-            h("button", { type: "button", class: "link small", "aria-label": `Only requests with this ${name}`, on: { click: () => only(name, value) } }, "only these"))])),
+            h("button", { type: "button", class: "link small", "aria-label": `Only requests with this ${name}`, on: { click: () => only(name, value) } }, "filter"))])),
       );
     } catch (error) {
       if (chosen === row.id) details.show(h("p", { class: "bad-text" }, error.message));

@@ -2,6 +2,7 @@
 
 import { ask, send } from "../asking.js";
 import { card, field, h, head, setText } from "../dom.js";
+import { local } from "../format.js";
 import { table } from "../table.js";
 
 const PATH = "/api/config/resources";
@@ -27,7 +28,7 @@ export default function resources(root) {
     { title: "Id", value: (row) => row.id, sort: true },
     { title: "Kind", value: (row) => row.kind },
     { title: "Owner", value: (row) => (row.revision === undefined ? "file" : "stored") },
-    { title: "Changed", value: (row) => row.updatedAt ?? "" },
+    { title: "Changed", value: (row) => row.updatedAt ?? "", text: (row) => (row.updatedAt ? local(row.updatedAt) : "–") },
   ], { key: (row) => `${row.kind}/${row.id}/${row.revision === undefined}`, empty: "Nothing yet.", choose });
 
   function say(words, bad = false) {

@@ -200,7 +200,7 @@ export default function trace(root) {
       card("Wait for a request", null, h("form", { on: { submit: (event) => { event.preventDefault(); run(); } } },
         field("Only when this CEL expression holds", expression, "empty: any request"), h("div", { class: "row" }, begin, stop)), status),
       card("Or send one", null, h("form", { on: { submit: sendTraced } },
-        h("div", { class: "row" }, field("Port", place), field("Method", method), field("Path", path)),
+        h("div", { class: "row" }, field("Port", place), field("Method", method)), field("Path", path),
         h("details", {}, h("summary", {}, "Headers and body"), h("div", { class: "stack" }, field("Headers", fields, "one a line; kept nowhere"), field("Body", content, "sent as JSON unless a header says otherwise"))), h("div", {}, h("button", {}, "Send and trace"))), sent)),
     h("div", { class: "split" }, card("Waterfall", save, grid, empty), card("Details", null, about, detail)),
   );

@@ -44,7 +44,7 @@ function bodies(rows) {
     const one = found.get(key) ?? { ...row, key, sees: [], misses: [] };
     found.set(key, one);
     if (row.seen === "yes") one.sees.push(row.text);
-    else one.misses.push(`${row.seen === "refusals" ? "part of " : ""}${row.text} (${row.why})`);
+    else one.misses.push(`${row.seen === "refusals" ? "part of " : ""}${row.text} (${row.why.replaceAll("`", "")})`);
   }
   return [...found.values()];
 }
@@ -52,10 +52,10 @@ function bodies(rows) {
 function coverage() {
   return table("What guards see, by body", [
     { title: "Guard", value: (row) => `${row.guard}, ${row.side} ${row.number}` },
-    { title: "Of", value: (row) => `${row.model} at ${row.route}` },
+    { title: "Model and route", value: (row) => `${row.model} at ${row.route}` },
     { title: "Body", value: (row) => row.shape },
     { title: "Sees", value: (row) => row.sees.join(", ") || "nothing" },
-    { title: "Does not see", value: (row) => row.misses.join(", ") || "-" },
+    { title: "Does not see", value: (row) => row.misses.join(", ") || "–" },
   ], { key: (row) => row.key, empty: "This route has no guards." });
 }
 
