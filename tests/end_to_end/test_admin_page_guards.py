@@ -31,7 +31,7 @@ def test_the_page_says_what_guards_see(page: Page, running: Gateway) -> None:
     [streams] = [row for row in rows if row[0] == "regex: reject, response 1" and row[1].startswith("sample at ") and row[2] == "stream"]
     assert streams[3:] == ["nothing", "the answer (streaming is off)"]
     [plain] = [row for row in rows if row[0] == "regex: mask, request 1" and row[1].startswith("sample at ") and row[2] == "plain"]
-    assert plain[3:] == ["system prompt, messages, variables of a stored prompt", "–"]
+    assert plain[3:] == ["system prompt, messages, variables of a stored prompt", "\u2013"]
     names = {one.get("name", {}).get("value") for one in page.accessible() if one.get("role", {}).get("value") in ("table", "columnheader")}
     assert {"What guards see, by body", "Guard", "Body", "Sees", "Does not see"} <= names
     keep(page, "guards")
