@@ -45,12 +45,13 @@ WORDS: Final = {
 }  # fmt: skip
 INTRODUCTION: Final = """# Configuration
 
-The file is YAML or JSON. Every field stands below, with its type, its default and what it means. How things work
-together stands on the other pages, such as [policies.md](policies.md). `docs/schema/config.schema.json` is the same for
-editors, which show it while one types. `$NAME`, `${NAME}` and `${NAME:-default}` are variables of the environment, in
-any value.
+The configuration file is YAML or JSON. This page lists every field with its type, default and meaning. Other pages
+describe how fields work together, such as [policies.md](policies.md). Editors can show the same from
+`docs/schema/config.schema.json` while you type.
 
-A duration is written as `1h30m`, `10s` or `250ms`. **Required** fields must be there; all others may be left out.
+- `$NAME`, `${NAME}` and `${NAME:-default}` in any value are replaced by environment variables.
+- Durations are written as `1h30m`, `10s` or `250ms`.
+- Fields marked **Required** must be set. All others are optional.
 """
 
 

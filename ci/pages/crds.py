@@ -20,10 +20,23 @@ DEPTH: Final = 4
 MOST_WORDS: Final = 8
 HEAD: Final = """# Custom resources
 
-Made from the tables that the CRDs in `deploy/crds` are made from: `make crds-page`. Fields that the configuration
-file has as well mean the same there ([configuration.md](configuration.md)); how resources become the configuration
-of a gateway is in [controller.md](controller.md). `kubectl explain gatewaybackend.spec` shows the same in a cluster.
-What is in italics the API server checks.
+These are the custom resources of Headgate. This one, for example, serves a model:
+
+```yaml
+apiVersion: headgate.dev/v1alpha1
+kind: GatewayModel
+metadata: {name: gpt, namespace: shop}
+spec:
+  parentRefs: [{name: main, namespace: edge, sectionName: ai}]
+  match: {model: gpt-*}
+  provider: OpenAI
+  policies: {auth: {secretRef: {name: openai}}}
+```
+
+Fields that the configuration file also has mean the same there ([configuration.md](configuration.md)).
+[controller.md](controller.md) describes how resources become the configuration of a gateway. `kubectl explain
+gatewaybackend.spec` shows this reference in a cluster. Rules in italics are checked by the API server. This page is
+generated from the tables of the CRDs in `deploy/crds` (`make crds-page`).
 """
 
 

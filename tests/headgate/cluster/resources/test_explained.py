@@ -72,7 +72,7 @@ def test_the_longest_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_text_of_the_file_is_its_first_sentence() -> None:
-    assert texts()["Retry"]["attempts"] == "How often a request is sent again. Default 1."
+    assert texts()["Retry"]["attempts"] == "Maximum number of retries. Default 1."
     assert words()["attempts"] == "How often a request is sent again."
 
 
