@@ -26,21 +26,23 @@ from headgate.admin.web import FOREIGN, AdminRoute
 OWN = "Needs `content-type: application/json`, which no form of another site can send. "
 HEAD = """# Admin API
 
-Made from the table of the admin server by `make admin-api`. [`schema/admin.openapi.json`](schema/admin.openapi.json)
-has the same as an OpenAPI 3.1 document, with the schemas of bodies. The server listens at `config.adminAddr`
-(127.0.0.1:15000), for this machine alone unless that says otherwise.
+The admin server listens at `config.adminAddr`. The default is 127.0.0.1:15000, which only this machine can reach:
 
 ```sh
 curl -s http://127.0.0.1:15000/api/runtime
 curl -s -X POST http://127.0.0.1:15000/api/cel -H 'content-type: application/json' -d '{"expression": "1 + 2"}'
 ```
 
-Whoever reaches the port may do all of this: it asks for no credentials. Pages of other sites are refused (403), and
-names of hosts that lead to a loopback address as well. Each POST, PUT and DELETE with a body has it as JSON, of
-at most 1 MiB.
+- **Access.** The server requires no credentials: anyone who can reach the port can use all of this. It refuses requests
+  from pages of other sites, and host names that point to a loopback address (403).
+- **Bodies.** POST, PUT and DELETE take JSON bodies of at most 1 MiB.
+- **OpenAPI.** [`schema/admin.openapi.json`](schema/admin.openapi.json) is the same as an OpenAPI 3.1 document, with the
+  schemas of bodies.
+
+This page is generated from the table of the admin server (`make admin-api`).
 """
 TITLES = {
-    "diagnosis": "Looking at a gateway", "process": "The process", "configuration": "Configuration",
+    "diagnosis": "Inspecting a gateway", "process": "The process", "configuration": "Configuration",
     "resources": "Stored resources",
     "keys": "Virtual keys", "requests": "Request log", "prices": "Prices of models", "expressions": "Expressions",
     "page": "The admin page",

@@ -18,16 +18,21 @@ from headgate.cli.options import parser
 
 HEAD: Final = """# Command lines
 
-Made from the programs' own parsers: `make commands`. The man pages headgate(1), headgate-bench(1), headgate-convert(1)
-and gwctl(1) have the same (`make man`), and `--help` of each command too. `gwctl completion bash` (`zsh`, `fish`)
-prints a completion script.
+```sh
+headgate -f config.yaml --validate-only
+gwctl proxy trace --local
+```
+
+The man pages headgate(1), headgate-bench(1), headgate-convert(1) and gwctl(1) have the same contents (`make man`). So
+has `--help` of each command. `gwctl completion bash` (`zsh`, `fish`) prints a completion script. This page is generated
+from the programs' parsers (`make commands`).
 """
 # What begins a program of its own (headgate.cli.main.PROGRAMS), and where it is described.
 ELSEWHERE: Final = {
-    "bench": "see [below](#headgate-bench); how to read the figures is told [elsewhere](capacity.md)",
-    "controller": "runs the [controller](controller.md) of a cluster, which [variables](environment.md) steer",
+    "bench": "see [below](#headgate-bench); [capacity.md](capacity.md) explains the figures",
+    "controller": "runs the [controller](controller.md) of a cluster, configured by [variables](environment.md)",
     "convert": "see [below](#headgate-convert)",
-    "import": "writes a configuration from [another product's](migrate.md)",
+    "import": "translates a configuration from [another product](migrate.md)",
 }
 
 

@@ -244,7 +244,7 @@ def test_the_places_show_all_else(shown: tuple[dict[str, str], bytes]) -> None:
     assert "/set?a=1;key=<redacted>" in found["log"]
     # An id of a session can be told from another one.
     assert f'"sessionId": "{found[SESSION][:16]}..."' in found["trace of /mcp"]
-    assert "a secret, or something else" in found["--diff"]
+    assert "a secret, or another value" in found["--diff"]
 
 
 FAULTS = {

@@ -100,7 +100,7 @@ def test_the_service_fits_the_gateway() -> None:
     assert service["KillMode"] == ["mixed"], "workers end when they are told to, not by a signal"
     drain_s = load(TextSource("binds: []")).gateway.process.max_termination_ms / 1000
     assert drain_s < int(service["TimeoutStopSec"][0].removesuffix("s"))
-    assert int(service["WatchdogSec"][0].removesuffix("s")) >= 10, "a worker is silent after five seconds"
+    assert int(service["WatchdogSec"][0].removesuffix("s")) >= 10, "a worker does not respond after five seconds"
 
 
 def test_a_stop_waits_for_the_gateway() -> None:

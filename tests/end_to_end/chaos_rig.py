@@ -242,7 +242,7 @@ class ChaosLab:
         self.api.slow(True)
         self.api.expire()
         ends = time.monotonic() + pause
-        self.server.until(lambda: store.compact() and time.monotonic() > ends, lambda: "the store is away")
+        self.server.until(lambda: store.compact() and time.monotonic() > ends, lambda: "the store is not reachable")
         self.api.slow(False)
 
     def turn_away(self, pause: float) -> None:

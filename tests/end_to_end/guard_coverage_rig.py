@@ -30,7 +30,7 @@ SYSTEM, SAID, VARIABLES = ("plain", "system prompt"), ("plain", "messages"), ("p
 CALLS, RESULTS, DEFINED = ("tools", "earlier tool calls"), ("tools", "results of tools"), ("tools", "definitions of tools")
 THOUGHT, DOCUMENT = ("reasoning", "earlier reasoning"), ("files", "documents as text")
 CODED = ("files", "text files in base64")
-DATA, OTHER = ("files", "pictures, sound and other files"), ("other", "embeddings, rerank, token counts")
+DATA, OTHER = ("files", "images, audio and other files"), ("other", "embeddings, rerank, token counts")
 
 
 def _chat_tools(arguments: str, result: str) -> Json:
@@ -166,10 +166,10 @@ EVENTS: dict[str, Json] = {
     "earlier tool calls": _item(type="function_call", call_id="c", name="f", arguments=CALL),
     "results of tools": _item(type="function_call_output", call_id="c", output=MARK),
     "definitions of tools": _session(tools=[{"type": "function", **FUNCTION}]),
-    "pictures and sound": _item(type="message", role="user", content=[{"type": "input_image", "image_url": "data:MARK"}]),
+    "images and audio": _item(type="message", role="user", content=[{"type": "input_image", "image_url": "data:MARK"}]),
 }
 
-ANSWER, MADE, DREAMT, DRAWN = "the answer", "tool calls", "reasoning", "pictures and sound"
+ANSWER, MADE, DREAMT, DRAWN = "the answer", "tool calls", "reasoning", "images and audio"
 
 
 def _choice(**said: Any) -> Json:
@@ -291,7 +291,7 @@ _PART = {"item_id": "i", "content_index": 0}
 TOLD: dict[str, list[Json]] = {
     ANSWER: [{"type": "response.output_text.delta", **_PART, "delta": MARK}, {"type": "response.output_text.done", **_PART, "text": MARK}],
     MADE: [{"type": "response.function_call_arguments.delta", "item_id": "i", "delta": MARK}],
-    "sound and its transcript": [{"type": "response.output_audio_transcript.delta", **_PART, "delta": MARK}],
+    "audio and its transcript": [{"type": "response.output_audio_transcript.delta", **_PART, "delta": MARK}],
 }
 AWS = "application/vnd.amazon.eventstream"
 # What the provider answers where the test is about the request: end of the path to body.

@@ -237,7 +237,7 @@ def test_a_file_with_keys_is_the_same_as_itself(gateway, tmp_path) -> None:
     new = tmp_path / "new.yaml"
     new.write_text(running.path.read_text().replace("second-key", "another"))
     other = headgate("-f", str(new), "--diff", url)
-    assert (other.returncode, other.stdout) == (3, "~ a secret, or something else that the dump does not show\n")
+    assert (other.returncode, other.stdout) == (3, "~ a secret, or another value that the dump does not show\n")
     status, told = running.fetch(f"{url}/config_dump/same?proof=x")
     assert (status, "a salt of 32" in told) == (400, True)
 

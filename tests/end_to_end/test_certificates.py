@@ -152,7 +152,7 @@ def test_names_that_get_none(gateway, tmp_path) -> None:
     for name, told in (
         ("www.bank.test", "the name constraints of the authority do not permit the name"),
         ("a.example", "the name constraints of the authority do not permit the name"),
-        (None, "the client asks for no name"),
+        (None, "the client sent no server name"),
     ):
         sock = socket.create_connection(("127.0.0.1", running.port), timeout=60)
         with sock, pytest.raises(ssl.SSLError, match="internal error"):

@@ -127,7 +127,7 @@ def test_read_only_means_that(gateway: Callable[..., Gateway], settings: str, en
 
 @pytest.mark.cold
 def test_an_admin_server_that_others_reach_is_warned_of(gateway: Callable[..., Gateway]) -> None:
-    word = "whoever reaches the admin server can write the configuration"
+    word = "anyone who can reach the admin server can write the configuration"
     for settings, told in (("", True), ("storage: {mode: readOnly}", False)):
         found = gateway(TEXT, settings=settings, environment={"ADMIN_ADDR": f"0.0.0.0:{free_port()}"})
         found.wait_log("admin page")

@@ -93,7 +93,7 @@ def test_prices_are_fetched_and_what_stands_behind_them_still_wins(gateway: Call
 def test_without_a_file_there_is_nothing_to_refresh(gateway: Callable[..., Gateway]) -> None:
     running = gateway(TEXT)
     assert models(running) == {"models": [], "version": None, "files": [], "baseFile": None}
-    assert refresh(running) == (404, "there is no base file: name one in config.modelCatalog")
+    assert refresh(running) == (404, "there is no base file: set one in config.modelCatalog")
 
 
 def test_read_only_and_other_sites(gateway: Callable[..., Gateway], host: Host) -> None:

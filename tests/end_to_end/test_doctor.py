@@ -74,10 +74,10 @@ HOSTS = "Policy 'Trusted Hosts' rejected request to client-registration service.
 # Behaviour, more words, the step that fails, what it says, what to change.
 BAD: list[tuple[Behaviour, tuple[str, ...], str, str, str]] = [
     (Behaviour("entra", {"issuer": "ORIGIN/{tenantid}/v2.0"}), (), "discovery", "many tenants", "the id of your tenant"),
-    (Behaviour("entra", {}), (), "registration", "no registration_endpoint", "make an app registration"),
+    (Behaviour("entra", {}), (), "registration", "no registration_endpoint", "create an app registration"),
     (Behaviour("entra", token=Refusal(400, {"error": "invalid_request", "error_description": AADSTS})), CLIENT, "token", "AADSTS1002012", "/.default"),
     (Behaviour("entra", token=Refusal(401, {"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided."})),
-     CLIENT, "token", "invalid_client", "its id, which Entra shows beside it, is none"),
+     CLIENT, "token", "invalid_client", "not the secret ID that Entra shows"),
     (Behaviour("entra", claims={"iss": f"https://sts.windows.net/{TENANT}/"}), CLIENT, "claims", "version 1", "requestedAccessTokenVersion to 2"),
     (Behaviour("okta", {"issuer": "ORIGIN/oauth2/other"}), (), "discovery", "is the document of", "write issuer: http://127.0.0.1"),
     (Behaviour("okta", token=Refusal(400, {"error": "invalid_scope", "error_description": "The authorization server resource does not have any configured default scopes"})),
@@ -92,12 +92,12 @@ BAD: list[tuple[Behaviour, tuple[str, ...], str, str, str]] = [
     (Behaviour("keycloak", claims={"aud": "account"}), (*CLIENT, "--audience", "tools"), "claims", "for 'account'", "mapper of type Audience"),
     (Behaviour("keycloak", token=Refusal(401, {"error": "unauthorized_client", "error_description": "Client not enabled to retrieve service account"})),
      CLIENT, "token", "unauthorized_client", "Service accounts roles"),
-    (Behaviour("authentik", keys=HMAC), (), "keys", "no key for signatures", "signing key in authentik"),
-    (Behaviour("authentik", keys='{"keys": []}'), (), "keys", "no key for signatures", "signing key in authentik"),
+    (Behaviour("authentik", keys=HMAC), (), "keys", "no key for supported signatures", "signing key in authentik"),
+    (Behaviour("authentik", keys='{"keys": []}'), (), "keys", "no key for supported signatures", "signing key in authentik"),
     (Behaviour("authentik"), (), "registration", "no registration_endpoint", "OAuth2 provider in authentik"),
     (Behaviour("descope", {"registration_endpoint": None}), (), "registration", "no registration_endpoint", "in Descope"),
     (Behaviour("descope", {"code_challenge_methods_supported": ["plain"]}), (), "endpoints", "does not list S256", "PKCE"),
-    (Behaviour("keycloak", {"token_endpoint": "http://issuer.test/token"}), CLIENT, "token", "in plain text, so none was sent", "https"),
+    (Behaviour("keycloak", {"token_endpoint": "http://issuer.test/token"}), CLIENT, "token", "does not use TLS", "https"),
     (Behaviour("descope", {"token_endpoint": None}), (), "endpoints", "no token_endpoint", "authorization code flow"),
     (Behaviour("descope", claims={"exp": 1}), CLIENT, "claims", "issued just now, and has expired", "set the clocks"),
     (Behaviour("okta", claims={"nbf": 4102444800}), (*CLIENT, "--scope", "tools"), "claims", "is valid only in", "set the clocks of the provider and of this"),
@@ -143,7 +143,7 @@ def test_an_issuer_that_does_not_answer() -> None:
     _, [step] = doctor("auth", "http://no-such-host.invalid/")
     assert step["found"] == "the name no-such-host.invalid cannot be resolved"
     _, [step] = doctor("auth", "idp.example")
-    assert "is no URL" in step["found"]
+    assert "is not a URL" in step["found"]
 
 
 # -- MCP ----------------------------------------------------------------------------------------------------------------------
@@ -251,12 +251,12 @@ JSON, TEXT, HTML, SSE = "application/json", "text/plain", "text/html", "text/eve
 STRANGE: list[tuple[Answers, str, str]] = [
     ({"POST /mcp": (200, HTML, "<html>")}, "a web page answers, and no MCP server", "the MCP endpoint"),
     ({"POST /mcp": (405, TEXT, ""), "GET /mcp": (200, SSE, "event: endpoint\ndata: /messages\n\n")}, "transport HTTP with SSE", "write sse:"),
-    ({"POST /mcp": (307, TEXT, "https://other.example/mcp")}, "sends clients on to https://other.example/mcp", "instead"),
+    ({"POST /mcp": (307, TEXT, "https://other.example/mcp")}, "redirects clients to https://other.example/mcp", "instead"),
     ({"POST /mcp": (500, TEXT, "boom")}, "fails with status 500: boom", "log of the server"),
     ({"POST /mcp": (403, TEXT, "origin")}, "refuses this client: origin", "origins"),
     ({"POST /mcp": (406, TEXT, "")}, "media types", "accept"),
     ({"POST /mcp": (200, JSON, '{"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no"}}')}, "error -32602: no", "log"),
-    ({"POST /mcp": (200, JSON, "[]")}, "none of MCP", "MCP endpoint"),
+    ({"POST /mcp": (200, JSON, "[]")}, "the response is not MCP", "MCP endpoint"),
     ({"POST /mcp": (401, TEXT, "")}, "its 401 names no metadata", "mcpAuthentication"),
 ]  # fmt: skip
 
@@ -285,7 +285,7 @@ def error(text: str) -> str:
 
 
 BAD_PROVIDERS: list[tuple[Answers, tuple[str, ...], str, str, str]] = [
-    ({"GET /v1/models": (401, JSON, error("no key"))}, (), "models", "wants a key: no key", "--key-env NAME"),
+    ({"GET /v1/models": (401, JSON, error("no key"))}, (), "models", "requires a key: no key", "--key-env NAME"),
     ({"GET /v1/models": (401, JSON, error("bad key"))}, ("--key-env", "DOCTOR_KEY"), "models", "refuses the key: bad key", "not revoked"),
     ({}, (), "models", "the API is not at", "try --base-url"),
     ({"GET /v1/models": (200, HTML, "<html>")}, (), "models", "is a web page", "check --base-url"),
@@ -350,7 +350,7 @@ def test_a_credential_with_what_none_has_is_refused_unseen(end: str) -> None:
     words = ("doctor", "llm", "--base-url", f"http://127.0.0.1:{free_port()}/v1", "--key-env", "DOCTOR_KEY")
     done = gwctl(*words, env={**os.environ, "DOCTOR_KEY": f"never-shown{end}"})
     assert done.returncode == 1
-    assert "the environment variable DOCTOR_KEY has a blank or line break at an end" in done.stderr
+    assert "the environment variable DOCTOR_KEY begins or ends with a space or line break" in done.stderr
     assert "never-shown" not in done.stdout + done.stderr
 
 
@@ -391,4 +391,4 @@ def test_the_gateway_of_this_machine(gateway: Callable[..., Any]) -> None:
     _, [step] = doctor("-p", str(free_port()))
     assert step["change"] == "start headgate, or give its admin port with -p"
     _, [step] = doctor("-p", str(gateway(DIRECT).stats))
-    assert "is no admin server" in step["found"]
+    assert "is not an admin server" in step["found"]

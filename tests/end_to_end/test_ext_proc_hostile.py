@@ -98,7 +98,7 @@ def test_one_that_hangs(gateway: Any, processor: ProcessorPeer, backend: BodyBac
 
 
 LIES: dict[str, tuple[Any, str]] = {
-    "malformed": (lambda part, message: iter([b"\xff\xff\xff"]), "the message is no ProcessingResponse"),
+    "malformed": (lambda part, message: iter([b"\xff\xff\xff"]), "the message is not a ProcessingResponse"),
     "oversized": (
         lambda part, message: iter([{part: {"response": {"headerMutation": put(("x", "y" * 5_000_000))}}}]),
         "status 8: a message has more than 4194304 bytes",
@@ -119,7 +119,7 @@ LIES: dict[str, tuple[Any, str]] = {
         "an answer to the headers of the request was not expected",
     ),
     "nothing, endlessly": (
-        lambda part, message: ({} for _ in range(100_000)), "the processor has sent 1001 messages that say nothing",
+        lambda part, message: ({} for _ in range(100_000)), "the processor has sent 1001 empty messages",
     ),
     "metadata, endlessly": (
         lambda part, message: ({"dynamicMetadata": {f"n{n}": "x" * 1000}} for n in range(100_000)),

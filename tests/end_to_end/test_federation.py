@@ -234,7 +234,7 @@ def test_a_server_that_ends_is_started_again_unseen(pair: Any) -> None:
     assert "ended before it answered" in first
     assert raw.text("b.2_only-b") == "b: only-b", "the other one goes on"
     assert raw.text("a_only-a") == "a: only-a"
-    pair.wait_log("server is started again")
+    pair.wait_log("server is restarted")
     # Not in a loop: one that ends within its first second is not started again before that is over.
     wait_for(lambda: "ended before" in raw.text("a_exit") and "not started again yet" in raw.text("a_only-a"))
 
@@ -328,7 +328,7 @@ def test_a_server_that_forgot_its_sessions_gets_a_new_one_unseen(gateway: Callab
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         wait_for(lambda: listens(port))
         assert raw.text("far_echo", message="4") == "Echo: 4"
-        running.wait_log("session is opened again")
+        running.wait_log("session is reopened")
     finally:
         server.kill()
         server.wait()
@@ -362,5 +362,5 @@ def test_two_targets_of_one_name_are_refused(tmp_path: Path) -> None:
     path.write_text("mcp:\n  targets:\n  - {name: a, stdio: {cmd: x}}\n  - {name: a, stdio: {cmd: y}}\n  - {name: a_b, stdio: {cmd: y}}\n")
     done = forked_rig.run("headgate.cli.main", "-f", str(path), "--validate-only")
     assert done.returncode == 1
-    assert "target 'a' is there twice" in done.stdout + done.stderr
+    assert "target 'a' is defined twice" in done.stdout + done.stderr
     assert "a target name has" in done.stdout + done.stderr

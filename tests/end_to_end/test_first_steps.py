@@ -41,7 +41,7 @@ def test_make_run_names_the_port_that_is_taken_and_what_to_do(tmp_path: Path) ->
         done = run("headgate.cli.quickstart", str(config))
         assert done.returncode == 1
         assert (
-            f":{port} is already in use: end what has port {port} (`ss -ltnp 'sport = :{port}'` tells)" in done.stderr
+            f":{port} is already in use: stop the process that uses it (`ss -ltnp 'sport = :{port}'` shows which)" in done.stderr
         )
         assert (
             f"quickstart: the gateway has not started, for the reason above. Its ports are in {config}" in done.stderr
@@ -51,7 +51,7 @@ def test_make_run_names_the_port_that_is_taken_and_what_to_do(tmp_path: Path) ->
         done = run("headgate.cli.quickstart", str(config))
     assert done.returncode == 1
     assert (
-        f"admin server: cannot listen on 127.0.0.1:{port}: Address already in use (config.adminAddr is another address, or off)"
+        f"admin server: cannot listen on 127.0.0.1:{port}: Address already in use (set config.adminAddr to another address, or to off)"
         in done.stderr
     )
 
@@ -82,7 +82,7 @@ def test_without_arguments_it_says_what_it_does(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", free_port())) as taken:
         path.write_text(CONFIG.format(admin=free_port(), port=taken.getsockname()[1]))
         done = run("headgate.cli.main", XDG_CONFIG_HOME=str(tmp_path), KUBERNETES_SERVICE_HOST="")
-    assert done.stderr.splitlines()[0] == f"headgate: serves {path}; -f names another file, -h tells all options"
+    assert done.stderr.splitlines()[0] == f"headgate: serves {path}; use -f for another file, -h for all options"
     assert done.returncode == 1
 
 
@@ -99,7 +99,7 @@ def test_a_file_that_says_again_what_runs_is_logged(gateway: Callable[..., Any])
     running.write(text.replace("status: 200", "status: none"))
     running.wait_log("Failed to reload config")
     running.write(text)
-    running.wait_log("configuration repaired: it is what runs")
+    running.wait_log("configuration repaired: it is already in force")
     assert "generation=2" not in running.log()
     assert ask(running).body == b"x"
 

@@ -45,12 +45,12 @@ def test_an_operator_is_told_what_guards_see(gateway: Callable[..., Any], tmp_pa
     wanted = "    no       tools     results of tools (completions, messages, responses, gemini, converse): `scope` is without toolOutput"
     assert wanted in lines
     first, second = [line for line in found.stderr.splitlines() if line.startswith("warning: llm.models")]
-    assert first.startswith("warning: llm.models[0] and 1 more: guards do not see of requests: earlier tool calls (tools), ")
+    assert first.startswith("warning: llm.models[0] and 1 more: guards do not check of requests: earlier tool calls (tools), ")
     assert "responses at all: there is no guard for them" in first
-    assert second.startswith("warning: llm.models[1]: guards do not see paths of no known format; of requests: ")
+    assert second.startswith("warning: llm.models[1]: guards do not check paths of no known format; of requests: ")
     assert "the answer (stream)" in second
     running = gateway(MODELS)
-    running.wait_log("guards do not see of requests")
+    running.wait_log("guards do not check of requests")
     dump = json.loads(running.fetch(f"http://127.0.0.1:{running.admin}/config_dump")[1])
     told, *others = [one for one in objects(dump) if "guardCoverage" in one and "response" in one["guardCoverage"]]
     assert all(one["guardCoverage"] == told["guardCoverage"] for one in others)

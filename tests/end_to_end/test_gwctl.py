@@ -167,7 +167,7 @@ def test_an_admin_server_on_ipv6_alone_is_found() -> None:
     with server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert gwctl("proxy", "log", "--local", "-p", str(server.server_address[1])).stdout == "current log level is info\n"
-        assert error("proxy", "log", "--local", "-p", str(server.server_address[1])).endswith("is no admin server")
+        assert error("proxy", "log", "--local", "-p", str(server.server_address[1])).endswith("is not an admin server")
         server.shutdown()
 
 

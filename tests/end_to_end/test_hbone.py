@@ -107,10 +107,10 @@ REFUSED = {
     "tls": ("protocol: HBONE", "hboneGateway", "protocol HBONE requires tls with cert, key and root"),
     "root": ("protocol: HBONE, tls: {cert: gate.pem, key: gate.key}", "hboneGateway", "requires tls with cert, key and root"),
     "plain bind": ("protocol: HBONE, tls: {cert: gate.pem, key: gate.key, root: ca.pem}", "direct",
-                   "protocol HBONE is for binds with tunnelProtocol hboneGateway"),
+                   "protocol HBONE is only for binds with tunnelProtocol hboneGateway"),
     "routes": ("protocol: HBONE, tls: {cert: gate.pem, key: gate.key, root: ca.pem}, routes: [{}]", "hboneGateway",
                "protocol HBONE has no routes"),
-    "other protocol": ("protocol: HTTP", "hboneGateway", "tunnelProtocol hboneGateway has listeners of protocol HBONE"),
+    "other protocol": ("protocol: HTTP", "hboneGateway", "tunnelProtocol hboneGateway needs listeners of protocol HBONE"),
     "waypoint": ("protocol: HBONE", "hboneWaypoint", "not supported yet: binds[0].tunnelProtocol = hboneWaypoint"),
 }  # fmt: skip
 

@@ -391,7 +391,7 @@ def test_after_a_failed_connect_calls_fail_at_once_for_a_while(gateway: Callable
     def told() -> str:
         return str(raw.ask("tools/call", name="echo", arguments={"message": "x"}).get("error"))
 
-    wait_for(lambda: "is not tried again yet" in told())
+    wait_for(lambda: "is not retried yet" in told())
     policy = Policy(port)
     try:
         wait_for(lambda: told() == "None")

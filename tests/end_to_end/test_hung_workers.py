@@ -59,9 +59,9 @@ def test_a_worker_that_hangs_is_replaced(gateway: Callable[..., Gateway]) -> Non
     with stopped(before[0]):
         for _ in range(8):
             assert ask(http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)) == "old"
-        running.wait_log("worker is silent")
+        running.wait_log("worker does not respond")
         assert running.fetch(f"http://127.0.0.1:{running.readiness}/healthz/ready")[0] == 200
-        running.wait_log("worker hangs and is killed")
+        running.wait_log("worker hangs, and is killed")
         running.wait_log("worker restarted")
     running.wait_metric("gw_worker_hangs_total", 1)
     running.wait_metric("gw_worker_restarts_total", 1)
@@ -77,14 +77,14 @@ def test_reloads_go_on_without_a_worker_that_is_silent_and_it_catches_up(gateway
     kept = clients_of_all(running)
     pid = running.worker_pids()[1]
     with stopped(pid):
-        running.wait_log("worker is silent")
+        running.wait_log("worker does not respond")
         for body in ("new", "newer"):
             reloads = running.log().count("configuration reloaded")
             running.write(CONFIG.replace("BODY", body))
             wait_for(lambda seen=reloads: running.log().count("configuration reloaded") > seen)
             assert ask(http.client.HTTPConnection("127.0.0.1", running.port, timeout=60)) == body
         assert pid in running.worker_pids()
-    running.wait_log("worker is back")
+    running.wait_log("worker responds again")
     running.wait_log("worker has caught up")
     assert {ask(client) for client in kept} == {"newer"}
     running.write(CONFIG.replace("BODY", "newest"))

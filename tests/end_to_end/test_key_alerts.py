@@ -150,7 +150,7 @@ def test_a_receiver_that_is_away_gets_it_when_it_is_back_and_one_that_refuses_is
     running = started(gateway, provider, f"sqlite://{tmp_path}/keys.db", port)
     key = make(running, "ci", limits=[{"requests": 100, "per": "month", "warnAtPercent": 1}])
     assert chat(running, key).status_code == 200
-    running.wait_log("an alert is sent again later")
+    running.wait_log("an alert could not be sent, and is sent again later")
     hook = receiver("200", "404", port=port)
     running.wait(lambda: len(hook.got) == 1)
     other = make(running, "other", limits=[{"requests": 100, "per": "month", "warnAtPercent": 1}])

@@ -125,7 +125,7 @@ def test_a_request_is_refused_before_the_call_in_the_client_s_format(
     reply = rig.post(body, path)
     error = reply.json()["error"]
     assert reply.status_code == 400
-    assert error["message"].endswith(f"the provider of this model has no place for {named}")
+    assert error["message"].endswith(f"the provider of this model does not support {named}")
     if path == "/v1/messages":
         assert (reply.json()["type"], error["type"]) == ("error", "invalid_request_error")
     else:

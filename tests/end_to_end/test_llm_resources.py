@@ -349,7 +349,7 @@ def test_ids_belong_to_who_got_them(keyed_scene: Scene) -> None:
         lambda: bob.responses.create(model="gpt-other", input="hi", previous_response_id=ident),
         lambda: bob.with_options(default_headers={"x-gw-provider": "other"}).responses.delete(ident),
     ):
-        with pytest.raises(openai.NotFoundError, match="did not get from the gateway"):
+        with pytest.raises(openai.NotFoundError, match="was not given to this caller"):
             ask()
     for client in (ann, bob):
         for ask in (client.files.list, client.batches.list, client.fine_tuning.jobs.list, client.vector_stores.list):

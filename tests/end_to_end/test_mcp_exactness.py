@@ -216,7 +216,7 @@ def test_packed_answers_are_unpacked(rig: Rig) -> None:
 def test_a_packed_answer_that_is_cut_short(rig: Rig) -> None:
     packed = gzip.compress(b"x" * 1000)[:-5]
     raw = rig.two(lambda connection, _: connection.sendall(whole(packed, JSON + b"content-encoding: gzip\r\n")))
-    assert error(raw) == {"code": -32603, "message": "failed to send message: odd: upstream answer broke off: the packed answer ends too early"}
+    assert error(raw) == {"code": -32603, "message": "failed to send message: odd: upstream answer broke off: the compressed response ends too early"}
 
 
 LAST = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"the \\"result\\""}}\n\n'

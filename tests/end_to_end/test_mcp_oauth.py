@@ -257,7 +257,7 @@ def test_a_provider_that_is_away(protected: Callable[..., Any], idp: Idp) -> Non
     idp.broken = True
     assert httpx.get(url, timeout=60).json()["registration_endpoint"] == f"{url}/client-registration"
     assert httpx.post(f"{url}/client-registration", json={}, timeout=60).status_code == 500, "it takes no registrations: set clientId"
-    running.wait_log("registrations go nowhere")
+    running.wait_log("clients cannot register")
 
 
 def test_keys_are_found_by_the_kind_of_provider(protected: Callable[..., Any], idp: Idp) -> None:
@@ -295,8 +295,8 @@ def test_what_is_not_built_is_refused(tmp_path: Path) -> None:
     from headgate.config.load import LoadErrors, TextSource, load
 
     text = CONFIG.replace("ISSUER", "https://idp.test").replace("JWKS", JWKS).replace("MORE", "").replace("{port}", "1")
-    for change, message in (("provider: {entra: {}}", "names no tenant"), ("clientSecret: x", "only together with clientId"),
-                            ("redirectUris: ['https://a']", "only together with clientId"),
+    for change, message in (("provider: {entra: {}}", "contains no tenant"), ("clientSecret: x", "needs clientId"),
+                            ("redirectUris: ['https://a']", "needs clientId"),
                             ("clientId: a\n      redirectUris: ['/a']", "must be absolute URIs"),
                             ("jwtValidationOptions: {requiredClaims: [nope]}", "is none of")):  # fmt: skip
         with pytest.raises(LoadErrors, match=message):

@@ -139,7 +139,7 @@ def test_an_answer_is_good_for_its_request_and_its_client_only(gateway: Callable
     good = answered(first)
     ended = (400, -32602, "requestState belongs to a call that has ended; call again without it")
     other = (400, -32602, "requestState belongs to another request")
-    none = (400, -32602, "requestState is none of this backend")
+    none = (400, -32602, "requestState does not belong to this backend")
     for _ in range(4):
         assert refusal(repeated("bob", **good)) == ended, "somebody else learns nothing of it"
         assert refusal(repeated("ada", arguments={"x": 1}, **good)) == other
@@ -290,9 +290,9 @@ def test_a_client_with_a_session_is_asked_only_what_it_can_do(several: bool, gat
     assert (lacking["code"], lacking["message"]) == (-32021, "the server needs elicitation")
     assert lacking["data"] == {"requiredCapabilities": {"elicitation": {}}}
     strange = call("ask", method="tools/call")
-    assert (strange["code"], strange["message"]) == (-32603, "the server wants something that no client has: tools/call")
+    assert (strange["code"], strange["message"]) == (-32603, "the server requests something that no client supports: tools/call")
     many = call("many", method="sampling/createMessage")
-    assert (many["code"], many["message"]) == (-32603, "the server asks more than 64 things at once")
+    assert (many["code"], many["message"]) == (-32603, "the server asks for more than 64 things at once")
     task = call("task")
-    assert (task["code"], task["message"]) == (-32603, "the server began a task, which a client with a session cannot follow")
+    assert (task["code"], task["message"]) == (-32603, "the server started a task, which a client with a session cannot track")
     assert call("later")["content"][0]["text"] == "now", "it wanted nothing of the client"

@@ -80,7 +80,7 @@ def test_a_process_that_is_started_again(gateway: Callable[..., Any]) -> None:
     say(raw, "a")
     raw.text("a_exit")
     wait_for(lambda: "not started again" not in raw.text("a_tell"))
-    running.wait_log("server is started again")
+    running.wait_log("server is restarted")
     received = json.loads(raw.text("a_tell"))
     assert lasting(received) == WANTED
     assert [one["method"] for one in received][:2] == ["initialize", "notifications/initialized"]

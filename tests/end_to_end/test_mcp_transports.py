@@ -196,7 +196,7 @@ def test_a_session_finds_its_targets_by_their_names(gateway: Callable[..., Any],
         running = gateway(config(targets), 1, environment)
         raw.http.base_url = httpx.URL(running.url)
         assert raw.post({"id": 1, "method": "tools/list"}).status_code == 404
-        running.wait_log("session is of other targets")
+        running.wait_log("session belongs to other targets")
         assert f"missing={told}" in running.log()
 
 

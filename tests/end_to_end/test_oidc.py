@@ -158,7 +158,7 @@ def test_callbacks_that_do_not_belong_to_a_login(site, provider: FakeProvider) -
         state = query["state"]
         elsewhere = callback(running, state, victim, code=code)
         assert (elsewhere.status_code, elsewhere.text) == (
-            400, "oidc failure: the login has expired or was begun elsewhere",
+            400, "oidc failure: the login has expired or was started elsewhere",
         )  # fmt: skip
         _, other = provider.authorize(browser.begin(running).headers["location"])
         import base64
@@ -179,7 +179,7 @@ def test_callbacks_that_do_not_belong_to_a_login(site, provider: FakeProvider) -
         twice = browser.get(f"{running.url}/login/done?code={code}&code=x&state={query['state']}")
         assert twice.status_code == 400
         mixed_up = callback(running, query["state"], browser, code=code, iss="https://evil.test")
-        assert (mixed_up.status_code, mixed_up.text) == (400, "oidc failure: the answer is of another provider")
+        assert (mixed_up.status_code, mixed_up.text) == (400, "oidc failure: the response is from another provider")
 
 
 BAD_TOKENS: dict[str, tuple[dict[str, Any], int, str]] = {
@@ -229,7 +229,7 @@ def test_token_endpoints_that_fail(site, provider: FakeProvider) -> None:
             provider.answer = answer
             got = browser.log_in(running, provider)
             assert got.status_code == 500, name
-            assert got.text in ("oidc failure: the token exchange failed", "oidc failure: the provider gave no ID token")
+            assert got.text in ("oidc failure: the token exchange failed", "oidc failure: the provider sent no ID token")
         provider.answer = None
         assert browser.log_in(running, provider).status_code == 302
 
@@ -239,7 +239,7 @@ def test_a_provider_that_is_away_or_another_one(site, provider: FakeProvider) ->
     running = site(OIDC % provider.issuer)
     away = httpx.get(running.url, timeout=60)
     assert (away.status_code, away.text) == (401, "oidc failure: the provider's metadata cannot be fetched")
-    running.wait_log("the metadata is of another issuer")
+    running.wait_log("the metadata is for another issuer")
     provider.metadata = {}
     running.wait(lambda: httpx.get(running.url, timeout=60).status_code == 302)     # asked for again after a pause
 
@@ -248,7 +248,7 @@ def test_the_issuer_in_the_answer_is_compared_and_asked_for(site, provider: Fake
     provider.metadata = {"authorization_response_iss_parameter_supported": True}
     running = site(OIDC % provider.issuer)
     with Browser() as browser:
-        assert browser.log_in(running, provider).text == "oidc failure: the answer is of another provider"
+        assert browser.log_in(running, provider).text == "oidc failure: the response is from another provider"
         assert browser.log_in(running, provider, iss=provider.issuer).status_code == 302
 
 
@@ -370,10 +370,10 @@ def test_the_configuration_is_checked(gateway) -> None:
     for change, message in (
         (("/login/done", "/"), "needs a path other than /"),
         (("/login/done", "/x?y"), "cannot have a user, a query or a fragment"),
-        (("[email]", "['a b']"), "is no scope"),
+        (("[email]", "['a b']"), "is not a valid scope"),
         (("scopes:", "tokenEndpoint: 'https://x.test/t'\n  scopes:"), "belong together"),
-        (("scopes:", "tokenEndpointAuth: clientSecretPost\n  scopes:"), "discovery tells it"),
-        (("https://idp.test", "idp.test"), "begins with http"),
+        (("scopes:", "tokenEndpointAuth: clientSecretPost\n  scopes:"), "discovery provides it"),
+        (("https://idp.test", "idp.test"), "must begin with http"),
     ):
         assert message in refused(good.replace(*change), ENVIRONMENT), change
 

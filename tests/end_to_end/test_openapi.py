@@ -200,7 +200,7 @@ def test_answers_of_the_service(api: Callable[..., Any]) -> None:
     busy = answer("busy")["error"]
     assert busy == {"code": -32603, "message": "Upstream API call for tool 'answer' failed with status 503: come back"}
     assert "longer than" in answer("bomb")["error"]["message"]
-    assert "cannot be unpacked" in answer("brotli")["error"]["message"]
+    assert "cannot be decompressed" in answer("brotli")["error"]["message"]
     assert raw.ask("tools/call", name="nope")["error"] == {"code": -32602, "message": "tool nope not found"}
     dots = raw.ask("tools/call", name="answer", arguments={"path": {"kind": ".."}})["error"]
     assert (dots["code"], "dot segment" in dots["message"]) == (-32602, True)

@@ -52,7 +52,7 @@ def test_the_same_over_http(gateway: Any, backend: StandIn) -> None:
     collector.fail = [400]
     assert httpx.get(running.url + "/p").status_code == 200
     running.wait_metric(DROPPED, 2)
-    running.wait_log("a collector did not take an export")
+    running.wait_log("a collector did not accept an export")
     collector.stop()
 
 

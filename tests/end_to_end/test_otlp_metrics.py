@@ -100,7 +100,7 @@ def test_the_last_numbers_are_sent_at_the_end(gateway: Callable[..., Gateway], c
 def test_a_collector_that_refuses_loses_points_that_are_counted(gateway: Callable[..., Gateway], grpc_collector: Any) -> None:
     grpc_collector.fail = [grpc.StatusCode.INVALID_ARGUMENT]
     running = started(gateway, grpc_collector.port)
-    running.wait_log("a collector did not take an export")
+    running.wait_log("a collector did not accept an export")
     ask(running)
     counted(grpc_collector, 1)
     assert running.metric(DROPPED) > 0

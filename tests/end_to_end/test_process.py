@@ -362,7 +362,7 @@ def test_a_client_of_the_admin_server_that_does_not_read_keeps_nobody_from_the_e
             while True:
                 sock.send(b"GET /config_dump HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
         assert running.stop() == 0
-    assert "cut short" not in running.log()
+    assert "is forced" not in running.log()
 
 
 def refused(port: int) -> bool:
@@ -416,7 +416,7 @@ def test_a_gateway_serves_for_as_long_as_a_command_runs(tmp_path) -> None:
 
 def test_oneshot_says_what_is_wrong(tmp_path) -> None:
     assert headgate("oneshot").returncode == 2
-    assert headgate("oneshot", "--").stderr == "headgate: oneshot needs a command behind --\n"
+    assert headgate("oneshot", "--").stderr == "headgate: oneshot needs a command after --\n"
     assert "belong together" in headgate("-c", OFF, "--", "true").stderr
     assert "belong together" in headgate("-c", OFF, "--output", "x").stderr
     broken = headgate("-c", "nonsense: 1", "oneshot", "--", "true")

@@ -160,7 +160,7 @@ def test_the_end_waits_a_bounded_time_for_a_server_that_hangs(gateway: Callable[
         assert running.process.returncode == 0
     finally:
         server.signal(signal.SIGCONT)
-    running.wait_log("records of requests are lost")
+    running.wait_log("records of requests are dropped")
 
 
 def test_several_gateways_share_one_database(gateway: Callable[..., Gateway], server: Server) -> None:

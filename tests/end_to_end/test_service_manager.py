@@ -158,7 +158,7 @@ def test_signs_of_life_end_when_no_worker_answers(unit: Units) -> None:
     try:
         deadline = time.monotonic() + PATIENCE
         # A busy machine may have made one silent before, that was back since.
-        while one.log().count("worker is silent") - one.log().count("worker is back") < len(workers):
+        while one.log().count("worker does not respond") - one.log().count("worker responds again") < len(workers):
             assert time.monotonic() < deadline, one.log()[-3000:]
             time.sleep(0.02)
         one.waiting()

@@ -209,8 +209,8 @@ def test_a_redis_server_that_is_away_and_comes_back_without_its_memory(
         assert [chat(one, key).status_code for one in both for _ in range(3)] == [200] * 6
     redis.restart()
     for one in both:
-        one.wait_log("the store of leases answers again")
-        one.wait_log("the store of leases has lost its memory")
+        one.wait_log("the store of leases is reachable again")
+        one.wait_log("the store of leases has lost its data")
     # For some seconds it gives nothing; what was on its way back when it was killed is lost, not spent twice.
     until(lambda: redis.ask("EXISTS", "headgate:budget-settling") == "0")
     until(lambda: [chat(one, key).status_code for one in both] == [429, 429] and len(provider.seen) >= 20)
@@ -231,7 +231,7 @@ def test_a_database_that_is_away(gateway: Start, provider: StandIn, failure: str
             until(lambda: chat(running, key).status_code == 429)
             assert len(provider.seen) == 10
         server.start()
-        running.wait_log("the store of leases answers again")
+        running.wait_log("the store of leases is reachable again")
         until(lambda: chat(running, key).status_code == 429)
         # What was on its way back when it was killed is lost, not spent twice.
         assert 8 <= len(provider.seen) <= 10

@@ -150,7 +150,7 @@ def test_both_sides_have_an_identity(gateway, own, agent, tmp_path) -> None:
     for path in ("/any", "/named"):
         status, body, fields = rig.plain(path)
         assert (status, body, fields["x-serial"]) == (200, GATEWAY, str(mine.serial)), path
-    for path, why in (("/other-name", "none of those that are accepted"), ("/abroad-unnamed", "certificate verify failed")):
+    for path, why in (("/other-name", "is not accepted"), ("/abroad-unnamed", "certificate verify failed")):
         status, body, _ = rig.plain(path)
         assert (status, why in body) == (503, True), (path, body)
     assert agent.streams == 1, "the supervisor asks, for all workers"
@@ -311,7 +311,7 @@ def test_answers_that_are_no_svid(gateway, own, agent, tmp_path) -> None:
     for answer, told in (
         (response(good._replace(key=stranger.key), own), "the key of the X.509-SVID is not that of its certificate"),
         (b"", "the answer has no X.509-SVID"),
-        (b"\xff", "the answer is no X509SVIDResponse"),
+        (b"\xff", "the response is not an X509SVIDResponse"),
         (response(own.issue(GATEWAY, -60), own), "the X.509-SVID has expired at"),
     ):
         agent.give(answer)

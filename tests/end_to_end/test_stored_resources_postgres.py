@@ -129,7 +129,7 @@ def test_what_runs_goes_on_while_the_server_is_away(gateway: Start, server: Serv
     else:
         server.signal(signal.SIGSTOP)
     try:
-        running.wait_log("the stored resources cannot be read, the running configuration stays in force")
+        running.wait_log("the stored resources cannot be read, the configuration stays in force")
         running.wait_metric("gw_config_database_up", 0)
         assert call(running, "/a") == (200, "stored")
         assert running.fetch(f"http://127.0.0.1:{running.readiness}/healthz/ready")[0] == 200

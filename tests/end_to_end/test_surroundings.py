@@ -195,7 +195,7 @@ def test_a_worker_that_dies_in_a_reload_does_not_cost_the_new_configuration(gate
     kill(victim)
     running.wait_log("configuration reloaded")
     running.wait_log("worker restarted")
-    assert "a worker was lost during a reload" in running.log()
+    assert "a worker died during a reload" in running.log()
     assert "Failed to reload config" not in running.log()
     assert "worker died worker=0 status=-9" in running.log() or "worker died worker=1 status=-9" in running.log()
     assert {running.fetch(running.url)[1] for _ in range(8)} == {"two"}

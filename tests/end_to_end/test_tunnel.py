@@ -114,8 +114,8 @@ REFUSALS = [
     (b"HTTP/1.1 502 Bad Gateway\r\n\r\nsome secret of the proxy", "status 502"),
     (b"HTTP/1.1 301 Moved\r\nlocation: http://evil.test/\r\n\r\n", "status 301"),
     (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 9000 + b"\r\n\r\n", "a head of more than 8192 bytes"),
-    (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "more than its answer"),
-    (b"SSH-2.0-x\r\n\r\n", "no HTTP"),
+    (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "data after its response"),
+    (b"SSH-2.0-x\r\n\r\n", "not HTTP"),
     (b"HTTP/1.1 200 OK\r\n", "closed the connection"),
 ]  # fmt: skip
 

@@ -142,7 +142,7 @@ cdef CardTap card_tap(AgentPlace place, int64_t limit, Reply failed):
 
 cdef class CardTap(ResponseTap):
     cdef bint begin(self, RequestContext ctx, MessageHead head) except -1:
-        """What is no card (another status than success) goes on as it is: a challenge, an error, "not modified"."""
+        """Responses that are not a card are not changed: a challenge, an error, "not modified"."""
         if not 200 <= head.status < 300 or head.status == 204:
             if head.status == 304:
                 self._settle_head(head)

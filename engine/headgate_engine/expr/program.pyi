@@ -41,7 +41,7 @@ class Program:
     def header_value(self, ctx: RequestContext) -> bytes | None:
         """Return the value as a header field value, None after an error or if it cannot be one."""
     def misfit(self, ctx: RequestContext, why: str) -> None:
-        """Say that the value does not fit where it is used, as a failure is told."""
+        """Report that the value does not fit where it is used, like a failure."""
     def evaluate_with(self, bindings: dict[str, Any]) -> Any:
         """Return the value for names bound to values, without a request. Raises EvaluationError."""
 

@@ -176,7 +176,7 @@ cdef class Program:
         return found
 
     def misfit(self, RequestContext ctx, str why):
-        """Say that the value does not fit where it is used, as a failure is told."""
+        """Report that the value does not fit where it is used, like a failure."""
         self.failed()
         tell(self, ctx, why)
 

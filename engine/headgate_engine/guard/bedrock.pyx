@@ -76,7 +76,7 @@ cdef int blocks(BodyTexts t, Span span, int scope, int turn, int joiner) except 
 
 
 cdef int block(BodyTexts t, const Fields* fields, int scope, int turn) except -1 nogil:
-    """Add a block that is no text of its own. Thoughts and pictures are not read."""
+    """Add a block that is not a separate text. Reasoning and images are not read."""
     cdef Fields found
     cdef Span span
     cdef int at = 0

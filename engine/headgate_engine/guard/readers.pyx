@@ -254,7 +254,7 @@ cdef int messages_reply(BodyTexts t) except -1 nogil:
 
 # -- formats without a conversation --------------------------------------------------------------------------------------
 cdef int each_text(BodyTexts t, int first, int second) except -1 nogil:
-    """Add inputs, queries and documents, each as a text of its own. Token numbers have no readable text."""
+    """Add inputs, queries and documents, each as a separate text. Token numbers have no readable text."""
     cdef Fields top, fields
     cdef Span array, row, element
     cdef int[2] names = [first, second]
@@ -391,7 +391,7 @@ cdef int audio_settings(BodyTexts t, int start) except -1 nogil:
 
 
 cdef int transcription(BodyTexts t, const Fields* fields, int name) except -1 nogil:
-    """Add what the model that writes down a user's speech is told."""
+    """Add the prompt of the model that transcribes a user's speech."""
     cdef Fields found
     cdef Span span
     cdef int at = 0

@@ -264,7 +264,7 @@ cdef class StreamGuard:
         return 0
 
     cdef Py_ssize_t _behind(self, ChoiceText choice, Py_ssize_t n):
-        """Return the place in a text behind which all may belong to a match that goes on, whatever it looks like."""
+        """Return the position in a text after which everything may belong to an unfinished match."""
         return char_start(choice.text, n - self.overlap) if n > self.overlap else 0
 
     cdef int _watch(self, ChoiceText choice, Py_ssize_t n) except -1:

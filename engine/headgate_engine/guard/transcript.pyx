@@ -278,7 +278,7 @@ cdef class BodyTexts:
         return piece
 
     cdef int alone(self, int scope, int start, int stop) except -1 nogil:
-        """Add a value, a string or raw JSON, as a text of its own."""
+        """Add a value, a string or raw JSON, as a separate text."""
         cdef Piece* piece
         self.open = False
         piece = self.add(scope, start, stop, NO_TURN, SPACE)
@@ -408,7 +408,7 @@ cdef class BodyTexts:
 
 
 cdef bytes long_text(BodyTexts texts, int run):
-    """The text of a run, copied without the GIL: threads read long ones, and the event loop goes on meanwhile."""
+    """The text of a run, copied without the GIL: threads read long ones while the event loop continues."""
     cdef Text text
     cdef bytes found
     cdef char* out

@@ -1,4 +1,4 @@
-"""What a peer of HTTP/2 did wrong, with the error code that it is told (RFC 9113 section 5.4)."""
+"""Protocol errors of an HTTP/2 peer, with the error code that is sent (RFC 9113 section 5.4)."""
 
 from __future__ import annotations
 

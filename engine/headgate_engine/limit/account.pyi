@@ -46,15 +46,15 @@ class UsageAccount:
         """Take what is left of a lease beyond `keep`, in whole granules, and return it."""
 
     def lends(self, place: tuple[str, str], start_s: int, granule: int) -> tuple[int, int]:
-        """Return what the store may take back of a lease, in whole granules, and what it was told last of that.
+        """Return what the store may take back of a lease, in whole granules, and what was last reported of it.
 
         It is what requests under way have reserved. 0 and 0 if the window is over.
         """
     def lend(self, place: tuple[str, str], start_s: int, lent: int) -> None:
-        """Note what the store was told that it may take back."""
+        """Note what was reported to the store as what it may take back."""
 
     def exposed(self, now_s: int) -> bool:
-        """Tell whether the store would take back what has been spent, since it was told of the requests under way."""
+        """Tell whether the store would take back what has been spent since requests in flight were last reported."""
 
     def take_lent(self, now_s: int) -> None:
         """Take from the lease what the store has taken back."""

@@ -207,7 +207,7 @@ cdef class UsageAccount:
         return left
 
     def lends(self, tuple place not None, int64_t start_s, int64_t granule):
-        """Return what the store may take back of a lease, in whole granules, and what it was told last of that."""
+        """Return what the store may take back of a lease, in whole granules, and what was last reported of it."""
         cdef int at = place_of(place[0], place[1])
         cdef int64_t lent = 0
         cdef int64_t told = 0
@@ -221,7 +221,7 @@ cdef class UsageAccount:
         return lent, told
 
     def lend(self, tuple place not None, int64_t start_s, int64_t lent):
-        """Note what the store was told that it may take back."""
+        """Note what was reported to the store as what it may take back."""
         cdef int at = place_of(place[0], place[1])
         acquire(&self.slot.lock)
         if self.slot.start[at // U_COUNT] == start_s:
@@ -229,7 +229,7 @@ cdef class UsageAccount:
         release(&self.slot.lock)
 
     def exposed(self, int64_t now_s):
-        """Tell whether the store would take back what has been spent, since it was told of the requests under way."""
+        """Tell whether the store would take back what has been spent since requests in flight were last reported."""
         cdef int at
         cdef bint found = False
         acquire(&self.slot.lock)
@@ -314,7 +314,7 @@ cdef class UsageLimits:
         return left_of(slot, at) - (slot.lent[at] if slot.lent[at] and self.state.fenced() else 0)
 
     cdef int _room(self, int unit, int64_t n, Breach* breach) noexcept nogil:
-        """Whether n more fit; the caller holds the lock. Of several limits in the way the one that ends last is told."""
+        """Whether n more fit; the caller holds the lock. If several limits are reached, the one that ends last is reported."""
         cdef AccountSlot* slot = self.account.slot
         cdef bint held = self.held()
         cdef int64_t now_ns = monotonic_ns() if held else 0

@@ -42,7 +42,7 @@ class LeasedBucket(TokenBucket):
     def give_back(self, now_ns: int, *, ended_only: bool) -> int:
         """Take what is left of the lease, to be returned. ended_only: only of a window that is over."""
     def report(self, now_ns: int) -> int:
-        """Take what was used and not yet told."""
+        """Take what was used and not yet reported."""
     @property
     def owes(self) -> bool:
         """Whether something was used that the store was not told."""
@@ -57,6 +57,6 @@ class LeasedBucket(TokenBucket):
         """Return (allowed, limit, remaining, seconds to the next refill) of a decision that the store has made, and
         charge the limit of this replica with it."""
     def idle_ns(self, now_ns: int) -> int:
-        """Return how long nobody has used it, nor has the store told anything of it."""
+        """Return how long it has been unused, without news from the store."""
     def unknown(self, now_ns: int, most_ns: int) -> bool:
         """Tell whether the last answer is older than `most_ns`, or from a window that is over."""

@@ -117,7 +117,7 @@ cdef class LeasedBucket(TokenBucket):
         return left
 
     def report(self, int64_t now_ns):
-        """Take what was used and not yet told."""
+        """Take what was used and not yet reported."""
         cdef LeaseSlot* slot = self.lease
         acquire(&slot.lock)
         cdef int64_t used = slot.unreported
@@ -176,7 +176,7 @@ cdef class LeasedBucket(TokenBucket):
         return bool(result.allowed), result.limit, result.remaining, result.reset_s
 
     def idle_ns(self, int64_t now_ns):
-        """Return how long nobody has used it, nor has the store told anything of it."""
+        """Return how long it has been unused, without news from the store."""
         return now_ns - max(self.lease.used_ns, self.lease.told_ns)
 
     def unknown(self, int64_t now_ns, int64_t most_ns):

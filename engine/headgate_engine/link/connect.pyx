@@ -61,7 +61,7 @@ cdef object port_of(dict ports, MessageHead head):
 
 
 cdef int enter(RequestCore request, port) except -1:
-    """The connection goes on with another port of this process."""
+    """The connection continues at another port of this process."""
     cdef DownstreamConnection client = <DownstreamConnection?>request.ctx.connection
     cdef MessageHead head = request.ctx.head
     cdef Wire wire = client.wire
@@ -88,7 +88,7 @@ cdef int enter(RequestCore request, port) except -1:
 
 
 cdef int enter_stream(RequestCore request, port) except -1:
-    """A stream of HTTP/2 goes on with another port of this process; others of its connection go on as they are."""
+    """An HTTP/2 stream continues at another port of this process. Other streams of its connection are not affected."""
     cdef DownstreamConnection client = <DownstreamConnection?>request.ctx.connection
     cdef Http2ServerStream stream = <Http2ServerStream?>request.client
     cdef MessageHead head = request.ctx.head

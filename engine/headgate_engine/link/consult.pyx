@@ -92,7 +92,7 @@ cdef class Consultation(UnaryListener):
         return self.conclude(message, failure)
 
     cdef int conclude(self, bytes message, object failure) except -1:
-        """Does what the answer says to the request, which goes on if it has been suspended."""
+        """Apply the answer to the request, which continues if it was suspended."""
         cdef RequestContext ctx = self.ctx
         cdef object exchange = self.exchange
         self.ctx = self.exchange = None

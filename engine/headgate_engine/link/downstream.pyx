@@ -100,7 +100,7 @@ cdef class DownstreamConnection(ClientFace):
         return True
 
     cdef int take_over(self) except -1:
-        """The connection goes on with HTTP/2."""
+        """The connection continues with HTTP/2."""
         from headgate_engine.link.http2_server import Http2Server  # which uses this module
         self.tunnel = True
         self.other = Http2Server(self)

@@ -164,7 +164,7 @@ cdef class DestinationBackend(Backend):
         return (<str>value).encode("utf-8", "surrogateescape")
 
     cdef int refuse(self, RoutedRequest request, int reply, str detail, bint told) except -1:
-        """`told`: the client gets the reason, too."""
+        """`told`: the client also gets the reason."""
         answer = request.worker.reply(reply)
         request.ctx.error = detail
         request.ctx.reply = with_detail(answer, detail) if told else answer

@@ -17,7 +17,7 @@ class ClientFace(ServerStream):
     def peer_port(self) -> int: ...
     @property
     def raw_host(self) -> str:
-        """The address of the socket's peer: of the proxy, where that has told another one for the client."""
+        """The address of the socket's peer: that of the proxy if it sent another address for the client."""
     @property
     def raw_port(self) -> int: ...
     proxied: Any

@@ -29,7 +29,7 @@ cdef class ClientFace(ServerStream):
 
     @property
     def raw_host(self):
-        """The address of the socket's peer: of the proxy, where that has told another one for the client."""
+        """The address of the socket's peer: that of the proxy if it sent another address for the client."""
         return self.peer_host if self.proxied is None else self.proxied.raw_host
 
     @property

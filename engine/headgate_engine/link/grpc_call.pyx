@@ -165,7 +165,7 @@ cdef class GrpcCall(ResponseSink):
         return self.fail(DEADLINE_EXCEEDED, "no connection in time" if unsent else "no answer in time", unsent)
 
     cdef int settle(self, bytes result, object failure) except -1:
-        """The end: whoever waits is told, and a call in progress is cancelled."""
+        """The end: waiting callers are notified, and a call in progress is cancelled."""
         cdef ClientStream stream = self.stream
         cdef Histogram calls = self.calls
         cdef UnaryListener listener = self.listener

@@ -5,4 +5,4 @@ UNAVAILABLE: int
 NO_BACKEND: bytes
 
 def percent_encoded(message: bytes) -> bytes:
-    """Bytes that may not stand in grpc-message, as %XX: everything but printable ASCII, and the percent sign."""
+    """Escape bytes that grpc-message cannot contain as %XX: everything but printable ASCII, and the percent sign."""

@@ -27,7 +27,7 @@ cdef bint is_grpc(MessageHead request) noexcept:
 
 
 def percent_encoded(bytes message):
-    """Bytes that may not stand in grpc-message, as %XX: everything but printable ASCII, and the percent sign."""
+    """Escape bytes that grpc-message cannot contain as %XX: everything but printable ASCII, and the percent sign."""
     return b"".join(b"%%%02X" % c if c < 32 or c > 126 or c == 37 else b"%c" % c for c in message)
 
 

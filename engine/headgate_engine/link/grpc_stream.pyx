@@ -182,7 +182,7 @@ cdef class GrpcDuplexCall(ResponseSink):
         return 0
 
     cdef int note_status(self, str code, MessageHead head) except -1:
-        """Keep the status of the call, which is told at its end."""
+        """Keep the status of the call, which is reported at its end."""
         self.code = code.encode("latin-1", "replace")
         self.text = (head.get("grpc-message") or "").encode("latin-1", "replace")
         return 0

@@ -279,7 +279,7 @@ cdef class Http2Server(Http2StreamOwner):
         return 0 if sink is None else sink.on_request_end(None)
 
     cdef int _switch(self, Http2ServerStream to) except -1:
-        """What goes upstream lies in one buffer: that of one request leaves before another's comes."""
+        """All requests of a connection share one buffer for upstream data: one request's data is sent before another's is added."""
         cdef Http2ServerStream current = self.current
         cdef RequestSink sink
         if current is to:

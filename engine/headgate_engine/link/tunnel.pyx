@@ -91,7 +91,7 @@ cdef class StreamTunnel:
             self._to_client(to_client, len(to_client))
 
     def tunnel_hold(self, bint client, bint held):
-        """Stops or goes on reading one side."""
+        """Pause or resume reading one side."""
         if self.owner is None:
             return
         if client and held:

@@ -325,7 +325,7 @@ cdef int64_t prompts_in(object value) except -1:
 
 
 cdef int64_t outer_choices(const char* p, Py_ssize_t n, int levels) noexcept nogil:
-    """The largest number of answers that stands in the outer `levels` objects of a JSON text; 0: none does."""
+    """The largest number of answers in the outer `levels` objects of a JSON text; 0 if there is none."""
     cdef Py_ssize_t at = 0
     cdef Py_ssize_t length
     cdef int64_t most = 0

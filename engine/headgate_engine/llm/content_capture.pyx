@@ -163,7 +163,7 @@ cdef class CapturedAnswer:
         return 0
 
     def _call(self, key, ident, name, arguments):
-        """A tool call begins, or goes on."""
+        """A tool call begins or continues."""
         cdef list call = self.calls.get(key)
         if call is None:
             call = self.calls[key] = ["", "", []]

@@ -225,7 +225,7 @@ cdef class EventStreamDecoder:
 
 
 def header_block(dict headers not None):
-    """String headers as they stand in a frame."""
+    """String headers as in a frame."""
     block = b""
     for name, value in headers.items():
         raw_name, raw = name.encode(), value.encode()

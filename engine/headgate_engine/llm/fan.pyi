@@ -14,7 +14,7 @@ class Refused(Exception):
     def __init__(self, status: int, body: bytes) -> None: ...
 
 class StreamFailed(Exception):
-    """The stream of one choice is broken, and the client has been told."""
+    """The stream of one choice is broken, and the client has got the error."""
 
 class FanPool(Pool):
     """Stands for a pool of a provider that has to be asked several times for one answer."""

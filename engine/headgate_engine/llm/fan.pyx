@@ -48,7 +48,7 @@ class Refused(Exception):
 
 
 class StreamFailed(Exception):
-    """The stream of one choice is broken, and the client has been told."""
+    """The stream of one choice is broken, and the client has got the error."""
 
 
 cdef FanPool fan_pool(Pool real, RequestContext ctx, LlmCall call):

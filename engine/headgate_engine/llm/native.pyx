@@ -77,7 +77,7 @@ cdef int prepare_tap(NativeTap tap, LlmCall call, FormatRoute format_route) exce
 
 
 cdef int usage_of(NativeTap tap, str format, bint streaming) except -1:
-    """Where usage is told, and by which convention."""
+    """Where usage is reported, and by which convention."""
     tap.exclusive = format == "messages"
     tap.place = USAGE_IN_RESPONSE if format == "responses" and streaming else PLACES.get(format, USAGE_AT_TOP)
     return 0
@@ -155,7 +155,7 @@ cdef class NativeTap(ResponseTap):
         return self.rewrites
 
     cdef int _too_long(self, const char* p, Py_ssize_t n, ByteBuffer out) except -1:
-        """An event, or a whole answer, that is not kept: it goes on unread but for its end."""
+        """An event, or a complete answer, that is not kept: only its end is read."""
         cdef bytes start = self.kept.data[:min(self.kept.length, 64)]
         self.skips = self.ready = self.shown = True
         self.tail = bytearray()

@@ -151,7 +151,7 @@ cdef ModelEntry entry_of(VirtualEntry virtual):
 
 
 cdef list known_ids(PublicModel model):
-    """The ids of its provider that a pattern stands for, as far as the provider has told them."""
+    """The ids of its provider that match a pattern, as far as the provider has listed them."""
     return [] if model.source is None else [
         name for name in model.source.ids if (<ModelPattern>model.names).fits(name.encode())]
 

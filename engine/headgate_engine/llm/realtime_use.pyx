@@ -160,7 +160,7 @@ cdef class RealtimeUse:
         return not self.over
 
     cdef bint take(self, int64_t tokens, int64_t picos) except -1:
-        """Reserve for each account or for none. What a lease may be had for goes on meanwhile."""
+        """Reserve for each account or for none. A stream that waits for a lease continues meanwhile."""
         cdef KeyUse use = self.use
         cdef UsageLimits one
         cdef Breach breach

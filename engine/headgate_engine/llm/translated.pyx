@@ -282,7 +282,7 @@ cdef class TranslatedTap(ResponseTap):
             return (*self.work.broken(f"the answer cannot be translated: {type(error).__name__}"), None, None)
 
     def _error(self, bytes body not None):
-        """(status, body) of an error. What only its body says of when to come back is told in the head, too."""
+        """(status, body) of an error. A retry time that only the body has is also put into the head."""
         cdef int wait = 0
         cdef bytes told
         if self.head.status == 429:
@@ -293,7 +293,7 @@ cdef class TranslatedTap(ResponseTap):
         return self.work.error(self.head.status, body, self.call.translation_state, wait)
 
     def _late_stream(self, bytes body not None):
-        """What _whole() returns, for a stream whose provider calls it JSON: it goes on when it has ended."""
+        """What _whole() returns, for a stream that its provider labels as JSON: it is passed on when it has ended."""
         cdef ByteBuffer out = ByteBuffer()
         cdef StreamConverter stream = self.work.stream(self.call.translation_state, self.head)
         stream.feed_into(body, len(body), out)

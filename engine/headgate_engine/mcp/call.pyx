@@ -109,7 +109,7 @@ cdef class DirectCall(ClientCall):
         return self.start(False)
 
     cdef bint _run_steps(self) except -1:
-        """Remote.request: the target's policies run on the call as on a request of its own."""
+        """Remote.request: the target's policies run on the call as on a separate request."""
         cdef RequestContext ctx = derived_context(self.exchange.ctx, "POST", "/", "a", (), self.body)
         cdef int verdict
         ctx.head = self.head
@@ -308,7 +308,7 @@ cdef class DirectCall(ClientCall):
         return 0
 
     cdef int _begin_stream(self) except -1:
-        """HttpService._stream: the head of an event stream goes on at once."""
+        """HttpService._stream: the head of an event stream is sent on at once."""
         cdef RoutedRequest exchange = self.exchange
         self.answers, self.last = [], b""
         self.decoder = SseDecoder(MAX_ANSWER)

@@ -1,4 +1,4 @@
-"""`a2a`: what an agent is asked.
+"""`a2a`: the calls to an agent.
 
 Methods of JSON-RPC are read from the body, those of the HTTP+JSON binding from method and path. Sources:
 https://a2a-protocol.org/v0.3.0/specification/, https://a2a-protocol.org/v1.0.0/specification/.
@@ -76,7 +76,7 @@ cdef int kind_of(MessageHead head, bytes client_path) except -1:
 
 
 cdef bint _may_be_rest(const char* path, Py_ssize_t n, bint post) noexcept nogil:
-    """Whether a path is worth a look: most are none of the binding."""
+    """Whether a path may be one of the binding; most are not."""
     cdef const char* at = path
     if n == 0 or path[n - 1] == 47:
         return False
@@ -144,7 +144,7 @@ cdef int note(RequestContext ctx, str key, object value) except -1:
 
 
 cdef class A2aStep(Step):
-    """max_bytes: how much of a body is read for its method. A longer one goes on as it comes behind that."""
+    """max_bytes: how much of a body is read for its method. The rest is passed on as it arrives."""
 
     def __init__(self, int64_t max_bytes):
         if max_bytes < 0:
@@ -169,7 +169,7 @@ cdef class A2aStep(Step):
         return CONTINUE
 
     cdef bint _waits(self, RequestContext ctx) except -1:
-        """Whether there is more of the body to be read."""
+        """Whether more of the body has to be read."""
         if ctx.body_state == BODY_UNREAD:
             if ctx.head.content_length <= 0 and not ctx.head.flags & HEAD_CHUNKED:
                 return False

@@ -1,4 +1,4 @@
-"""Steps that ask a service before the request goes on."""
+"""Steps that call a service before the request continues."""
 
 from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_UPGRADE
 from headgate_engine.context.request cimport BODY_PREFIX, BODY_UNREAD, RequestContext

@@ -1,4 +1,4 @@
-"""remoteRateLimit by LLM tokens: services are asked before a model is, and told what was used."""
+"""remoteRateLimit by LLM tokens: services decide before a model is called, and then get the usage."""
 
 from headgate_engine.context.request cimport RequestContext
 from headgate_engine.llm.attempt cimport LlmCall

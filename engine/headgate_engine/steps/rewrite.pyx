@@ -124,7 +124,7 @@ cdef class RedirectStep(Step):
         self.authority = authority
         self.path = path
         if not 300 <= status <= 399:
-            raise ValueError(f"status {status} is no redirection")
+            raise ValueError(f"status {status} is not a redirect status")
         self.status = status
         self.failed = failed
 

@@ -45,7 +45,7 @@ class _LeaseAsker(Protocol):
     def ahead(
         self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]
     ) -> asyncio.Future[None] | None:
-        """Ask for so many more while the caller goes on. Return what is done then; None: it is there already."""
+        """Request that many more while the caller continues. Return a future, or None if it is there."""
 
 class KeyTable:
     """The virtual keys of a worker. Steps hold the table, and a configuration that comes into force turns it."""

@@ -176,7 +176,7 @@ cdef class KeyUse:
         return True
 
     cdef bint asks(self, int64_t picos) except -1:
-        """Whether a lease for the next STEP tokens is asked for; the stream goes on meanwhile."""
+        """Whether a lease for the next STEP tokens is requested. The stream continues meanwhile."""
         if self.asking is not None and not self.asking.done():
             return True
         if self.desk is None or self.rounds >= ROUNDS:
@@ -373,7 +373,7 @@ cdef class VirtualKeyStep(ApiKeyStep):
 
 
 cdef int without(KeyTable table, RequestContext ctx, UsageLimits limits, Breach* breach, int64_t wanted, Reply storeless) except -1:
-    """The verdict on a request that has no room: a lease may be had, the store is away, or the limit is reached."""
+    """The verdict on a request without room: a lease may be available, the store is away, or the limit is reached."""
     if breach.lacks and table.state.down:
         ctx.reply = storeless
         return RESPOND

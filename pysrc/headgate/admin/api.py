@@ -72,7 +72,7 @@ def ui_rows(running: RunningGateway, offers: tuple[str, ...]) -> tuple[AdminRout
         except InvalidRelayRequest as error:
             return as_json(400, {"error": str(error)})
         if busy[0] >= MAX_AT_ONCE:
-            return as_json(503, {"error": f"{MAX_AT_ONCE} requests are under way"})
+            return as_json(503, {"error": f"{MAX_AT_ONCE} requests are in progress"})
 
         async def counted() -> Any:
             busy[0] += 1

@@ -29,7 +29,7 @@ UNREADABLE: Final = "the configuration file cannot be read"
 READ_ONLY: Final = "the configuration is read-only"
 # Nobody means to end all service by an empty document that a program sent by mistake.
 DROPS: Final = (
-    "this configuration serves nothing, and the file's does: nothing was written. "
+    "this configuration serves nothing, but the file's does: nothing was written. "
     "Send it again with ?confirm=empty to drop all routes"
 )
 CHANGED: Final = "the configuration file was changed in the meantime: read it again"
@@ -180,7 +180,7 @@ def _document(body: bytes) -> dict[str, Any]:
     except RecursionError:
         raise _ConfigurationRefused(400, "the body is nested too deeply") from None
     except ValueError:
-        raise _ConfigurationRefused(500, "the body is no JSON") from None
+        raise _ConfigurationRefused(500, "the body is not JSON") from None
     if not isinstance(found, dict):
         raise _ConfigurationRefused(500, "the configuration must be an object")
     return found
@@ -193,11 +193,11 @@ def _order(body: bytes) -> tuple[str, str | None]:
     except RecursionError:
         raise _ConfigurationRefused(400, "the body is nested too deeply") from None
     except ValueError:
-        raise _ConfigurationRefused(400, "the body is no JSON") from None
+        raise _ConfigurationRefused(400, "the body is not JSON") from None
     known = isinstance(found, dict) and found.keys() <= {"text", "revision"}
     if not known or not isinstance(found.get("text"), str) or not isinstance(found.get("revision", ""), str):
         raise _ConfigurationRefused(
-            400, "expected an object with text and, for a text that was read before, its revision"
+            400, "expected an object with text, and with the revision of a text that was read before"
         )
     return found["text"], found.get("revision")
 

@@ -24,7 +24,7 @@ VARIABLE: Final = "MODEL_CATALOG_SOURCE"
 SECONDS: Final = 30.0
 MAX_BYTES: Final = 64 * 1024 * 1024
 REFRESHED: Final = "Base cost catalog refreshed successfully"
-NO_FILE: Final = "there is no base file: name one in config.modelCatalog"
+NO_FILE: Final = "there is no base file: set one in config.modelCatalog"
 
 
 class Failed(Exception):

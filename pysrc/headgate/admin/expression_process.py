@@ -46,7 +46,7 @@ class ExpressionEvaluations:
         a value: status 200 with `error`.
         """
         if self._waiting > MAX_WAITING:
-            return 429, _failed(f"{self._waiting} evaluations are under way")
+            return 429, _failed(f"{self._waiting} evaluations are in progress")
         self._waiting += 1
         try:
             async with self._lock:

@@ -32,7 +32,7 @@ def try_expression(text: bytes, functions: CustomFunctions) -> tuple[int, dict[s
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return 400, _answer(error="expected an object with `expression` and, if needed, `data`")
     if not isinstance(expression, str) or not isinstance(data, dict):
-        return 400, _answer(error="`expression` must be a text and `data` an object")
+        return 400, _answer(error="`expression` must be a string and `data` an object")
     try:
         # First compile as the configuration does, to check names and types; then with the variables as bindings.
         compile_expression(expression, ANY, functions)

@@ -117,7 +117,7 @@ class _KeyEndpoint:
         wanted = _document(request.body)
         name = wanted.get("name")
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise KeyRefused(400, "a key needs a name of letters, digits and . _ @ -, up to 128 of them")
+            raise KeyRefused(400, "a key needs a name of up to 128 letters, digits and . _ @ -")
         key, hashed = new_key()
         put = ResourcePut(name, {**wanted, "keyHash": hashed}, fresh=True)
         [stored] = await self._write(ResourceChange(KEY_KIND, (put,)))
@@ -125,13 +125,13 @@ class _KeyEndpoint:
         return as_json(201, {**_shown(stored), "key": key})
 
     async def put(self, request: AdminRequest) -> AdminResponse:
-        """Replace what is said of a key; the key itself stays, and so does a revocation."""
+        """Replace the fields of a key. The key itself stays, and so does a revocation."""
         name, action = _place(request.path, KEYS)
         if name is None or action:
             raise KeyRefused(405, f"PUT {KEYS}/<name>")
         wanted = _document(request.body)
         if wanted.setdefault("name", name) != name:
-            raise KeyRefused(400, "the name is that of the path: a key keeps its name")
+            raise KeyRefused(400, "the name must be that of the path: a key keeps its name")
         entry = await self._changed(
             name, lambda value: wanted | {field: value[field] for field in OWN_FIELDS if field in value}
         )
@@ -154,10 +154,10 @@ class _KeyEndpoint:
 
         name, _ = _place(request.path, TEAMS)
         if name is None or not NAME.fullmatch(name):
-            raise KeyRefused(400, f"PUT {TEAMS}/<name>, whose name has letters, digits and . _ @ -")
+            raise KeyRefused(400, f"PUT {TEAMS}/<name>, with a name of letters, digits and . _ @ -")
         wanted = _document(request.body)
         if wanted.setdefault("name", name) != name:
-            raise KeyRefused(400, "the name is that of the path")
+            raise KeyRefused(400, "the name must be that of the path")
         [stored] = await self._write(ResourceChange(TEAM_KIND, (ResourcePut(name, wanted),)))
         logger.info("team written", extra={"team": name})
         return as_json(200, _shown(stored))
@@ -259,7 +259,7 @@ def _document(body: bytes) -> dict[str, Any]:
         found = json.loads(body)
         json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError):
-        raise KeyRefused(400, "the body is no JSON") from None
+        raise KeyRefused(400, "the body is not JSON") from None
     if not isinstance(found, dict):
         raise KeyRefused(400, "the body must be an object")
     for name in OWN_FIELDS & found.keys():

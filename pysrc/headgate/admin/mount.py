@@ -34,7 +34,7 @@ from headgate.ir.gateway import Gateway
 from headgate_engine.steps.cors import OriginRule
 
 READ: Final = ("GET", "HEAD")
-READ_ONLY: Final = "without a login the page is for reading: give the section ui a policy that asks for a credential"
+READ_ONLY: Final = "without a login the page is read-only: give the section ui a policy that requires a credential"
 WRONG_NAME: Final = (
     b"without a login the page answers to localhost and addresses only: give the listener a hostname, or the section "
     b"ui a policy that asks for a credential\n"

@@ -64,7 +64,7 @@ def read_relay_request(text: bytes, gateway: Gateway) -> RelayRequest:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise InvalidRelayRequest("the body is no JSON") from None
+        raise InvalidRelayRequest("the body is not JSON") from None
     if not isinstance(document, dict) or not document.keys() <= _KNOWN:
         raise InvalidRelayRequest(f"expected an object with {', '.join(sorted(_KNOWN))}")
     bind = next((one for one in gateway.binds if one.key == document.get("bind")), None)
@@ -75,10 +75,10 @@ def read_relay_request(text: bytes, gateway: Gateway) -> RelayRequest:
         raise InvalidRelayRequest(f"method: one of {', '.join(METHODS)}")
     target = _text(document, "path", "/")
     if len(target) > MAX_TARGET or _TARGET.fullmatch(target) is None:
-        raise InvalidRelayRequest("path: must begin with a slash and hold no blanks or control characters")
+        raise InvalidRelayRequest("path: must begin with a slash, without spaces or control characters")
     host = _text(document, "host", "localhost")
     if _HOST.fullmatch(host) is None:
-        raise InvalidRelayRequest("host: no host name")
+        raise InvalidRelayRequest("host: not a host name")
     body = _text(document, "body", "").encode()
     return RelayRequest(bind, method, target, host, _headers(document.get("headers", {})), body)
 
@@ -92,12 +92,12 @@ def _text(document: dict[str, Any], key: str, default: str) -> str:
 
 def _headers(found: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(found, dict) or len(found) > MAX_HEADERS:
-        raise InvalidRelayRequest(f"headers: expected an object with at most {MAX_HEADERS} texts")
+        raise InvalidRelayRequest(f"headers: expected an object with at most {MAX_HEADERS} strings")
     for name, value in found.items():
         if not isinstance(value, str) or _TOKEN.fullmatch(name) is None or _VALUE.fullmatch(value) is None:
             raise InvalidRelayRequest("headers: a name or value cannot be sent")
         if name.lower() in REFUSED or name.lower().startswith(REFUSED_START):
-            raise InvalidRelayRequest(f"headers: {name.lower()} is not sent on")
+            raise InvalidRelayRequest(f"headers: {name.lower()} cannot be sent")
     return tuple((name.lower(), value) for name, value in found.items())
 
 

@@ -27,7 +27,7 @@ logger = logging.getLogger("headgate.admin")
 PATH: Final = "/api/config/resources"
 WRITTEN: Final = {"status": "success", "message": "Configuration resource written successfully"}
 DELETED: Final = {"status": "success", "message": "Configuration resource deleted successfully"}
-FILE_MODE: Final = "config.storage.mode is file: change the file, or say hybrid there"
+FILE_MODE: Final = "config.storage.mode is file: change the file, or set the mode to hybrid"
 # What an item of a request may have; what answers have besides is passed over, so that they can be sent back.
 ITEM: Final = frozenset(("value", "id", "kind", "revision", "createdAt", "updatedAt"))
 
@@ -204,7 +204,7 @@ def _place(path: str) -> tuple[str | None, str | None]:
         return None, None
     kind, mark, name = rest.partition("/")
     if kind not in KINDS:
-        raise _Refused(404, f"there is no such kind; there are {', '.join(KINDS)}")
+        raise _Refused(404, f"there is no such kind; kinds are {', '.join(KINDS)}")
     try:
         return kind, unquote(name, errors="strict") if mark and name else None
     except UnicodeDecodeError:
@@ -219,14 +219,14 @@ def _document(body: bytes) -> dict[str, Any]:
     except RecursionError:
         raise _Refused(400, "the body is nested too deeply") from None
     except ValueError:
-        raise _Refused(400, "the body is no JSON") from None
+        raise _Refused(400, "the body is not JSON") from None
     if not isinstance(found, dict):
         raise _Refused(400, "the body must be an object")
     return found
 
 
 def _no_number(_word: str) -> None:
-    raise ValueError("JSON has no such number")
+    raise ValueError("not a number in JSON")
 
 
 def _item(entry: Any, name: str | None) -> ResourcePut:
@@ -234,14 +234,14 @@ def _item(entry: Any, name: str | None) -> ResourcePut:
     from headgate.config.resources.stored import MAX_DEPTH, ResourcePut
 
     if not isinstance(entry, dict) or "value" not in entry or not entry.keys() <= ITEM:
-        raise _Refused(400, "a resource is an object with a value, and perhaps an id and a revision")
+        raise _Refused(400, "a resource must be an object with a value, and optionally an id and a revision")
     said, revision = entry.get("id", name), entry.get("revision")
     if not isinstance(said, str | None) or (name is not None and said != name):
-        raise _Refused(400, "the id is a text, the one of the path where that has one")
+        raise _Refused(400, "the id must be a string, and that of the path if the path has one")
     if isinstance(revision, bool) or not isinstance(revision, int | None):
-        raise _Refused(400, "a revision is an integer")
+        raise _Refused(400, "a revision must be an integer")
     if _depth(entry["value"]) > MAX_DEPTH:
-        raise _Refused(400, f"a value has at most {MAX_DEPTH} levels")
+        raise _Refused(400, f"a value can have at most {MAX_DEPTH} levels")
     return ResourcePut(said, entry["value"], revision)
 
 

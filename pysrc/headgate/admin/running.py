@@ -43,7 +43,7 @@ class ProfileError(Exception):
 
 
 class UpgradeRefused(Exception):
-    """No other process takes the place of this one, which goes on as it was; the argument gives the reason."""
+    """No other process takes the place of this one, which continues unchanged. The argument gives the reason."""
 
 
 class SpendSums(Protocol):

@@ -26,7 +26,7 @@ IPV6 = 6
 logger = logging.getLogger("headgate.admin")
 
 
-OPEN = "whoever reaches the admin server can write the configuration; config.storage.mode: readOnly forbids it"
+OPEN = "anyone who can reach the admin server can write the configuration; config.storage.mode: readOnly prevents that"
 
 
 def preload(settings: ProcessSettings) -> None:
@@ -173,7 +173,7 @@ def _is_private(address: ListenAddress | None) -> bool:
 
 
 def _unusable(name: str, address: ListenAddress, error: OSError) -> OSError:
-    taken = f" (config.{name}Addr is another address, or off)" if error.errno == errno.EADDRINUSE else ""
+    taken = f" (set config.{name}Addr to another address, or to off)" if error.errno == errno.EADDRINUSE else ""
     return OSError(f"{name} server: cannot listen on {address.text}: {error.strerror or error}{taken}")
 
 
@@ -197,5 +197,5 @@ def _clear(path: str) -> None:
     """Remove a socket that an earlier process left over; any other file is left alone."""
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise FileExistsError(0, f"{path} exists and is no socket")
+            raise FileExistsError(0, f"{path} exists and is not a socket")
         os.unlink(path)

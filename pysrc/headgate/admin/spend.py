@@ -52,14 +52,14 @@ def _day(text: str | None, otherwise: date) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise ValueError("from and to are days such as 2027-01-31") from None
+        raise ValueError("from and to must be days such as 2027-01-31") from None
 
 
 def _columns(text: str) -> tuple[str, ...]:
     """Return the columns that a query names, in their order. Raises ValueError."""
     wanted = [name for name in text.split(",") if name]
     if not set(wanted) <= set(COLUMNS):
-        raise ValueError(f"by is a list of {', '.join(COLUMNS)}")
+        raise ValueError(f"by must be a list of {', '.join(COLUMNS)}")
     return tuple(name for name in COLUMNS if name in wanted)
 
 

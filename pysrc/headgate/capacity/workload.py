@@ -1,4 +1,4 @@
-"""What a run sends: requests by kind of traffic, and what is read of their answers."""
+"""What a run sends: requests by kind of traffic, and how their answers are checked."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TargetPlace(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The URL as reports and messages have it: with the names of the query's parameters, without their values."""
+        """The URL for reports and messages: with the names of the query's parameters, but not their values."""
         return without_secrets(self.url)
 
 
@@ -84,7 +84,7 @@ def without_secrets(url: str) -> str:
 
 
 def place_of(url: str) -> TargetPlace:
-    """Return the parts of a URL. Raises BenchError if it is none of HTTP."""
+    """Return the parts of a URL. Raises BenchError if it is not an HTTP URL."""
     shown = without_secrets(_ANY_USER.sub(r"\1***@", url))
     try:
         parts = urlsplit(url)
@@ -108,12 +108,12 @@ def place_of(url: str) -> TargetPlace:
 
 
 def llm_place(place: TargetPlace, form: str) -> TargetPlace:
-    """Return a place with the path of the API where its URL has none."""
+    """Return a place, with the path of the API if its URL has none."""
     return place._replace(target=FORMATS[form][0]) if place.target == "/" else place
 
 
 def mcp_place(place: TargetPlace) -> TargetPlace:
-    """Return a place with the usual path of MCP where its URL has none."""
+    """Return a place, with the usual MCP path if its URL has none."""
     return place._replace(target="/mcp") if place.target == "/" else place
 
 

@@ -55,8 +55,8 @@ def unreachable(port: int, error: Exception) -> click.ClickException:
     """Return the error for an admin server that does not answer; its text suggests what to check."""
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error) or type(error).__name__
     return click.ClickException(
-        f"no answer from the admin server at {HOST}:{port}: {why}. Does the gateway run, and does its config.adminAddr "
-        "have this port (another one is given with -p)?"
+        f"no answer from the admin server at {HOST}:{port}: {why}. Is the gateway running, and is this the port of its "
+        "config.adminAddr (use -p for another)?"
     )
 
 

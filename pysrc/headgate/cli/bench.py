@@ -44,7 +44,7 @@ class RateType(click.ParamType[float]):
         except ValueError:
             found = math.nan
         if not 0.001 <= found <= 10_000_000:
-            self.fail("requests a second are expected, from 0.001 to 10,000,000, or max", param, ctx)
+            self.fail("expected requests per second, from 0.001 to 10,000,000, or max", param, ctx)
         return found
 
 
@@ -56,7 +56,7 @@ class HeaderType(click.ParamType[tuple[str, str]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         name, colon, text = str(value).partition(":")
         if not colon or not name.strip():
-            self.fail("NAME: VALUE is expected", param, ctx)
+            self.fail("expected NAME: VALUE", param, ctx)
         return name.strip().lower(), text.strip()
 
 
@@ -119,7 +119,7 @@ def command() -> None:
 @click.option(
     "--saturate",
     is_flag=True,
-    help="Raise the rate, step by step, until errors or the tail pass a bound, and tell the rate before.",
+    help="Raise the rate step by step until errors or tail latency exceed a bound, and report the highest rate before.",
 )
 @click.option(
     "--max-errors",
@@ -127,13 +127,13 @@ def command() -> None:
     default=1.0,
     show_default=True,
     metavar="PERCENT",
-    help="With --saturate: errors that are too many.",
+    help="With --saturate: the bound for errors.",
 )
 @click.option(
     "--max-p99",
     type=click.FloatRange(0.001),
     metavar="MS",
-    help="With --saturate: a p99 that is too long. Default: ten times that of the first step, 10 ms at least.",
+    help="With --saturate: the bound for the p99. Default: ten times that of the first step, at least 10 ms.",
 )
 @click.option(
     "-t",
@@ -142,7 +142,7 @@ def command() -> None:
     default=10.0,
     show_default=True,
     metavar="S",
-    help="Of each step.",
+    help="Length of each step.",
 )
 @click.option(
     "--warm-up",
@@ -150,7 +150,7 @@ def command() -> None:
     default=2.0,
     show_default=True,
     metavar="S",
-    help="Before each step; its requests are not counted.",
+    help="Warm-up before each step. Its requests are not counted.",
 )
 @click.option(
     "--repeat",
@@ -158,7 +158,7 @@ def command() -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs at the rate: a comparison learns from them what noise is.",
+    help="Number of runs. A comparison uses them to estimate the noise.",
 )
 @click.option(
     "-c",
@@ -167,7 +167,7 @@ def command() -> None:
     default=32,
     show_default=True,
     metavar="N",
-    help="At a time.",
+    help="Number of concurrent connections.",
 )
 @click.option("--http2", is_flag=True, help="HTTP/2: by ALPN, or with prior knowledge.")
 @click.option(
@@ -176,11 +176,12 @@ def command() -> None:
     default=32,
     show_default=True,
     metavar="N",
-    help="Requests at a time on a connection of HTTP/2.",
+    help="Concurrent requests on an HTTP/2 connection.",
 )
-@click.option("--no-keepalive", is_flag=True, help="A connection for each request (HTTP/1.1).")
+@click.option("--no-keepalive", is_flag=True, help="Open a new connection for each request (HTTP/1.1).")
 @click.option(
-    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Of the load generator."
+    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N",
+    help="Processes of the load generator.",
 )
 @click.option(
     "--timeout",
@@ -188,9 +189,9 @@ def command() -> None:
     default=30.0,
     show_default=True,
     metavar="S",
-    help="Until a request is given up.",
+    help="Time after which a request is abandoned.",
 )
-@click.option("-X", "--method", metavar="NAME", help="Of HTTP requests. Default: GET, POST with a body.")
+@click.option("-X", "--method", metavar="NAME", help="Method of HTTP requests. Default: GET, or POST with a body.")
 @click.option(
     "-H",
     "--header",
@@ -200,34 +201,36 @@ def command() -> None:
     metavar="FIELD",
     help="Such as 'authorization: Bearer KEY'. May be repeated.",
 )
-@click.option("-d", "--body", metavar="TEXT", help="Of each request; @PATH: a file.")
+@click.option("-d", "--body", metavar="TEXT", help="Body of each request; @PATH reads a file.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(list(FORMATS)),
     default="completions",
     show_default=True,
-    help="API of chat and stream.",
+    help="API for the kinds chat and stream.",
 )
-@click.option("--model", default="bench", show_default=True, metavar="NAME", help="Of chat and stream.")
+@click.option(
+    "--model", default="bench", show_default=True, metavar="NAME", help="Model for the kinds chat and stream."
+)
 @click.option(
     "--prompt-bytes",
     type=click.IntRange(1, 16 << 20),
     default=512,
     show_default=True,
     metavar="N",
-    help="Length of the prompt of chat and stream.",
+    help="Length of the prompt for the kinds chat and stream.",
 )
-@click.option("--tool", metavar="NAME", help="Of mcp. Default: the server's first one.")
+@click.option("--tool", metavar="NAME", help="Tool for the kind mcp. Default: the server's first one.")
 @click.option("--arguments", metavar="JSON", help="Of the tool. Default: what its schema requires, by type.")
 @click.option(
     "--pid",
     type=click.IntRange(1),
     metavar="PID",
-    help="The process to watch. Default: who listens at the port, on this machine.",
+    help="The process to observe. Default: the one that listens on the port, if it is on this machine.",
 )
-@click.option("--cacert", metavar="PATH", help="Certificates (PEM) that are trusted. Default: those of the system.")
-@click.option("--insecure", is_flag=True, help="Take any certificate.")
+@click.option("--cacert", metavar="PATH", help="Trusted CA certificates (PEM). Default: those of the system.")
+@click.option("--insecure", is_flag=True, help="Accept any certificate.")
 @click.option(
     "-f", "--file", metavar="PATH", help="Start a gateway with this configuration for the length of the measurement."
 )
@@ -237,13 +240,14 @@ def command() -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="Without URL: workers of the gateway that is started.",
+    help="Without a URL: number of workers of the started gateway.",
 )
-@click.option("--no-check", is_flag=True, help="Do not end if the first request fails.")
+@click.option("--no-check", is_flag=True, help="Continue if the first request fails.")
 @click.option(
-    "--json", "json_path", metavar="PATH", help="Write the report as JSON; -: to standard output, in place of the text."
+    "--json", "json_path", metavar="PATH",
+    help="Write the report as JSON; - writes it to standard output instead of the text.",
 )
-@click.option("--html", "html_path", metavar="PATH", help="Write the report as a page with plots.")
+@click.option("--html", "html_path", metavar="PATH", help="Write the report as an HTML page with plots.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @_peer_options
 def run_command(url: str | None, json_path: str | None, html_path: str | None, quiet: bool, **more: Any) -> int:
@@ -298,11 +302,11 @@ def wanted_of(url: str | None, more: dict[str, Any]) -> MeasurementPlan:
 def _check(url: str | None, more: dict[str, Any]) -> None:
     """Raise UsageError for options that do not go together."""
     rules = (
-        (more["saturate"] and more["rate"] == 0, "--saturate begins at a rate, and not at max"),
+        (more["saturate"] and more["rate"] == 0, "--saturate needs a rate to start from, not max"),
         (more["saturate"] and more["repeat"] > 1, "--saturate and --repeat exclude each other"),
         (more["http2"] and more["no_keepalive"], "--no-keepalive is for HTTP/1.1"),
-        (more["processes"] > more["connections"], "each of the --processes needs a connection"),
-        (more["kind"] == "mcp" and more["body"] is not None, "--body is not for mcp: say --tool and --arguments"),
+        (more["processes"] > more["connections"], "each of the --processes needs at least one connection"),
+        (more["kind"] == "mcp" and more["body"] is not None, "--body is not for mcp: use --tool and --arguments"),
         (more["kind"] != "http" and more["method"] is not None, "--method is for http"),
         (url is None and more["pid"] is not None, "--pid is for a target of your own: give its URL"),
         (more["cacert"] is not None and more["insecure"], "--cacert and --insecure exclude each other"),
@@ -327,9 +331,9 @@ def _arguments(text: str | None) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise click.UsageError(f"--arguments: no JSON: {error}") from None
+        raise click.UsageError(f"--arguments: not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise click.UsageError("--arguments: an object is expected")
+        raise click.UsageError("--arguments: expected an object")
     return found
 
 
@@ -375,10 +379,11 @@ class Progress:
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
 @click.option(
-    "-p", "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any that is free."
+    "-p", "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0 chooses a free one."
 )
 @click.option(
-    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="At the same port."
+    "--processes", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N",
+    help="Number of processes on that port.",
 )
 @_peer_options
 def serve_command(host: str, port: int, processes: int, **more: Any) -> int:

@@ -33,10 +33,10 @@ def _write(path: str, text: str) -> None:
 
 @click.command("import")
 @click.option("--source", required=True, type=FILE, help="The data set's api.json; - for standard input.")
-@click.option("--providers", metavar="LIST", default="", help="Only these providers, with commas between them.")
-@click.option("--legacy", is_flag=True, help="Deprecated models too.")
-@click.option("--pretty", is_flag=True, help="With line breaks.")
-@click.option("-o", "--out", type=FILE, help="Where the catalog is written  [default: standard output].")
+@click.option("--providers", metavar="LIST", default="", help="Only these providers, separated by commas.")
+@click.option("--legacy", is_flag=True, help="Include deprecated models.")
+@click.option("--pretty", is_flag=True, help="Write with line breaks.")
+@click.option("-o", "--out", type=FILE, help="File for the catalog  [default: standard output].")
 def import_(source: str, providers: str, legacy: bool, pretty: bool, out: str | None) -> None:
     """Turn the models.dev data set into a cost catalog for `config.modelCatalog`.
 

@@ -20,12 +20,12 @@ FLAGS: Final = {
     "NAMESPACE": "namespace of the controller, of its lease and its Secrets",
     "LOG_LEVEL": "level of all components: off, error, warn, info, debug or trace",
     "LOG_FORMAT": "json or text",
-    "GATEWAY_CLASS_NAME": "the GatewayClass that is made",
+    "GATEWAY_CLASS_NAME": "the GatewayClass that the controller creates",
     "BIND_ADDRESS": "address of the health and metrics servers",
     "HEALTH_PORT": "port of /healthz and /readyz; 0: none",
     "METRICS_PORT": "port of /metrics; 0: none",
     "ADMIN_PORT": "port of the admin server, on loopback; 0: none",
-    "XDS_PORT": "port that gateways get their configuration at",
+    "XDS_PORT": "port where gateways get their configuration",
     "XDS_MODE": "tls, either (the first byte of a connection decides) or plaintext",
 }
 # Seconds: a thread that translates may keep the lock of the interpreter so long while the loop waits for it.
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="headgate controller",
         description="Run the gateways of a cluster from its resources.",
-        epilog="Each flag stands for a variable of the environment, such as HEADGATE_LOG_LEVEL for --log-level.",
+        epilog="Each flag has an environment variable, such as HEADGATE_LOG_LEVEL for --log-level.",
     )
     found.add_argument(
         "--kubeconfig", metavar="PATH", help="default: $KUBECONFIG, ~/.kube/config, or the account of the pod"
@@ -48,7 +48,8 @@ def parser() -> argparse.ArgumentParser:
         help="run each Gateway as a process of this machine, with an address of this range, such as 127.1.0.0/16",
     )
     found.add_argument(
-        "--local-folder", metavar="PATH", type=Path, help="where the files of local gateways stay; default: they go"
+        "--local-folder", metavar="PATH", type=Path,
+        help="folder that keeps the files of local gateways; default: a temporary one",
     )
     for name, text in FLAGS.items():
         found.add_argument(f"--{name.lower().replace('_', '-')}", metavar="VALUE", help=text)

@@ -70,5 +70,5 @@ def change(port: int, directive: str) -> bytes:
     """
     told = fetch(port, "POST", "/logging", {"level": directive} if directive else None)
     if not told.startswith(f"{COMPONENTS[0]}: ".encode()):
-        raise click.ClickException(f"what answers at port {port} is no control plane")
+        raise click.ClickException(f"the server at port {port} is not a control plane")
     return told

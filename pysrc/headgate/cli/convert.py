@@ -18,7 +18,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 
 class Wanted(NamedTuple):
-    """What a command line asks for."""
+    """The arguments of the command."""
 
     gateway: str
     namespace: str
@@ -29,12 +29,15 @@ class Wanted(NamedTuple):
 
 @click.command("convert", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
-@click.option("--to", "form", type=click.Choice(["resources", "file"]), help="Default: the other one.")
-@click.option("-g", "--gateway", metavar="NAME", help="The Gateway; of several its name or namespace/name.")
-@click.option("-n", "--namespace", default="default", show_default=True, metavar="NAME", help="Of what has none.")
+@click.option("--to", "form", type=click.Choice(["resources", "file"]), help="Default: the opposite of the input.")
+@click.option("-g", "--gateway", metavar="NAME", help="The Gateway, as name or namespace/name if there are several.")
+@click.option(
+    "-n", "--namespace", default="default", show_default=True, metavar="NAME",
+    help="Namespace of resources without one.",
+)
 @click.option("--class", "class_name", default="headgate", show_default=True, metavar="NAME", help="GatewayClass.")
 @click.option("-o", "--output", metavar="PATH", type=click.Path(), help="A folder, or a file for --to file.")
-@click.option("--partial", is_flag=True, help="Write what has a form, although something has none.")
+@click.option("--partial", is_flag=True, help="Write everything else even if something cannot be converted.")
 def command(
     files: tuple[str, ...], form: str | None, gateway: str | None, namespace: str, class_name: str, **more: object
 ) -> int:
@@ -91,7 +94,7 @@ def _is_manifest(text: str) -> bool:
 
 def _to_resources(files: tuple[str, ...], wanted: Wanted) -> int:
     if len(files) != 1 or files[0] == "-" or Path(files[0]).is_dir():
-        raise click.ClickException("one configuration file is converted at a time")
+        raise click.ClickException("expected one configuration file")
     from headgate.cluster.convert.file import to_resources
     from headgate.cluster.convert.gateway import GatewayNames
     from headgate.errors import ConfigErrors

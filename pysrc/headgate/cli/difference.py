@@ -57,7 +57,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"status {error.code}"
     if isinstance(cause, json.JSONDecodeError | UnicodeDecodeError):
-        return "the answer is no JSON; is this the address of an admin server?"
+        return "the response is not JSON; is this the address of an admin server?"
     return (cause.strerror if isinstance(cause, OSError) else None) or str(cause) or type(cause).__name__
 
 
@@ -88,5 +88,5 @@ def fetch(url: str) -> dict[str, Any]:
         raise ValueError("expected an http URL")
     document = _get(f"{url.rstrip('/')}/config_dump")
     if not isinstance(document, dict) or "binds" not in document:
-        raise ValueError("this is no configuration dump")
+        raise ValueError("this is not a configuration dump")
     return document

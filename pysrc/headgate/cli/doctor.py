@@ -30,7 +30,7 @@ def from_environment(name: str | None) -> str | None:
         raise click.ClickException(f"the environment variable {name} is not set")
     if not (value.isascii() and value.isprintable()) or value != value.strip():
         # What refuses such a field would quote it.
-        told = "has a blank or line break at an end, or characters that no credential has: read it without them"
+        told = "begins or ends with a space or line break, or contains invalid characters: remove them"
         raise click.ClickException(f"the environment variable {name} {told}")
     return value
 
@@ -59,17 +59,17 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _client(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--client-id", metavar="ID", help="Client that asks for a token of its own."),
+        click.option("--client-id", metavar="ID", help="Client id to get a token with."),
         click.option("--client-secret-env", metavar="NAME", help="Environment variable with its secret."),
         click.option(
             "--token-env", metavar="NAME", help="Environment variable with a token, instead of asking for one."
         ),
         click.option("--scope", metavar="TEXT", help="Scope of the token."),
-        click.option("--audience", metavar="TEXT", help="Audience that the token has to have."),
+        click.option("--audience", metavar="TEXT", help="Audience that the token must have."),
         click.option(
-            "--provider", type=click.Choice(PROVIDERS), help="Kind of the provider  [default: what its URL looks like]."
+            "--provider", type=click.Choice(PROVIDERS), help="Kind of the provider  [default: derived from its URL]."
         ),
-        click.option("--register", is_flag=True, help="Try a registration, which makes a client at the provider."),
+        click.option("--register", is_flag=True, help="Try a registration, which creates a client at the provider."),
     ):
         command = option(command)
     return command
@@ -150,9 +150,9 @@ def mcp(url: str, output: str, **options: Any) -> None:
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="openai", show_default=True, help="Format of its API."
 )
-@click.option("--base-url", metavar="URL", help="Where the paths of the API begin  [default: that of the vendor].")
+@click.option("--base-url", metavar="URL", help="Base URL of the API  [default: that of the vendor].")
 @click.option("--key-env", metavar="NAME", help="Environment variable with the key.")
-@click.option("--model", metavar="NAME", help="Model to ask  [default: the first that is listed].")
+@click.option("--model", metavar="NAME", help="Model to call  [default: the first one listed].")
 @_shared
 def llm(output: str, form: str, base_url: str | None, key_env: str | None, **options: Any) -> None:
     """Walk through a provider of models: its models, a first call, a stream. The calls cost a few tokens.

@@ -33,12 +33,12 @@ MARKS: Final = (
     ("descope", "/v1/apps/agentic/"),
 )  # fmt: skip
 NO_REGISTRATION: Final[dict[str | None, str]] = {
-    "entra": "make an app registration in Entra, and write its id as clientId, with provider: {entra: {}}",
-    "auth0": "switch on OIDC Dynamic Application Registration in Auth0's settings (Advanced), or write clientId",
+    "entra": "create an app registration in Entra, and write its id as clientId, with provider: {entra: {}}",
+    "auth0": "enable OIDC Dynamic Application Registration in Auth0's settings (Advanced), or write clientId",
     "okta": "register an application in Okta and write its id as clientId with provider: {okta: {}}",
-    "keycloak": "switch on client registration in Keycloak's realm (Clients, Client registration), or write clientId",
-    "authentik": "make an OAuth2 provider in authentik, and write its id as clientId, with provider: {authentik: {}}",
-    "descope": "switch on dynamic client registration of the MCP server in Descope, or write clientId",
+    "keycloak": "enable client registration in Keycloak's realm (Clients, Client registration), or write clientId",
+    "authentik": "create an OAuth2 provider in authentik, and write its id as clientId, with provider: {authentik: {}}",
+    "descope": "enable dynamic client registration of the MCP server in Descope, or write clientId",
     None: "register a client by hand and write its id as clientId in mcpAuthentication",
 }
 
@@ -97,7 +97,7 @@ class _IssuerWalk:
     def discovery(self) -> None:
         """Find the metadata document (RFC 8414 section 3, OpenID Connect Discovery section 4)."""
         if not is_form(self.issuer):
-            raise StepFailed(f"{self.issuer!r} is no URL", "give the issuer as the provider shows it, with https://")
+            raise StepFailed(f"{self.issuer!r} is not a URL", "give the issuer as the provider shows it, with https://")
         tried = []
         for url in places(self.issuer):
             answer = self._get(url)
@@ -112,7 +112,7 @@ class _IssuerWalk:
         change = "check the issuer: it is the URL before /.well-known/ that the provider names"
         if self.kind == "keycloak" and "/auth/realms/" in self.issuer:
             change = (
-                "leave /auth out of the issuer: Keycloak has none since version 17, unless http-relative-path says so"
+                "remove /auth from the issuer: Keycloak has none since version 17, unless http-relative-path is set"
             )
         raise StepFailed(f"there is no metadata at {', '.join(tried)}", change)
 
@@ -122,16 +122,16 @@ class _IssuerWalk:
             return
         if isinstance(said, str) and "{tenantid}" in said:
             change = (
-                "write the id of your tenant in the place of common or organizations: tokens name it as their issuer"
+                "use the id of your tenant instead of common or organizations: tokens have it in their issuer"
             )
             raise StepFailed(f"{url} is the document of many tenants ({said})", change)
         if isinstance(said, str) and said.rstrip("/") == self.issuer.rstrip("/"):
             raise StepFailed(
-                f"the provider calls itself {said!r}, which is not {self.issuer!r} to the letter",
+                f"the provider calls itself {said!r}, which is not exactly {self.issuer!r}",
                 f"write issuer: {said}",
             )
         change = (
-            f"write issuer: {said}" if isinstance(said, str) else "ask the provider: a document has to name its issuer"
+            f"write issuer: {said}" if isinstance(said, str) else "ask the provider: the document must name its issuer"
         )
         raise StepFailed(f"{url} is the document of {said!r} and not of {self.issuer!r}", change)
 
@@ -145,15 +145,15 @@ class _IssuerWalk:
                 )
         if self.kind == "okta" and "/oauth2/" not in self.issuer:
             change = "use a custom authorization server, such as <your domain>/oauth2/default"
-            raise StepFailed("tokens of Okta's org authorization server can be verified by Okta alone", change)
+            raise StepFailed("only Okta can verify tokens of its org authorization server", change)
         methods = self.document.get("code_challenge_methods_supported")
         if self.kind == "entra":
             self.found.good(
-                "endpoints", "PKCE is not listed, as always with Entra: provider: {entra: {}} has the gateway say it"
+                "endpoints", "PKCE is not listed, as always with Entra: provider: {entra: {}} lists it"
             )
         elif not isinstance(methods, list) or "S256" not in methods:
             change = (
-                "switch PKCE with S256 on at the provider: MCP clients refuse issuers whose metadata do not list it"
+                "enable PKCE with S256 at the provider: MCP clients refuse issuers whose metadata does not list it"
             )
             raise StepFailed("code_challenge_methods_supported does not list S256", change)
         else:
@@ -181,7 +181,7 @@ class _IssuerWalk:
                 else None
             )
             raise StepFailed(
-                f"{url} has no key for signatures that are taken (RSA, EC, Ed25519)",
+                f"{url} has no key for supported signatures (RSA, EC, Ed25519)",
                 hint or "have the provider sign with RS256 or ES256",
             )
         self.key_ids = {str(one["kid"]) for one in usable if "kid" in one}
@@ -203,7 +203,7 @@ class _IssuerWalk:
                 "the metadata has no registration_endpoint, and there is no client id", NO_REGISTRATION[self.kind]
             )
         if not self.options.register:
-            return self.found.skip("registration", f"{url} would make a client: --register tries it")
+            return self.found.skip("registration", f"{url} would create a client: use --register to try it")
         wanted = {
             "client_name": "gwctl doctor", "redirect_uris": [REDIRECT], "grant_types": ["authorization_code"],
             "response_types": ["code"], "token_endpoint_auth_method": "none",
@@ -224,7 +224,7 @@ class _IssuerWalk:
         if self.kind == "keycloak" and "Trusted Hosts" in answer.quoted:
             return (
                 "add the hosts of your clients' redirect URIs to the policy Trusted Hosts of Keycloak, "
-                "and the gateway's address, or switch off 'Host sending registration request must match'"
+                "and the gateway's address, or disable 'Host sending registration request must match'"
             )
         return NO_REGISTRATION[self.kind]
 
@@ -245,11 +245,11 @@ class _IssuerWalk:
             return self.found.skip("token", "there is one already")
         if options.client_id is None or options.client_secret is None:
             return self.found.skip(
-                "token", "--client-id and --client-secret-env NAME get one, --token-env NAME takes one"
+                "token", "use --client-id and --client-secret-env NAME to get one, or --token-env NAME to pass one"
             )
         endpoint = self.document["token_endpoint"]
         if in_the_clear(endpoint):
-            why = f"{endpoint} takes secrets in plain text, so none was sent"
+            why = f"{endpoint} does not use TLS, so no secret was sent"
             raise StepFailed(why, "have the provider name an https token endpoint (RFC 6749 section 3.2)")
         form = {
             "grant_type": "client_credentials",
@@ -271,9 +271,9 @@ class _IssuerWalk:
 
     def _token_change(self, error: str, told: str) -> str:
         if self.kind == "entra" and ("AADSTS1002012" in told or "AADSTS70011" in told or error == "invalid_scope"):
-            return "pass --scope api://<application id>/.default: Entra takes nothing else of a client itself"
+            return "pass --scope api://<application id>/.default: Entra accepts no other scope for a client's own token"
         if self.kind == "entra" and "AADSTS7000215" in told:
-            return "pass the value of the client secret: its id, which Entra shows beside it, is none"
+            return "pass the value of the client secret, not the secret ID that Entra shows next to it"
         if error == "invalid_client":
             return "check client id and secret, and that the client may authenticate with a secret in the form"
         if error == "unauthorized_client":
@@ -295,8 +295,8 @@ class _IssuerWalk:
         if len(parts) != 3:
             change = "have the provider issue signed tokens (JWT)"
             if self.kind == "auth0":
-                change = "pass --audience with the identifier of your API: else Auth0 issues what it alone can read"
-            raise StepFailed("the token is opaque or encrypted, and no JWT that the gateway can verify", change)
+                change = "pass --audience with the identifier of your API: otherwise only Auth0 can read the token"
+            raise StepFailed("the token is opaque or encrypted, not a JWT that the gateway can verify", change)
         header, claims = _part(parts[0]), _part(parts[1])
         if header.get("alg") not in ALGORITHMS:
             raise StepFailed(
@@ -337,7 +337,7 @@ class _IssuerWalk:
 
     def _key_change(self, claims: Json) -> str:
         if self.kind == "entra" and "graph" in str(claims.get("aud", "")):
-            return "ask for a scope of your own API: tokens for Microsoft Graph are for Graph alone to verify"
+            return "ask for a scope of your own API: only Microsoft Graph can verify tokens for it"
         return f"write jwks with the key set of {claims.get('iss')}"
 
     def _issuer_of(self, claims: Json) -> None:
@@ -348,7 +348,7 @@ class _IssuerWalk:
             change = "set requestedAccessTokenVersion to 2 in the manifest of the API, or write that issuer"
             raise StepFailed(f"the token is of version 1, whose issuer is {said}", change)
         if self.kind == "keycloak":
-            change = "set the hostname of Keycloak (KC_HOSTNAME): it names itself by the host that it was asked at"
+            change = "set the hostname of Keycloak (KC_HOSTNAME): it uses the host of the request as its own name"
             raise StepFailed(f"the token's issuer is {said} and not {self.issuer}", change)
         raise StepFailed(f"the token's issuer is {said} and not {self.issuer}", f"write issuer: {said}")
 
@@ -379,7 +379,7 @@ def _part(text: str) -> Json:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise StepFailed("the token is no JWT", "have the provider issue signed tokens (JWT)")
+        raise StepFailed("the token is not a JWT", "have the provider issue signed tokens (JWT)")
     return found
 
 

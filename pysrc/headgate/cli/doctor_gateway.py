@@ -79,5 +79,5 @@ def _state(port: int) -> dict[str, Any]:
     except ValueError:
         document = None
     if answer.status != 200 or not isinstance(document, dict) or "generation" not in document:
-        raise StepFailed(f"what answers at port {port} is no admin server of headgate", "give its admin port with -p")
+        raise StepFailed(f"the server at port {port} is not an admin server of headgate", "give its admin port with -p")
     return document

@@ -68,7 +68,7 @@ class _ProviderWalk:
     def models(self) -> None:
         """Ask for the list of models, and look for the one that is wanted."""
         if not is_form(self.base):
-            raise StepFailed(f"{self.base!r} is no URL", "give --base-url as params.baseUrl has it, with https://")
+            raise StepFailed(f"{self.base!r} is not a URL", "give --base-url as params.baseUrl has it, with https://")
         answer = self._call("GET", "/models")
         if answer.status == NOT_FOUND and self.model is not None:
             return self.found.skip("models", "the provider has no list of models at this base URL")
@@ -114,7 +114,7 @@ class _ProviderWalk:
         if status in (UNAUTHORIZED, FORBIDDEN) or (status == 400 and "api key" in told.lower()):
             if self.options.key is None:
                 raise StepFailed(
-                    f"the provider wants a key: {told}", "name the variable that has it with --key-env NAME"
+                    f"the provider requires a key: {told}", "pass the variable that contains it with --key-env NAME"
                 )
             raise StepFailed(
                 f"the provider refuses the key: {told}",

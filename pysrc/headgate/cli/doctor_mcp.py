@@ -28,7 +28,7 @@ def examine_mcp(url: str, options: AuthOptions, found: Examination) -> None:
     if not is_form(url):
         return found.fail(
             "initialize",
-            StepFailed(f"{url!r} is no URL", "give the URL that MCP clients use, such as https://host/mcp"),
+            StepFailed(f"{url!r} is not a URL", "give the URL that MCP clients use, such as https://host/mcp"),
         )
     try:
         session = _Session(url, options, found)
@@ -124,7 +124,7 @@ class _Session:
             return f"there is no MCP server at {path} (status {status})", f"check the path: most servers serve {other}"
         if status in (301, 302, 307, 308):
             return (
-                f"the server sends clients on to {answer.fields.get('location')}",
+                f"the server redirects clients to {answer.fields.get('location')}",
                 f"write {answer.fields.get('location')} instead",
             )
         if status == FORBIDDEN:
@@ -152,7 +152,7 @@ class _Session:
         if status >= 500:
             return f"the server fails with status {status}: {answer.quoted}", "look at the log of the server"
         return (
-            f"the answer is none of MCP (status {status}, {answer.kind or 'no type'})",
+            f"the response is not MCP (status {status}, {answer.kind or 'no type'})",
             "check that the URL is that of an MCP endpoint",
         )
 
@@ -170,7 +170,7 @@ class _Session:
     # -- OAuth ---------------------------------------------------------------------------------------------------------
     def _authorize(self, answer: Answered) -> bool:
         """Walk through the server's OAuth; tell whether there is a token now."""
-        self.found.good("challenge", "the server wants a token")
+        self.found.good("challenge", "the server requires a token")
         try:
             issuer = self._resource(answer)
         except StepFailed as error:
@@ -208,11 +208,11 @@ class _Session:
         if not isinstance(resource, str) or not self.url.startswith(resource.rstrip("/")):
             change = f"set resourceMetadata.resource to {parts.scheme}://{parts.netloc}{path}, the URL that clients use"
             raise StepFailed(
-                f"the metadata are about {resource!r} and not {self.url}, so that clients refuse them", change
+                f"the metadata is for {resource!r}, not for {self.url}, so clients refuse it", change
             )
         servers = document.get("authorization_servers")
         if not isinstance(servers, list) or not servers or not isinstance(servers[0], str):
-            raise StepFailed("the metadata name no authorization server", "set issuer in mcpAuthentication")
+            raise StepFailed("the metadata contains no authorization server", "set issuer in mcpAuthentication")
         self.found.good("resource", f"{url} names {servers[0]}")
         return servers[0]
 

@@ -51,7 +51,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
             "-o", "--output", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
         ),
         click.option("-n", "--namespace", metavar="NAME", help="Default: that of the kubeconfig."),
-        click.option("-A", "--all-namespaces", is_flag=True, help="Those of all namespaces."),
+        click.option("-A", "--all-namespaces", is_flag=True, help="Of all namespaces."),
         admin_port_option("--proxy-admin-port"),
         local_option,
         click.argument("name", required=False),

@@ -53,7 +53,7 @@ class Commands(click.Group):
 
 proxy = Commands(
     "proxy",
-    help="Look at and steer running gateways.",
+    help="Inspect and control running gateways.",
     context_settings=SETTINGS,
     table={
         "config": "headgate.cli.proxy_config:config",
@@ -66,7 +66,7 @@ proxy = Commands(
 )
 controller = Commands(
     "controller",
-    help="Look at and steer the control plane.",
+    help="Inspect and control the control plane.",
     context_settings=SETTINGS,
     table={"log": "headgate.cli.controller_log:log"},
 )
@@ -74,7 +74,7 @@ controller = Commands(
 
 catalog = Commands(
     "catalog",
-    help="Make cost catalogs.",
+    help="Create cost catalogs.",
     context_settings=SETTINGS,
     table={"import": "headgate.cli.catalog_import:import_"},
 )

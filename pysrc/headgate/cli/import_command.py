@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     """Return the argument parser of `headgate import`."""
     found = argparse.ArgumentParser(
         prog="headgate import",
-        description="Write a configuration that does what another program's configuration says. "
+        description="Translate the configuration of another program. "
         "What cannot be translated is listed on standard error.",
     )
     kinds = "; ".join(f"{name}: {text}" for name, (_, _, text) in KINDS.items())
@@ -72,7 +72,7 @@ def _read(path: str) -> Tree:
     text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     found: Any = json.loads(_plain(text)) if text.lstrip().startswith(("{", "//", "/*")) else yaml.safe_load(text)
     if not isinstance(found, dict):
-        raise ValueError("a map is expected")
+        raise ValueError("expected a map")
     return found
 
 

@@ -52,13 +52,13 @@ def limit(text: str) -> dict[str, Any]:
     most, slash, window = rest.partition("/")
     if not (equals and slash) or unit not in UNITS or window not in WINDOWS:
         examples = "dollars=25/month, tokens=1000000/day or requests=60/minute@80"
-        raise click.BadParameter(f"{text!r} is not such as {examples}")
+        raise click.BadParameter(f"{text!r} does not look like {examples}")
     if unit != "dollars" and not most.isdecimal():
-        raise click.BadParameter(f"{text!r}: a number of {unit} is whole")
+        raise click.BadParameter(f"{text!r}: {unit} must be a whole number")
     found: dict[str, Any] = {unit: most if unit == "dollars" else int(most), "per": window}
     if percent:
         if not percent.isdecimal():
-            raise click.BadParameter(f"{text!r}: what is behind @ is a percentage")
+            raise click.BadParameter(f"{text!r}: expected a percentage after @")
         found["warnAtPercent"] = int(percent)
     return found
 
@@ -125,8 +125,8 @@ def keys() -> None:
 
 @keys.command("create")
 @click.argument("name")
-@click.option("--owner", metavar="TEXT", help="Who has the key.")
-@click.option("--team", metavar="NAME", help="Team, from which the key inherits what is not said here.")
+@click.option("--owner", metavar="TEXT", help="Holder of the key.")
+@click.option("--team", metavar="NAME", help="Team, from which the key inherits what is not set here.")
 @click.option("--tag", "tag", multiple=True, callback=named_values, metavar="NAME=VALUE", help="Tag; may be repeated.")
 @click.option("--expires", callback=moment, metavar="TIME", help="Such as 2027-01-31T00:00:00Z, or 30d from now.")
 @limit_option("--limit", "Limit of the key")
@@ -156,7 +156,8 @@ def listed(admin_port: int, output: str) -> None:
 
 @keys.command("spend")
 @click.option(
-    "--by", default="key,model", show_default=True, metavar="LIST", help="Columns of day, key, team and model."
+    "--by", default="key,model", show_default=True, metavar="LIST",
+    help="Columns to group by, of day, key, team and model.",
 )
 @click.option("--from", "first", metavar="DAY", help="First day, such as 2027-01-01  [default: of this month].")
 @click.option("--to", "last", metavar="DAY", help="Last day  [default: today].")
@@ -232,7 +233,7 @@ def delete(name: str, admin_port: int) -> None:
 @keys.command("team")
 @click.argument("name")
 @limit_option("--limit", "Limit of all keys of the team together")
-@limit_option("--key-limit", "Limit of each key that has none of its own")
+@limit_option("--key-limit", "Limit of each key without its own limits")
 @allowed_options
 @admin_port_option("--proxy-admin-port")
 def team(name: str, admin_port: int, **given: Any) -> None:

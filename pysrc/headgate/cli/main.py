@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     end = words.index("--") if "--" in words else len(words)
     options = options_of(words[:end])
     if (options.action is None) != (end == len(words)) or (options.output is not None and options.action is None):
-        print("headgate: oneshot, --output and a command behind -- belong together", file=sys.stderr)
+        print("headgate: oneshot, --output and a command after -- belong together", file=sys.stderr)
         return 2
     if options.short_version or options.version:
         return _print_version(options.version)
@@ -188,7 +188,7 @@ def default_file() -> str:
     shared = Path("/config")
     if shared.is_dir():
         if not os.access(shared, os.W_OK):
-            raise OSError("/config is not writable: make it so, or pass --file")
+            raise OSError("/config is not writable: change that, or pass --file")
         path = shared / "config.yaml"
     else:
         base = os.environ.get("XDG_CONFIG_HOME")
@@ -201,7 +201,7 @@ def default_file() -> str:
         url = json.dumps(f"sqlite://{path.parent / 'data.db'}".replace("$", "$$"))
         path.write_text(STARTER.replace("{url}", url))
         print(f"headgate: made {path}", file=sys.stderr)
-    print(f"headgate: serves {path}; -f names another file, -h tells all options", file=sys.stderr)
+    print(f"headgate: serves {path}; use -f for another file, -h for all options", file=sys.stderr)
     return str(path)
 
 

@@ -21,7 +21,7 @@ def run(gateway: Sequence[str], command: Sequence[str], output: str | None) -> i
     exit status only if something fails.
     """
     if not command:
-        print("headgate: oneshot needs a command behind --", file=sys.stderr)
+        print("headgate: oneshot needs a command after --", file=sys.stderr)
         return 2
     reading, writing = os.pipe()
     with contextlib.ExitStack() as stack:

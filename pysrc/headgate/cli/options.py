@@ -20,14 +20,14 @@ def parser() -> argparse.ArgumentParser:
         "0 nothing, 3 something (default: %(const)s)",
     )
     found.add_argument("-V", dest="short_version", action="store_true", help="print the version")
-    found.add_argument("--version", action="store_true", help="print what this build is, as JSON")
+    found.add_argument("--version", action="store_true", help="print the version and build as JSON")
     found.add_argument(
         "action",
         nargs="?",
         choices=("oneshot",),
-        help="oneshot: run the command behind -- once the gateway serves, and the gateway for as long as the command",
+        help="oneshot: run the command after -- when the gateway is ready, and stop the gateway when the command ends",
     )
     found.add_argument(
-        "--output", metavar="PATH", help="with oneshot: where the log of the gateway goes (default: standard error)"
+        "--output", metavar="PATH", help="with oneshot: file for the log of the gateway (default: standard error)"
     )
     return found

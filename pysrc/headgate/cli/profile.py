@@ -24,7 +24,7 @@ PAGE = ".html"
 # What a flame graph shows of a profile.
 VALUES = {"cpu": "cpu", "heap": "inuse_space"}
 EMPTY = {
-    "cpu": "the profile has no samples: the gateway had nothing to do meanwhile",
+    "cpu": "the profile has no samples: the gateway was idle",
     "heap": "the profile has no samples: allocations are not sampled, or nothing is left of those that were. "
     "HEAP_PROFILE_RATE=524288 samples them from the start, "
     "POST /debug/pprof/heap?rate=524288 of the admin server from now on",
@@ -111,7 +111,7 @@ def write(name: str, content: bytes) -> None:
         raise click.ClickException(f"cannot write {name}: {error.strerror}") from None
 
 
-flame_option = click.option("--flame", is_flag=True, help="Also a flame graph beside it, a page of HTML.")
+flame_option = click.option("--flame", is_flag=True, help="Also write a flame graph next to it, as an HTML page.")
 
 
 @click.group("profile", context_settings={"help_option_names": ["-h", "--help"]})

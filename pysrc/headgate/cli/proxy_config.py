@@ -55,7 +55,7 @@ def parse(content: bytes, origin: str) -> dict[str, Any]:
     except RecursionError:
         raise click.ClickException(f"{origin} is not a config dump: it is nested too deeply") from None
     if not isinstance(found, dict):
-        raise click.ClickException(f"{origin} is not a config dump: an object is expected")
+        raise click.ClickException(f"{origin} is not a config dump: expected an object")
     return found
 
 
@@ -114,7 +114,7 @@ def everything(resource: str | None, output: str, **options: Any) -> None:
 @config.command("resources")
 @click.option("-o", "--output", type=click.Choice(FORMS), default="short", show_default=True)
 @click.option("--kind", default="", metavar="KIND", help="Of one kind only, such as llm.model.")
-@click.option("--id", "name", default="", metavar="ID", help="Only one, of that kind.")
+@click.option("--id", "name", default="", metavar="ID", help="Only the one with this id.")
 @admin_port_option("--proxy-admin-port")
 @local_option
 @namespace_option
@@ -140,7 +140,7 @@ def resources(resource: str | None, output: str, kind: str, name: str, **options
 
 
 @config.command("backends")
-@click.option("--all", "unused", is_flag=True, help="Also endpoints that have had no request.")
+@click.option("--all", "unused", is_flag=True, help="Include endpoints without requests.")
 @shared_options
 def backends(resource: str | None, output: str, unused: bool, **options: Any) -> None:
     """Show the endpoints of all backends: health, requests, latency.

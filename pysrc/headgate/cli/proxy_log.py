@@ -45,7 +45,7 @@ def exclusive(level: str | None, settings: tuple[str, ...]) -> None:
 @admin_port_option("--proxy-admin-port")
 @click.option("--level", metavar="LEVEL", help=f"Level of everything: {', '.join(LEVELS)}.")
 @click.option("--set", "settings", multiple=True, metavar="MODULE=LEVEL", help="Level of a module; may be repeated.")
-@click.option("--reset", is_flag=True, help="Back to the levels at the start, before --level or --set.")
+@click.option("--reset", is_flag=True, help="First restore the levels at the start, then apply --level or --set.")
 def log(resource: str | None, level: str | None, settings: tuple[str, ...], **options: Any) -> None:
     """Show the log directive of a gateway, or change it in all its processes at once.
 
@@ -81,5 +81,5 @@ def change(port: int, query: Mapping[str, str]) -> bytes:
     """Change the log directive of an admin server, or ask for it; return the answer. Raises ClickException."""
     told = fetch(port, "POST", "/logging", query or None)
     if not told.startswith(b"current log level is "):
-        raise click.ClickException(f"what answers at port {port} is no admin server")
+        raise click.ClickException(f"the server at port {port} is not an admin server")
     return told

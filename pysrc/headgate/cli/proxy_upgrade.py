@@ -30,7 +30,7 @@ def upgrade(admin_port: int) -> None:
     answer = ask(admin_port, "POST", "/upgrade", seconds=ANSWER_SECONDS)
     text = answer.body.decode(errors="replace").strip()
     if answer.status == CONFLICT:
-        raise click.ClickException(f"the gateway goes on as it was: {text}")
+        raise click.ClickException(f"the gateway continues unchanged: {text}")
     if answer.status != 200:
         raise click.ClickException(f"the admin server answers {answer.status}: {text}")
     click.echo(f"process {json.loads(answer.body)['pid']} serves now; the old one finishes what is in flight")

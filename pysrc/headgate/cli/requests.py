@@ -56,7 +56,7 @@ def since(_ctx: click.Context, _parameter: click.Parameter, text: str | None) ->
         return text
     found = AGE.fullmatch(text)
     if found is None:
-        raise click.BadParameter(f"{text!r} is neither such as 15m, 2h or 1d nor a time of RFC 3339")
+        raise click.BadParameter(f"{text!r} is neither a duration such as 15m, 2h or 1d, nor an RFC 3339 time")
     return (datetime.now(UTC) - timedelta(seconds=int(found[1]) * SECONDS[found[2]])).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -178,7 +178,7 @@ def narrow(cells: tuple[str, ...], most: int) -> str:
 @admin_port_option("--proxy-admin-port")
 @click.option("--status", callback=statuses, metavar="LIST", help="Statuses or classes of them, such as 404,5xx.")
 @click.option("--route", metavar="NAME", help="Route, such as default/shop.")
-@click.option("--model", multiple=True, metavar="NAME", help="Model that was asked for; may be repeated.")
+@click.option("--model", multiple=True, metavar="NAME", help="Requested model; may be repeated.")
 @click.option("--provider", multiple=True, metavar="NAME", help="Provider of the model; may be repeated.")
 @click.option("--trace-id", metavar="HEX", help="Trace that a request belongs to.")
 @click.option(
@@ -186,12 +186,15 @@ def narrow(cells: tuple[str, ...], most: int) -> str:
     "user.id=ada or mcp.tool.name=echo; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--since", callback=since, metavar="TIME", help="Earlier ones from this time on: 15m, 2h, 1d, or RFC 3339."
+    "--since", callback=since, metavar="TIME", help="Begin with requests from this time on: 15m, 2h, 1d, or RFC 3339."
 )
 @click.option(
-    "-l", "--lines", type=click.IntRange(0, MOST), default=10, show_default=True, help="How many earlier ones."
+    "-l", "--lines", type=click.IntRange(0, MOST), default=10, show_default=True,
+    help="Begin with this many earlier requests.",
 )
-@click.option("--follow/--no-follow", default=True, show_default=True, help="Go on with those to come.")
+@click.option(
+    "--follow/--no-follow", default=True, show_default=True, help="Continue with new requests as they arrive."
+)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def requests(resource: str | None, **options: Any) -> None:
     """Show requests as they end, from the request log (config.database).

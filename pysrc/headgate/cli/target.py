@@ -26,7 +26,9 @@ def namespace_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def local_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--local`."""
-    return click.option("--local", is_flag=True, help="A gateway here; the default without a cluster.")(command)
+    return click.option(
+        "--local", is_flag=True, help="A gateway on this machine; the default without a cluster."
+    )(command)
 
 
 def admin_port_option(*other_names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -27,7 +27,7 @@ from headgate.cli.text_table import show_table
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Time between two updates.",
 )
 @click.option("--once", is_flag=True, help="Print the view once, for scripts.")
 def top(resource: str | None, view: str, delay: float, once: bool, **options: Any) -> None:

@@ -50,7 +50,7 @@ class _Section:
 
     def __init__(self, where: str, content: object, folder: Path) -> None:
         if not isinstance(content, dict):
-            raise ClusterError(f"{where}: an object is expected")
+            raise ClusterError(f"{where}: expected an object")
         self.where = where
         self.content: dict[str, Any] = content
         self._folder = folder

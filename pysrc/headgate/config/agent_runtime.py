@@ -44,7 +44,7 @@ def parse(backends: EndpointMaker, record: Record, name: str, options: BackendOp
         what = "not the ARN of an agent runtime: arn:aws:bedrock-agentcore:<region>:<account>:runtime/<id>"
         backends.context.fault(Problem.VALUE, found, "agentRuntimeArn", what)
     if qualifier is not None and not QUALIFIER.fullmatch(qualifier):
-        backends.context.fault(Problem.VALUE, found, "qualifier", "a qualifier has 1 to 128 visible characters")
+        backends.context.fault(Problem.VALUE, found, "qualifier", "a qualifier must have 1 to 128 visible characters")
     if fits is None:
         return None
     if options.auth is None:

@@ -41,7 +41,7 @@ def parse(
     for member in (one for group in groups for one in group):
         own = member.get("name")
         if not own or own in names:
-            message = f"provider {own!r} is there twice" if own else "a provider needs a name"
+            message = f"provider {own!r} is defined twice" if own else "a provider needs a name"
             backends.context.fault(Problem.CONFLICT, member, "name", message)
         names.add(own or "")
     found = tuple(tuple(_members(backends, group, name, options, of_section)) for group in groups)

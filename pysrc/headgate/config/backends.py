@@ -113,7 +113,7 @@ class Backends:
             return None if host is None else (host, options)
         found = self.service(service["name"], service["port"], of_connection(options))
         if not isinstance(found, ServiceBackend):
-            self.context.fault(Problem.REFERENCE, reference, "service", f"no service is {service['name']!r}")
+            self.context.fault(Problem.REFERENCE, reference, "service", f"there is no service {service['name']!r}")
             return None
         return found, options
 
@@ -253,7 +253,7 @@ class Backends:
             fitting = kind | MissingBackend | GroupBackend
             if value is not None and not any(isinstance(one.backend, fitting) for one in found):
                 for record in records[:1]:
-                    self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is for {what} backends")
+                    self.context.fault(Problem.CONFLICT, record, "", f"{key} of the route is only for {what} backends")
         return tuple(found)
 
     def _of_sections(
@@ -307,7 +307,7 @@ class Backends:
                 Problem.CONFLICT, record, "policies", "inferenceRouting is for host and service backends"
             )
         if options.inference is not None:
-            options.refuse_proxy_protocol(self.context, "inferenceRouting shares its connections among clients")
+            options.refuse_proxy_protocol(self.context, "inferenceRouting shares connections between clients")
 
     def _refuse_for_others(self, record: Record, own: BackendOptions) -> None:
         for key, value in (("mcpAuthorization", own.mcp_rules), ("mcpGuardrails", own.guardrails)):
@@ -433,7 +433,7 @@ class Backends:
         names = [one["name"] for one in records]
         for one in records:
             if names.count(one["name"]) > 1:
-                self.context.fault(Problem.CONFLICT, one, "name", f"target {one['name']!r} is there twice")
+                self.context.fault(Problem.CONFLICT, one, "name", f"target {one['name']!r} is defined twice")
         from headgate.config.mcp_targets import McpTargets  # as other kinds of backends, with the first one
 
         reader = McpTargets(self.context, self)

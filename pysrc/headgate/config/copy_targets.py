@@ -35,7 +35,7 @@ def parse(backends: Backends, target: Record) -> CopyTarget | None:
         options = replace(NO_OPTIONS, tls=backends.service_options(target).tls)
         found = backends.service(service["name"], service["port"], options)
         if not isinstance(found, ServiceBackend):
-            backends.context.fault(Problem.REFERENCE, target, "service", f"no service is {service['name']!r}")
+            backends.context.fault(Problem.REFERENCE, target, "service", f"there is no service {service['name']!r}")
             return None
         places = tuple((one.endpoint, one.capacity) for one in found.endpoints)
         return CopyTarget(kind="service", name=service["name"], port=service["port"], places=places)

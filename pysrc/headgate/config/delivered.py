@@ -85,7 +85,7 @@ class DeliveredParts:
             self._unsettled.add(key)
 
     def retry(self) -> None:
-        """Try refused parts again if the reason of any may have passed; what stands in those is refused with them."""
+        """Try refused parts again if the reason may have passed. What they contain is refused with them."""
         if not self.passing:
             return
         for key in list(self.refused):
@@ -133,7 +133,7 @@ class DeliveredParts:
         text.map(file, "", "", 0)
         orphans = self.wanted.keys() - self._absent - set(text.lines) if self._has_orphans() else ()
         if orphans:
-            self.refuse(dict.fromkeys(orphans, "what it stands in is missing or refused"))
+            self.refuse(dict.fromkeys(orphans, "the object that contains it is missing or refused"))
             self.refuse(dict.fromkeys(orphans - self._absent, ""))
         return DeliveredText("".join(text.pieces), text.lines)
 
@@ -191,7 +191,7 @@ class _TextOfParts:
         self.lines: list[Key] = [""]
 
     def map(self, value: Mapping[str, Any], key: Key, mark: str, column: int) -> None:
-        """Write a map; `mark` stands in front of its first key, blanks in front of the others."""
+        """Write a map: `mark` precedes its first key, spaces precede the others."""
         places = self._parts.parents.get(key, ())
         indent = " " * column
         for name, one in value.items():

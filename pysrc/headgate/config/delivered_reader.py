@@ -33,7 +33,7 @@ class DeliveredReader(SourceReader):
         self._file: tuple[str, dict[str, Any]] = ("", {})
 
     def load(self, environ: Mapping[str, str] | None = None) -> Loaded:
-        """Read as SourceReader.load() does. LoadErrors: the faults are in the file, or cannot be told from whom."""
+        """Read as SourceReader.load() does. LoadErrors: the faults are in the file, or cannot be assigned to a part."""
         for _ in range(MAX_ROUNDS):
             try:
                 return super().load(environ)
@@ -64,7 +64,7 @@ class DeliveredReader(SourceReader):
         return text, context, watched
 
     def _faults(self, errors: LoadErrors) -> dict[Key, str]:
-        """Return what is said of each part with a fault."""
+        """Return the faults of each part."""
         found: dict[Key, str] = {}
         for error in errors.errors:
             key = self._lines[error.line] if 0 < error.line < len(self._lines) else ""

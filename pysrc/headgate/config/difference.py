@@ -14,7 +14,7 @@ IGNORED: Final = frozenset(("generation", "digest", "created", "info"))
 # Endpoints of one priority, by whether they are in use just now.
 SIDES: Final = {"active", "rejected"}
 MAX_TEXT: Final = 100
-HIDDEN: Final = "~ a secret, or something else that the dump does not show"
+HIDDEN: Final = "~ a secret, or another value that the dump does not show"
 
 
 def differences(old: Json, new: Json, same: Callable[[], bool] = lambda: False) -> list[str]:

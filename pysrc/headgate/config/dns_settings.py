@@ -42,7 +42,7 @@ def dns_settings(
         edns0 = record.get("edns0")
     servers = tuple(dict.fromkeys(record.get("servers") or ()))
     if family == "V6Only" and not ipv6:
-        message = "V6Only, and IPv6 is off (enableIpv6): no name would have an address"
+        message = "V6Only is not possible without IPv6 (enableIpv6): no name would have an address"
         context.fault(Problem.CONFLICT, record, "lookupFamily", message)
     if not ipv6:
         family = "V4Only"

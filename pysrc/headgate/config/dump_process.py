@@ -118,7 +118,7 @@ def settings(gateway: Gateway, generation: int, workers: int) -> Json:
 
 
 def _if_configured(process: ProcessSettings) -> Json:
-    """What stands in the dump only when it is configured."""
+    """Fields that the dump has only if they are configured."""
     found: Json = {}
     if process.sensitive_headers:
         found["sensitiveHeaders"] = list(process.sensitive_headers)

@@ -32,14 +32,14 @@ def own_credentials(backends: Backends, record: Record, options: BackendOptions,
     found, left = options, []
     if options.auth is not own.auth:
         found = replace(found, auth=own.auth)
-        left.append("backendAuth of the route or the gateway is not sent to its dynamic backend")
+        left.append("backendAuth of the route or the gateway is not used for its dynamic backend")
     tls = options.tls
     if tls is not None and tls is not own.tls and tls.client is not None and dynamic.get("allowedHosts") is None:
         found = replace(found, tls=replace(tls, client=None))
-        left.append("the client certificate of the route or the gateway is not shown to its dynamic backend")
+        left.append("the client certificate of the route or the gateway is not used for its dynamic backend")
     if options.health is not own.health or options.affinity != own.affinity:
         found = replace(found, health=own.health, affinity=own.affinity)
-        left.append("health and sessionAffinity of the route or the gateway are not for its dynamic backend")
+        left.append("health and sessionAffinity of the route or the gateway do not apply to its dynamic backend")
     backends.context.warnings.extend(left)
     return found
 
@@ -56,19 +56,19 @@ def parse(backends: Backends, record: Record, options: BackendOptions, *, tcp: b
     )
     target = dynamic.get("target")
     if target is not None and tcp:
-        context.fault(Problem.CONFLICT, dynamic, "target", "a TCP route has no request to make a target of")
+        context.fault(Problem.CONFLICT, dynamic, "target", "target needs a request, which a TCP route does not have")
     elif target is not None:
         check(context, dynamic, "target", target, "backend")
     for name, value in (("health", options.health), ("sessionAffinity", options.affinity)):
         if value is not None:
-            message = f"{name} is for backends with endpoints, and this one is dynamic"
+            message = f"{name} applies to backends with endpoints, not to a dynamic backend"
             context.fault(Problem.CONFLICT, record, "", message)
     # The connection settings of all destinations; the place is filled in for each.
     pattern = backends.endpoint(ConnectTarget("", 0), options, infers=not tcp, tcp=tcp)
     for name, setting, reason in (
-        ("backendAuth", options.auth, "anybody could ask for the credential"),
-        ("a client certificate (backendTLS)", pattern.tls and pattern.tls.client, "anybody could ask for its proof"),
-        ("backendTunnel", pattern.tunnel, "the proxy resolves names, so that no address can be checked"),
+        ("backendAuth", options.auth, "any client could have it sent to any host"),
+        ("a client certificate (backendTLS)", pattern.tls and pattern.tls.client, "any host could see it"),
+        ("backendTunnel", pattern.tunnel, "the proxy resolves names, so the gateway cannot check addresses"),
     ):
         if setting is not None and hosts is None:
             context.fault(Problem.CONFLICT, record, "", f"{name} of a dynamic backend needs its allowedHosts: {reason}")

@@ -131,7 +131,7 @@ def _some_time(context: Context, record: Record, key: str, default_ms: int) -> i
     """Return a duration in milliseconds. 0s is refused: it would end every connection, or be taken for no limit."""
     found: int | None = record.get(key)
     if found == 0:
-        context.fault(Problem.VALUE, record, key, f"must be more than 0s; without it {default_ms // 1000}s hold")
+        context.fault(Problem.VALUE, record, key, f"must be more than 0s; the default is {default_ms // 1000}s")
     return found or default_ms
 
 

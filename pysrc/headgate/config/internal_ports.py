@@ -54,7 +54,7 @@ class InternalPorts:
             return None
         for field, policy in OF_CONNECTIONS.items():
             if getattr(options, field) is not None:
-                message = f"{policy} is for connections, and what is internal has none"
+                message = f"{policy} applies to connections, which an internal backend does not have"
                 self._context.fault(Problem.CONFLICT, record, "internal", message)
                 return None
         if isinstance(port, str):
@@ -76,7 +76,7 @@ class InternalPorts:
     def _path(self, record: Record, written: str) -> str | None:
         if written == FORWARD or is_claimed(written):
             return written
-        message = f"{written!r} is no path of the admin API: /, or one below {', '.join(PREFIXES)}, without a query"
+        message = f"{written!r} is not a path of the admin API: use / or a path below {', '.join(PREFIXES)}"
         self._context.fault(Problem.VALUE, record, "internal", message)
         return None
 
@@ -86,7 +86,7 @@ class InternalPorts:
         if text.isascii() and text.isdigit() and 0 < int(text) < 65536:
             return int(text)
         message = (
-            f"{text!r} is no port of a bind of mode internal, nor {ANY!r} for the one without a number, "
+            f"{text!r} is neither the port of a bind of mode internal, nor {ANY!r} for the bind without a port, "
             f"nor {FORWARD!r} or a path for the admin API"
         )
         self._context.fault(Problem.VALUE, record, "internal", message)
@@ -101,7 +101,7 @@ class InternalPorts:
                 message = f"there is no bind of mode internal with the port {backend.endpoint.port or ANY}"
                 self._context.fault(Problem.REFERENCE, record, "internal", message)
             elif bind.tls or not all(listener.carries_http for listener in bind.listeners):
-                message = "the listeners of the internal port have to be of protocol HTTP"
+                message = "listeners of an internal port must have the protocol HTTP"
                 self._context.fault(Problem.CONFLICT, record, "internal", message)
         leads = {key: _targets(bind) for key, bind in known.items()}
         circle = _circle(leads)
@@ -109,7 +109,7 @@ class InternalPorts:
             for record, backend in self._asked:
                 if backend.bind == circle[0]:
                     way = " > ".join((*circle, circle[0]))
-                    self._context.fault(Problem.CONFLICT, record, "internal", f"ports lead to each other: {way}")
+                    self._context.fault(Problem.CONFLICT, record, "internal", f"internal ports form a loop: {way}")
                     break
 
 

@@ -24,7 +24,7 @@ from headgate.ir.route import Route
 
 @dataclass(slots=True)
 class KnownRoute:
-    """What an item that is a route came to. `list_path`: of the list that it stands in; `column`: where its first key
+    """The result of an item that is a route. `list_path`: of its list; `column`: where its first key
     stands; `named`: its name does not depend on its index. `built`: its route by the key of the listener, and behind it
     those that it leads to; `notes`: None
     where there are none but expressions, `backends`, the named ones that it refers to, and `services`.

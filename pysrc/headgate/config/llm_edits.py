@@ -36,7 +36,7 @@ def _text(context: Context, record: Record, key: str) -> str:
     try:
         return json.dumps(record.get(key) or {}, sort_keys=True, allow_nan=False)
     except ValueError:
-        context.fault(Problem.VALUE, record, key, "not a number that JSON has")
+        context.fault(Problem.VALUE, record, key, "not a number in JSON")
         return "{}"
 
 
@@ -48,7 +48,7 @@ def _aliases(context: Context, record: Record) -> tuple[tuple[str, str], ...]:
         except ValueError as error:
             context.fault(Problem.VALUE, record, "modelAliases", str(error))
         if not model:
-            context.fault(Problem.VALUE, record, "modelAliases", f"the alias {pattern!r} stands for no model")
+            context.fault(Problem.VALUE, record, "modelAliases", f"the alias {pattern!r} has no model")
     return tuple(found.items())
 
 
@@ -71,7 +71,7 @@ def of_policy(context: Context, record: Record) -> BodyEdits:
     routes: dict[str, Any] = record.get("routes") or {}
     for suffix in routes:
         if suffix != "*" and not suffix.startswith(("/", ":")):
-            context.fault(Problem.VALUE, record, "routes", f"{suffix!r}: a path suffix begins with / or :")
+            context.fault(Problem.VALUE, record, "routes", f"{suffix!r}: a path suffix must begin with / or :")
     return BodyEdits(
         overrides=_text(context, record, "overrides"),
         defaults=_text(context, record, "defaults"),

@@ -146,13 +146,13 @@ class Models:
             sample = model.pattern.replace("*", "x")
             for other in public[number + 1 :]:
                 if other.rules is None and ModelPattern(other.pattern).matches(sample):
-                    goes = f"a request that it denies goes to model {other.pattern!r} (llm.models[{other.index}])"
-                    why = "whose name fits as well and which has no authorization"
+                    goes = f"a request that it denies is sent to model {other.pattern!r} (llm.models[{other.index}])"
+                    why = "which also matches the name, and has no authorization"
                     self.context.warnings.append(f"llm.models[{model.index}].authorization: {goes}, {why}")
                     break
 
     def _warn_of_blind_guards(self, models: Iterable[LlmModel]) -> None:
-        """Tell what guards do not see, once for all models of which the same is to be said."""
+        """Tell what guards do not check, once for all models of which the same is to be said."""
         places: dict[str, list[int]] = {}
         for model in models:
             if model.edits.guard is not None:

@@ -119,7 +119,7 @@ class ProviderAddress:
 
 
 def hosted(name: str) -> Vendor:
-    """Return a provider that has a name of its own."""
+    """Return a provider with its own name."""
     base, formats = PROVIDERS[name]
     family = cast("Family", name if name in FAMILIES else "custom")
     return Vendor(TELEMETRY_NAMES.get(name, name), family, base, formats)
@@ -134,7 +134,7 @@ def azure(context: Context, record: Record, keys: tuple[str, str, str, str]) -> 
     if not name or not kind:
         return None
     if not name.replace("-", "").isalnum() or not name.isascii():
-        context.fault(Problem.VALUE, record, keys[0], "a resource name has letters, digits and '-'")
+        context.fault(Problem.VALUE, record, keys[0], "a resource name consists of letters, digits and '-'")
         return None
     resource = AzureResource(name=name, kind=kind, api_version=version or "v1", project=project or name)
     return Vendor("azure", "azure", f"https://{name}.{AZURE_HOSTS[kind]}", (), azure=resource)
@@ -144,11 +144,11 @@ def bedrock(context: Context, record: Record, key: str) -> Vendor:
     """Return Bedrock in the region that entry `key` of `record` names."""
     region = record.get(key) or DEFAULT_REGION
     if not REGION.fullmatch(region):
-        context.fault(Problem.VALUE, record, key, "a region has small letters, digits and '-', 63 at most")
+        context.fault(Problem.VALUE, record, key, "a region has up to 63 lower-case letters, digits and '-'")
         region = DEFAULT_REGION
     identifier, version = record.get("guardrailIdentifier"), record.get("guardrailVersion")
     if (identifier is None) != (version is None):
-        context.fault(Problem.MISSING, record, "", "a guardrail has an identifier and a version")
+        context.fault(Problem.MISSING, record, "", "a guardrail needs an identifier and a version")
     guardrail = None if identifier is None or version is None else (identifier, version)
     where = BedrockPlace(region=region, guardrail=guardrail)
     base, rerank = (f"https://bedrock-{name}.{region}.amazonaws.com" for name in ("runtime", "agent-runtime"))
@@ -162,10 +162,10 @@ def vertex(context: Context, record: Record, keys: tuple[str, str]) -> Vendor | 
         context.fault(Problem.MISSING, record, "", f"{keys[0]!r} is required for vertex")
         return None
     if not PROJECT.fullmatch(project):
-        context.fault(Problem.VALUE, record, keys[0], "a project has small letters, digits, '-', '.' and ':'")
+        context.fault(Problem.VALUE, record, keys[0], "a project has lower-case letters, digits, '-', '.' and ':'")
         return None
     if not REGION.fullmatch(region):
-        context.fault(Problem.VALUE, record, keys[1], "a region has small letters, digits and '-', 63 at most")
+        context.fault(Problem.VALUE, record, keys[1], "a region has up to 63 lower-case letters, digits and '-'")
         return None
     where = VertexPlace(project=project, region=region)
     base, rerank = f"https://{vertex_host(region)}", "https://discoveryengine.googleapis.com"

@@ -27,12 +27,12 @@ def hidden(rules: Authorization) -> str | None:
             if _only_tools(text):
                 remedy = f"has(mcp.tool) && ({text})" if kind == "deny" else f"!has(mcp.tool) || ({text})"
                 return (
-                    f"the {kind} rule `{text}` is about tools alone and hides all prompts and resources, which have no "
+                    f"the {kind} rule `{text}` is only about tools and hides all prompts and resources, which have no "
                     f"mcp.tool: write `{remedy}`"
                 )
     if rules.allow and all(map(_only_tools, rules.allow)):
         return (
-            "all allow rules are about tools, so that prompts and resources are hidden: `has(mcp.prompt)` and "
+            "all allow rules are about tools, so prompts and resources are hidden: `has(mcp.prompt)` and "
             "`has(mcp.resource)` allow them"
         )
     return None

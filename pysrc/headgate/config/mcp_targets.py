@@ -55,7 +55,7 @@ class McpTargets:
         name = record["name"]
         if len(name) > MAX_NAME or not TARGET_NAME.fullmatch(name):
             message = (
-                "a target name has lower-case letters, digits, '-' and '.', and begins and ends with no sign"
+                "a target name has lower-case letters, digits, '-' and '.', and a letter or digit at both ends"
             )
             self._context.fault(Problem.VALUE, record, "name", message)
         stdio = record.get("stdio")
@@ -77,7 +77,7 @@ class McpTargets:
             return None
         for key, value in env:
             if not key or "=" in key or "\0" in key + value.reveal():
-                self._context.fault(Problem.VALUE, record, "env", f"{key!r} is no environment variable")
+                self._context.fault(Problem.VALUE, record, "env", f"{key!r} is not a name of an environment variable")
         clear = record.get("clear_env", False)
         return StdioTarget(
             key=f"stdio/{name}/{digest(cmd, args, env, clear)}",
@@ -96,7 +96,7 @@ class McpTargets:
             if found is None:
                 return None
             target, path, lent = found
-            lent.refuse_proxy_protocol(self._context, "a session of an MCP target is not that of one connection")
+            lent.refuse_proxy_protocol(self._context, "an MCP session can use several connections")
             return self._made(record, kind, (target, path), options.under(lent))
         try:
             place = remote_address(remote["host"], remote.get("port"), remote.get("path"), DEFAULT_PATHS[kind])
@@ -111,7 +111,7 @@ class McpTargets:
         path = remote.get("path")
         if record.get("policies") is not None:
             self._context.fault(
-                Problem.CONFLICT, record, "policies", "a target with 'backend' has no policies of its own"
+                Problem.CONFLICT, record, "policies", "a target with 'backend' cannot have its own policies"
             )
         if entry is None or entry.record.get("host") is None:
             self._context.fault(Problem.REFERENCE, remote, "backend", f"no host backend is named {named!r}")
@@ -121,7 +121,7 @@ class McpTargets:
         elif path is None:
             path = DEFAULT_PATHS[kind]
         elif not is_path(path):
-            self._context.fault(Problem.VALUE, remote, "path", "a path begins with / and has no blank")
+            self._context.fault(Problem.VALUE, remote, "path", "a path must begin with / and have no spaces")
             return None
         return entry.record["host"], path, entry.options
 
@@ -131,7 +131,7 @@ class McpTargets:
         name, (target, path) = record["name"], place
         endpoint = self._places.endpoint(target, options, discovered=True)
         if options.health is not None or options.affinity is not None:
-            self._unsupported(record, "health and sessionAffinity of an MCP target, which is one place")
+            self._unsupported(record, "health and sessionAffinity of an MCP target, which has one endpoint")
         if any(one.response is not None for one in options.transformations or ()):
             self._unsupported(record, "transformations of the responses of an MCP target, which are streams")
         # What concerns the whole backend is done in front of it; see of_whole().
@@ -187,7 +187,7 @@ def remote_address(host: str, port: int | None, path: str | None, default_path: 
     """
     if port is not None and path is not None:
         if not is_path(path):
-            raise ValueError("a path begins with / and has no query")
+            raise ValueError("a path must begin with / and have no query")
         if "://" in host:
             found = fields.url(host)
             return ConnectTarget(found.host, port, scheme=found.scheme), path

@@ -29,7 +29,7 @@ def check_workload(context: Context, record: Record, workload: Workload) -> None
         message = "protocol HBONE requires a serviceAccount: its certificate is checked for it"
         context.fault(Problem.MISSING, record, "serviceAccount", message)
     elif trust_domain_of(workload.identity) != workload.trust_domain:
-        context.fault(Problem.VALUE, record, "trustDomain", f"{workload.identity!r} is no SPIFFE ID of a workload")
+        context.fault(Problem.VALUE, record, "trustDomain", f"{workload.identity!r} is not the SPIFFE ID of a workload")
     if not context.has_workload_api:
         message = (
             "protocol HBONE requires a certificate of the gateway: set config.spiffe.endpoint or SPIFFE_ENDPOINT_SOCKET"

@@ -32,7 +32,7 @@ class _Sources:
         self.base: str | None = None
 
     def text(self, text: bytes | str, path: str, place: Any) -> None:
-        """Take a document; faults are told at `path`."""
+        """Take a document. Faults are reported at `path`."""
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:

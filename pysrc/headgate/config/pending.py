@@ -22,10 +22,17 @@ from headgate.config.shape.vocabulary import (
 HEAD: Final = """\
 # Not supported yet
 
-Fields and values that are known and refused at load with `not supported yet: <path>`, so that nothing is parsed and
-then ignored. Made from the shape of the file. A field that may stand in several places (policies, backends) is listed
-where it is least deep, and is refused everywhere. What stands below a field is refused with it. What a mesh's own
-control plane gives is not built.
+The loader knows these fields and values, and refuses them with `not supported yet: <path>`. So nothing is read and then
+ignored. For example, this is refused with `not supported yet: config.trustDomain`:
+
+```yml
+config: {trustDomain: cluster.local}
+gateways: {default: {port: 3000}}
+```
+
+A field that is possible in several places (policies, backends) is listed once, at the shortest path. It is refused
+everywhere, with everything below it. What only the control plane of a mesh provides is not supported. This page is
+generated from the shape of the file (`python -m headgate.config.pending`).
 
 """
 

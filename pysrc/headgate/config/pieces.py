@@ -43,7 +43,7 @@ class ListItem(NamedTuple):
 
 
 def mark(column: int) -> str:
-    """Return what stands in front of each item."""
+    """Return what precedes each item."""
     return "\n" + " " * column + "- "
 
 

@@ -105,7 +105,7 @@ class BackendOptions:
         return replace(self, **{name: value for name, value in found.items() if value is not None})
 
     def refuse_proxy_protocol(self, context: Context, reason: str = "it is for host and service backends") -> None:
-        """Report `proxyProtocol` at a backend that cannot be told whose its connections are."""
+        """Report `proxyProtocol` at a backend whose connections are shared by clients."""
         if self.proxy_protocol is not None:
             context.fault(Problem.CONFLICT, self.proxy_protocol, "", reason)
 
@@ -161,7 +161,7 @@ class OptionsOnDemand:
         """The policies."""
         if self._found is None:
             if self._reading:
-                self._context.fault(Problem.CONFLICT, self.record, "", "its policies call a service that is itself")
+                self._context.fault(Problem.CONFLICT, self.record, "", "its policies call the service itself")
                 return NO_OPTIONS
             self._reading = True
             self._found = backend_options(self._context, self._policies)

@@ -114,7 +114,7 @@ class Ports:
         ):
             message = f"gateway listeners on port {port} cannot mix HTTP and TCP protocols"
         elif others and listener.protocol == "TCP":
-            message = f"a TCP port has one listener, and port {port} has {others[0].name} already"
+            message = f"a TCP port can have only one listener, and port {port} already has {others[0].name}"
         if message:
             self.context.fault(Problem.CONFLICT, listener.record, "protocol", message)
         for other in [] if message else others:
@@ -123,7 +123,7 @@ class Ports:
                 self.context.fault(Problem.CONFLICT, listener.record, "name", message)
             elif other.hostname == listener.hostname:
                 shown = listener.hostname or "*"
-                message = f"listeners {other.name} and {listener.name} on port {port} both take host {shown}"
+                message = f"listeners {other.name} and {listener.name} on port {port} both have the host {shown}"
                 self.context.fault(Problem.CONFLICT, listener.record, "hostname", message)
         others.append(listener)
 
@@ -144,7 +144,7 @@ class Ports:
         hostname = record.get("hostname")
         listener.hostname = None if hostname == "*" else hostname
         if protocol == "TCP" and listener.hostname is not None:
-            self.context.fault(Problem.CONFLICT, record, "hostname", "protocol TCP knows no host names")
+            self.context.fault(Problem.CONFLICT, record, "hostname", "protocol TCP has no host names")
         if protocol not in PLAIN and tls is not None:
             listener.tls = server_tls(self.context, tls, self.tls_of.get(listener.port, self.common_tls))
             if protocol == "TLS" and listener.tls is not None:
@@ -153,7 +153,7 @@ class Ports:
         if protocol == "HBONE":
             self._mesh(listener, record)
         elif self.modes.get(listener.port, PortMode()).hbone:
-            message = "tunnelProtocol hboneGateway has listeners of protocol HBONE"
+            message = "tunnelProtocol hboneGateway needs listeners of protocol HBONE"
             self.context.fault(Problem.CONFLICT, record, "protocol", message)
         self.add(listener)
         return listener
@@ -161,19 +161,19 @@ class Ports:
     def _mesh(self, listener: OpenListener, record: Record) -> None:
         """Check a listener of the mesh: HTTP/2 over mutual TLS, with nothing but tunnels in it."""
         if not self.modes.get(listener.port, PortMode()).hbone:
-            message = "protocol HBONE is for binds with tunnelProtocol hboneGateway"
+            message = "protocol HBONE is only for binds with tunnelProtocol hboneGateway"
             self.context.fault(Problem.CONFLICT, record, "protocol", message)
         if listener.tls is not None and listener.tls.root_pem is not None:
             listener.tls = replace(listener.tls, alpn=(b"h2",), key=f"{listener.tls.key}#hbone")
         elif record.get("tls") is None or record["tls"].get("root") is None:
-            message = "protocol HBONE requires tls with cert, key and root: its clients show certificates"
+            message = "protocol HBONE requires tls with cert, key and root, for client certificates"
             self.context.fault(Problem.MISSING, record, "tls", message)
         if listener.tls is not None and listener.tls.strangers:
-            message = "protocol HBONE has no strangers: its clients show certificates"
+            message = "protocol HBONE requires client certificates"
             self.context.fault(Problem.CONFLICT, record, "tls", message)
         for key in ("routes", "tcpRoutes", "policies"):
             if record.get(key):
-                message = f"protocol HBONE has no {key}: they are those of the ports that its tunnels lead to"
+                message = f"protocol HBONE cannot have {key}: set them on the ports that its tunnels lead to"
                 self.context.fault(Problem.CONFLICT, record, key, message)
 
     def open_gateways(self, gateways: dict[str, Record]) -> None:
@@ -181,7 +181,7 @@ class Ports:
         for name, record in gateways.items():
             self.gateways[name] = []
             if not name or "/" in name:
-                self.context.fault(Problem.VALUE, record, "", "a gateway name is not empty and has no '/'")
+                self.context.fault(Problem.VALUE, record, "", "a gateway name cannot be empty or contain '/'")
             port = record.get("port")
             if port is None:
                 self.context.report.add(Problem.MISSING, "", f"{record.path}.port is required", record.node)

@@ -221,9 +221,9 @@ def _metric_labels(context: Context, metrics: Record | None) -> tuple[tuple[str,
     labels = check_map(context, added, "add", "log")
     for name, _ in labels:
         if not LABEL.fullmatch(name) or name.startswith("__"):
-            context.fault(Problem.VALUE, added, "add", f"{name!r} is no label: letters, digits and _")
+            context.fault(Problem.VALUE, added, "add", f"{name!r} is not a label: use letters, digits and _")
         elif name in REQUEST_LABELS:
-            context.fault(Problem.CONFLICT, added, "add", f"there is a label {name!r} already")
+            context.fault(Problem.CONFLICT, added, "add", f"the label {name!r} exists already")
     return labels
 
 
@@ -256,9 +256,9 @@ def _mcp(context: Context, record: Record | None) -> dict[str, int]:
         return {}
     found = {field: record.get(name) for name, field in MCP_FIELDS.items()}
     if found["mcp_initialize_timeout_ms"] == 0:
-        context.fault(Problem.VALUE, record, "initializeTimeout", "no client could come back in time")
+        context.fault(Problem.VALUE, record, "initializeTimeout", "too short: clients could not continue in time")
     if found["mcp_session_max_age_ms"] == 0:
-        context.fault(Problem.VALUE, record, "sessionMaxAge", "no id would be good anywhere")
+        context.fault(Problem.VALUE, record, "sessionMaxAge", "too short: no session id would be valid")
     return {field: value for field, value in found.items() if value is not None}
 
 

@@ -19,7 +19,7 @@ from headgate.document.secret import REDACTED
 from headgate.document.spans import Path, Span, Spans, edited
 from headgate.errors import ConfigError, ConfigErrors, Problem
 
-UNKNOWN: Final = f"what {REDACTED} stands for is not certain here: write the value, or name a variable (${{NAME}})"
+UNKNOWN: Final = f"it is not clear here which secret {REDACTED} stands for: write the value, or a variable (${{NAME}})"
 _CREDENTIAL: Final = re.compile(
     r"(?i)authorization|bearer|basic |cookie|passw|secret|credential|key|token|[A-Za-z0-9+/_-]{32}"
 )
@@ -127,7 +127,7 @@ def spelled(path: Path) -> str:
 
 
 def _hidden(view: Any, held: Any, path: Path = ()) -> dict[Path, str]:
-    """Return what stands in place of hidden scalars."""
+    """Return the replacements of hidden scalars."""
     if isinstance(view, dict):
         return {at: one for key in view for at, one in _hidden(view[key], held[key], (*path, key)).items()}
     if isinstance(view, list):

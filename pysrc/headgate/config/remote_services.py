@@ -38,7 +38,7 @@ def parse(backends: Backends, record: Record, *, grpc: bool = True) -> RemoteSer
     if service is not None:
         found = backends.service(service["name"], service["port"], options)
         if not isinstance(found, ServiceBackend):
-            backends.context.fault(Problem.REFERENCE, record, "service", f"no service is {service['name']!r}")
+            backends.context.fault(Problem.REFERENCE, record, "service", f"there is no service {service['name']!r}")
             return None
         places = tuple((replace(one.endpoint, backs_off=True), one.capacity) for one in found.endpoints)
         return RemoteService(

@@ -32,7 +32,7 @@ def request_log(context: Context, process: Record) -> RequestLogStore | None:
     kept = record.get("retention") or Record(record.node, f"{record.path}.retention", {})
     age = kept.get("age")
     if age is not None and age <= 0:
-        context.fault(Problem.VALUE, kept, "age", "must be longer than nothing")
+        context.fault(Problem.VALUE, kept, "age", "must be longer than 0")
     stored = has_stored(process)
     if stored and old is not None:
         context.fault(Problem.CONFLICT, process, "logging", "with storage.mode hybrid write config.database instead")
@@ -58,7 +58,7 @@ def _sqlite(context: Context, record: Record, text: str, limits: dict[str, Any])
         return None
     name, _, mode = text.removeprefix("sqlite:").removeprefix("//").partition("?")
     if not name or "\0" in name or name.startswith(":") or mode not in MODES:
-        context.fault(Problem.VALUE, record, "url", "not sqlite://<file>: a file that several processes open")
+        context.fault(Problem.VALUE, record, "url", "not sqlite://<file>: several processes open this file")
         return None
     path = str((context.folder / name).absolute())
     return RequestLogStore(path=path, shown=path, **limits)
@@ -80,7 +80,7 @@ def _postgres(context: Context, record: Record, url: Secret, limits: dict[str, A
         good = False
     if not good:
         # The reason might hold a part of the password.
-        reason = "not a URL of PostgreSQL: characters of the password such as / # ? @ are written %2F %23 %3F %40"
+        reason = "not a URL of PostgreSQL: write characters of the password such as / # ? @ as %2F %23 %3F %40"
         context.fault(Problem.VALUE, record, "url", reason)
         return None
     if any(mode not in TLS_MODES for mode in modes):

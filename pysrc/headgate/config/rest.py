@@ -1,4 +1,4 @@
-"""What a text says beside its routes, so that a change of it can be told from others: which routes depend on it.
+"""What a text contains besides its routes, to find out which routes depend on a change of it.
 
 Routes depend on named backends, which they refer to (`Notes.backends`), on services with their workloads
 (`Notes.services`), on route groups that they delegate to, directly or through others, and on targeted policies, which

@@ -279,7 +279,7 @@ class Routes:
         ):
             if value is not None and kinds.isdisjoint((*kind, MissingBackend)):
                 for record in spec.records[:1]:
-                    message = f"{key} of the route is for {what} backends, and it leads to none"
+                    message = f"{key} of the route is only for {what} backends, and it leads to none"
                     self.context.fault(Problem.CONFLICT, record, "", message)
 
 

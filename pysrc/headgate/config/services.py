@@ -47,12 +47,12 @@ class Services:
         for record in services:
             service = self._service(record)
             if service.key in self.by_key:
-                self._context.fault(Problem.CONFLICT, record, "hostname", f"service {service.key!r} is there twice")
+                self._context.fault(Problem.CONFLICT, record, "hostname", f"service {service.key!r} is defined twice")
             self.by_key[service.key] = service
         for record in workloads:
             workload = self._workload(record)
             if workload.uid in self.workloads:
-                self._context.fault(Problem.CONFLICT, record, "uid", f"workload {workload.uid!r} is there twice")
+                self._context.fault(Problem.CONFLICT, record, "uid", f"workload {workload.uid!r} is defined twice")
             self.workloads[workload.uid] = workload
         for record in services:
             self._endpoints(record)
@@ -147,14 +147,14 @@ class Services:
 
     def _port(self, record: Record, key: str, text: str) -> int:
         if not text.isascii() or not text.isdigit() or int(text) not in PORT_RANGE:
-            self._context.fault(Problem.VALUE, record, key, f"{text!r} is no port")
+            self._context.fault(Problem.VALUE, record, key, f"{text!r} is not a port")
             return 0
         return int(text)
 
     def _ports(self, record: Record, key: str, ports: dict[str, int]) -> Ports:
         for target in ports.values():
             if target not in PORT_RANGE:
-                self._context.fault(Problem.VALUE, record, key, f"{target} is no port")
+                self._context.fault(Problem.VALUE, record, key, f"{target} is not a port")
         return tuple((self._port(record, key, one), target) for one, target in ports.items())
 
     def named(self, key: str) -> Service | None:

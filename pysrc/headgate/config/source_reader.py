@@ -217,7 +217,7 @@ class _Change:
         self._routes[hunk.i1 : hunk.i2] = found
 
     def _list_path(self, hunk: Hunk) -> str | None:
-        """Return the list that the items of a hunk stand in; None where they are no routes."""
+        """Return the list of the items of a hunk, None if they are not routes."""
         routes = self.known.routes
         paths = {None if route is None else route.list_path for route in routes[hunk.i1 : hunk.i2]}
         if hunk.i1 == hunk.i2:

@@ -46,12 +46,12 @@ class TcpRoutes:
                 shared[alike] = self._route(record, index, (scope, passes), above)
             route = shared[alike]
             if listener.protocol == "TCP" and route.hostnames:
-                self._context.fault(Problem.CONFLICT, record, "hostnames", "protocol TCP knows no host names")
+                self._context.fault(Problem.CONFLICT, record, "hostnames", "protocol TCP has no host names")
             taken = {name: one.name for one in listener.tcp_routes for name in one.hostnames or ("*",)}
             for name in route.hostnames or ("*",):
                 if name in taken:
                     both = f"tcpRoutes {taken[name]} and {route.name}"
-                    message = f"{both} of listener {listener.name} both take host {name}"
+                    message = f"{both} of listener {listener.name} both have the host {name}"
                     self._context.fault(Problem.CONFLICT, record, "hostnames" if route.hostnames else "", message)
             listener.tcp_routes.append(route)
         if not listeners:
@@ -95,7 +95,7 @@ class TcpRoutes:
     def _choice(
         self, record: Record, levels: tuple[BackendOptions, BackendOptions], passes: bool
     ) -> RouteBackend | None:
-        """Return a backend of a route. `levels`: what is said above the route, and at the route."""
+        """Return a backend of a route. `levels`: policies above the route, and of the route."""
         weakest, of_route = levels
         own = backend_options(self._context, record.get("policies"), tcp_route=True)
         named = record.get("backend")

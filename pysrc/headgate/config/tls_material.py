@@ -51,7 +51,7 @@ def _certificates(context: Context, record: Record, key: str, pem: bytes) -> lis
 
 
 def _in_lines(certificates: list[x509.Certificate]) -> bytes:
-    """Return PEM as OpenSSL wants it: what stands in a configuration or a variable may have lost its lines."""
+    """Return PEM as OpenSSL requires it: in a configuration or a variable, its line breaks may be lost."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     return b"".join(one.public_bytes(Encoding.PEM) for one in certificates)

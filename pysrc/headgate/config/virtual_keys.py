@@ -51,7 +51,7 @@ def parse(context: Context, record: Record, settings: ProcessSettings) -> Virtua
     for entry in record.records("teams"):
         team = reader.team(entry)
         if team.name in teams:
-            context.fault(Problem.CONFLICT, entry, "name", f"team {team.name!r} is there twice")
+            context.fault(Problem.CONFLICT, entry, "name", f"team {team.name!r} is defined twice")
         teams[team.name] = team
     keys: dict[str, KeyRecord] = {}
     digests: set[bytes] = set()
@@ -60,7 +60,7 @@ def parse(context: Context, record: Record, settings: ProcessSettings) -> Virtua
         if key is None:
             continue
         if key.name in keys:
-            context.fault(Problem.CONFLICT, entry, "name", f"key {key.name!r} is there twice")
+            context.fault(Problem.CONFLICT, entry, "name", f"key {key.name!r} is defined twice")
         if key.digest in digests:
             context.fault(Problem.CONFLICT, entry, "keyHash", "another key has this hash")
         digests.add(key.digest)
@@ -76,7 +76,7 @@ def parse(context: Context, record: Record, settings: ProcessSettings) -> Virtua
 
 
 def _alerts(context: Context, record: Record) -> AlertHook | None:
-    """Return who is told of limits that have come to their warning."""
+    """Return the receiver of warnings about limits."""
     entry = record.get("alerts")
     if entry is None:
         return None
@@ -194,7 +194,7 @@ class _Reader:
             unit: Any = next(unit for unit in UNITS if unit in entry)
             window: Any = entry["per"]
             if (unit, window) in found:
-                self._context.fault(Problem.CONFLICT, entry, unit, f"a limit of {unit} a {window} is there twice")
+                self._context.fault(Problem.CONFLICT, entry, unit, f"there are two limits of {unit} per {window}")
             if window != "minute" and not self._stores:
                 self._context.fault(Problem.MISSING, entry, "per", NO_STORE)
             found[unit, window] = UsageLimit(

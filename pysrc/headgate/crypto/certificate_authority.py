@@ -60,7 +60,7 @@ class CertificateAuthority:
     def issue(self, name: str, now: datetime | None = None) -> IssuedPair:
         """Return a new key and a certificate for a host name in lower case. Raises ValueError if there can be none."""
         if len(name) > LONGEST_NAME or _NAME.fullmatch(name) is None or name.rpartition(".")[2].isdigit():
-            raise ValueError("the name that the client asks for is no host name")
+            raise ValueError("the name that the client asks for is not a host name")
         if not self._may_sign(name):
             raise ValueError("the name constraints of the authority do not permit the name")
         return self.issue_for([x509.DNSName(name)], now)

@@ -38,7 +38,7 @@ def parse_htpasswd(text: str) -> dict[str, str]:
         if _hashes().identify(digest) is None:
             raise ValueError(f"line {number}: not a hash of a known kind (MD5, bcrypt, crypt, SHA-1)")
         if name in users:
-            raise ValueError(f"line {number}: user {name!r} is there twice")
+            raise ValueError(f"line {number}: user {name!r} is defined twice")
         users[name] = digest
     if not users:
         raise ValueError("there are no users")

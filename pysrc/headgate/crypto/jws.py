@@ -37,7 +37,7 @@ class UnknownKey(TokenError):
     """The key set has no key for the token; a newer key set may have one. `kid` is the key id of the token."""
 
     def __init__(self, kid: str | None) -> None:
-        detail = "it names no key, and not exactly one fits" if kid is None else f"kid {_shown(kid)}"
+        detail = "it has no key id, and not exactly one key matches" if kid is None else f"kid {_shown(kid)}"
         super().__init__("the token was signed with an unknown key", detail)
         self.kid = kid
 

@@ -59,7 +59,7 @@ def _entra(issuer: str, path: str) -> str:
     parts = urlsplit(issuer)
     tenant = parts.path.strip("/").partition("/")[0]
     if not tenant:
-        raise ValueError("the issuer names no tenant")
+        raise ValueError("the issuer contains no tenant")
     # Tokens of version 1 have an issuer with a different host than the one that serves the documents.
     host = "login.microsoftonline.com" if parts.hostname == "sts.windows.net" else parts.netloc
     return f"{parts.scheme}://{host}/{tenant}{path}"

@@ -66,7 +66,7 @@ def given_svid(message: bytes) -> GivenSvid:
     try:
         answer.ParseFromString(message)
     except DecodeError:
-        raise ValueError("the answer is no X509SVIDResponse") from None
+        raise ValueError("the response is not an X509SVIDResponse") from None
     if not answer.svids:
         raise ValueError("the answer has no X.509-SVID")
     first = answer.svids[0]

@@ -63,7 +63,7 @@ class _Builder:
     def count(self, size: int, mark: Any) -> None:
         self.total += size
         if self.total > MAX_NODES:
-            self.fail(f"the document has more than {MAX_NODES} values with its aliases followed", mark)
+            self.fail(f"the document has more than {MAX_NODES} values, including those of aliases", mark)
         if self.sizes:
             self.sizes[-1] += size
 
@@ -171,7 +171,7 @@ def _feed(builder: _Builder, text: str) -> None:
         elif kind is yaml.DocumentStartEvent:
             documents += 1
             if documents > 1:
-                builder.fail("a second document begins here; one file holds one document", event.start_mark)
+                builder.fail("a second document begins here; a file can contain only one", event.start_mark)
 
 
 def _join_surrogates(text: str) -> str:

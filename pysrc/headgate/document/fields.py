@@ -96,7 +96,7 @@ def bytes_of(value: int | str) -> int:
 def port(number: int) -> int:
     """Check a TCP port, 1..65535."""
     if not 1 <= number <= MAX_PORT:
-        raise ValueError("a port is 1..65535")
+        raise ValueError("a port must be 1..65535")
     return number
 
 
@@ -117,7 +117,7 @@ def header_value(text: str) -> str:
     if not _HEADER_VALUE.fullmatch(text):
         raise ValueError("not a header value: control or non-Latin-1 characters")
     if text != text.strip(" \t"):
-        raise ValueError("a header value cannot begin or end with a blank")
+        raise ValueError("a header value cannot begin or end with a space")
     return text
 
 
@@ -163,7 +163,7 @@ def secret(text: str) -> Secret:
     if not stripped:
         raise ValueError("a secret cannot be empty")
     if not _HEADER_VALUE.fullmatch(stripped):
-        raise ValueError("a secret cannot hold control or non-Latin-1 characters")
+        raise ValueError("a secret cannot contain control or non-Latin-1 characters")
     return Secret(stripped)
 
 
@@ -235,7 +235,7 @@ def name_server(text: str) -> str:
             host, number = host_port(text)
             address = ipaddress.ip_address(host)
         except ValueError:
-            raise ValueError("a name server is ip or ip:port") from None
+            raise ValueError("a name server must be ip or ip:port") from None
     return f"[{address}]:{number}" if address.version == 6 else f"{address}:{number}"
 
 
@@ -244,7 +244,7 @@ def target(text: str) -> ConnectTarget:
     if text.startswith("unix:"):
         path = text.removeprefix("unix:")
         if not path.startswith("/") or "\0" in path or len(path.encode()) > 107:
-            raise ValueError("a Unix socket is unix:/absolute/path of at most 107 bytes")
+            raise ValueError("a Unix socket must be unix:/absolute/path of at most 107 bytes")
         return ConnectTarget("", 0, unix_path=path)
     if "://" in text:
         found = url(text)
@@ -263,11 +263,11 @@ def url(text: str) -> ConnectTarget:
     except ValueError:
         raise ValueError("not a URL") from None
     if parts.scheme not in ("http", "https"):
-        raise ValueError("a URL begins with http:// or https://")
+        raise ValueError("a URL must begin with http:// or https://")
     if parts.username is not None or parts.query or parts.fragment or "?" in text or "#" in text:
         raise ValueError("a URL cannot have a user, a query or a fragment here")
     if any(char <= " " or char == "\x7f" for char in text):
-        raise ValueError("a URL cannot hold blanks or control characters")
+        raise ValueError("a URL cannot contain spaces or control characters")
     if not parts.hostname:
         raise ValueError("a URL needs a host")
     host = _host(f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname)
@@ -289,7 +289,7 @@ def origin(text: str) -> str:
     """Return `http(s)://host[:port]` as browsers write an origin (RFC 6454 section 6.2): without a default port."""
     found = url(text)
     if found.path is not None:
-        raise ValueError("an origin is http://host:port, without a path")
+        raise ValueError("an origin must be http://host:port, without a path")
     default = 443 if found.scheme == "https" else 80
     host = f"[{found.host}]" if ":" in found.host else found.host.lower()
     return f"{found.scheme}://{host}" + (f":{found.port}" if found.port != default else "")
@@ -301,7 +301,7 @@ GRPC_METHOD_PATTERN: Final = r"^/[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$
 def grpc_method(text: str) -> str:
     """Return the full path of a gRPC method: `/package.Service/Method`."""
     if not re.fullmatch(GRPC_METHOD_PATTERN.strip("^$"), text):
-        raise ValueError("a gRPC method is /package.Service/Method")
+        raise ValueError("a gRPC method must be /package.Service/Method")
     return text
 
 
@@ -319,7 +319,7 @@ def picodollars(value: float | str) -> int:
     except InvalidOperation:
         raise ValueError("not an amount of dollars such as 25 or 0.5") from None
     if not amount.is_finite() or not 0 <= amount <= MAX_PICODOLLARS:
-        raise ValueError("an amount is 0 to 9 million dollars")
+        raise ValueError("an amount must be 0 to 9 million dollars")
     if amount != amount.to_integral_value():
         raise ValueError("an amount of dollars has at most 12 decimals")
     return int(amount)

@@ -403,7 +403,7 @@ class ExpressionCompiler:
         if operand.data == "member" and inner(operand, 0).data in ("member_dot", "member_maybe_dot"):
             step = inner(operand, 0)
         else:
-            raise ExpressionFault(tree, "has() wants a field, as in has(a.b)")
+            raise ExpressionFault(tree, "has() needs a field, as in has(a.b)")
         self.scope.tolerant += 1
         holder = self.part(inner(step, 0), depth)
         name = field_name(step.children[1])

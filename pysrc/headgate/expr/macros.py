@@ -29,7 +29,7 @@ def _name(tree: Part, argument: Part) -> str:
     while len(argument.children) == 1 and isinstance(argument.children[0], Tree):
         argument = argument.children[0]
     if argument.data != "ident":
-        raise ExpressionFault(tree, "a macro binds a simple name")
+        raise ExpressionFault(tree, "the variable of a macro must be a simple name")
     return str(argument.children[0])
 
 
@@ -90,7 +90,7 @@ def _with_hoisted(scope: NameScope, compiled: Callable[[], Typed]) -> Typed:
 
 def _iterable(tree: Part, name: str, holder: Typed) -> None:
     if holder.kind not in (DYN, "list", "map", "headers"):
-        raise ExpressionFault(tree, f"{name}() wants a list or a map, not a {holder.kind}")
+        raise ExpressionFault(tree, f"{name}() needs a list or a map, not a {holder.kind}")
 
 
 def _comprehend(
@@ -99,7 +99,7 @@ def _comprehend(
     _iterable(tree, kind, holder)
     names = [_name(tree, one) for one in given[:-1]]
     if len(set(names)) < len(names):
-        raise ExpressionFault(tree, "the two variables need two names")
+        raise ExpressionFault(tree, "the two variables need different names")
     with _Bound(compiler.scope, *names) as slots:
         predicate = compiler.part(given[-1], depth)
     checks.want(tree, predicate, "bool", f"{kind}()")
@@ -116,7 +116,7 @@ def _build(compiler: ExpressionCompiler, tree: Part, name: str, holder: Typed, g
     variables = 2 if two else 1
     names = [_name(tree, one) for one in given[:variables]]
     if len(set(names)) < len(names):
-        raise ExpressionFault(tree, "the two variables need two names")
+        raise ExpressionFault(tree, "the two variables need different names")
     with _Bound(compiler.scope, *names) as slots:
         parts = [compiler.part(one, depth) for one in given[variables:]]
     second = slots[1] if two else -1

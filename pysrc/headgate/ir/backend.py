@@ -112,7 +112,7 @@ class GroupBackend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalBackend:
-    """A bind of this process that has no socket of its own. `bind` is its key."""
+    """A bind of this process without a socket. `bind` is its key."""
 
     key: str
     name: str

@@ -16,7 +16,7 @@ CertificateSource = Literal["configured", "spiffe", "dynamicCa"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPair:
-    """A further certificate chain of a listener, and its key. The files are None for what stands in place."""
+    """A further certificate chain of a listener, and its key. The files are None for inline values."""
 
     cert_file: str | None
     key_file: str | None

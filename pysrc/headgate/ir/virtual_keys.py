@@ -42,7 +42,7 @@ def warns_from(limit: UsageLimit) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertHook:
-    """Who is told of limits that have come to their warning. `place` is what may be shown of the URL.
+    """The receiver of warnings about limits. `place` is what may be shown of the URL.
 
     `secret` signs what is sent, None: nothing does.
     """
@@ -55,7 +55,7 @@ class AlertHook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyTeam:
-    """A team. `limits` hold for all of its keys together, `key_limits` for each key that says none of its own.
+    """A team. `limits` hold for all of its keys together, `key_limits` for each key without its own limits.
 
     `models`, `tools` and `routes` hold for keys that do not say these (None: all).
     """

@@ -45,7 +45,7 @@ class ConnectBackOff:
     async def __call__(self, factory: Callable[[], asyncio.BaseProtocol]) -> None:
         """Open a transport for `factory()`. Raises OSError (NotTried in a pause), or TimeoutError."""
         if self._failures and self._clock() < self._until:
-            raise NotTried(f"{self._reason} a moment ago, and is not tried again yet")
+            raise NotTried(f"{self._reason}; it is not retried yet")
         failures = self._failures
         try:
             await self._connect(factory)

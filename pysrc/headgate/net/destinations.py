@@ -110,7 +110,7 @@ def place_of(authority: bytes, default_port: int | None) -> tuple[str, int]:
 
 def _six(text: str) -> str:
     if "%" in text:
-        raise ValueError("an address with a zone")
+        raise ValueError("addresses with a zone are not allowed")
     try:
         address = IPv6Address(text)
     except ValueError:

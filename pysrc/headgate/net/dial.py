@@ -187,7 +187,7 @@ class Dialer:
     def _begin(self, connected: socket.socket) -> None:
         """Send the header. Raises OSError; a new connection has room for it."""
         if self.header and connected.send(self.header) != len(self.header):
-            raise OSError("the PROXY protocol header was not taken whole")
+            raise OSError("the PROXY protocol header could not be sent completely")
 
     def _secured(self, factory: ProtocolFactory) -> Handshake | None:
         """Return the TLS of one connection, None if the endpoint has none."""

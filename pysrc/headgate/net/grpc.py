@@ -139,7 +139,7 @@ class GrpcChannel:
         raise AssertionError
 
     def close(self) -> None:
-        """Close the connection when the last running call has ended. A later call opens a connection of its own."""
+        """Close the connection when the last running call has ended. A later call opens a new connection."""
         self._gone = True
         if self._connection is not None:
             self._connection.close()

@@ -117,7 +117,7 @@ class Http2Connection(asyncio.Protocol):
             self._h2.send_headers(number, headers, end_stream=end)
         except NoAvailableStreamIDError:
             self._leave()
-            raise Http2Error("the connection is used up", unsent=True) from None
+            raise Http2Error("the connection has no stream ids left", unsent=True) from None
         except H2Error as error:
             raise Http2Error(f"the request cannot be sent: {error}") from error
         exchange.sent = end
@@ -247,7 +247,7 @@ class Http2Connection(asyncio.Protocol):
             stop = at + FRAME_HEAD + length
             if length > MAX_FRAME:
                 self._partial = b""
-                raise ValueError("this is no HTTP/2" if not self.ready.done() else "a frame is too large")
+                raise ValueError("this is not HTTP/2" if not self.ready.done() else "a frame is too large")
             if stop > len(data):
                 break
             if data[at + 3] == GOAWAY:
@@ -262,7 +262,8 @@ class Http2Connection(asyncio.Protocol):
             raise ValueError("a GOAWAY is cut short")
         last, code = int.from_bytes(payload[:4]) & 0x7FFF_FFFF, int.from_bytes(payload[4:8])
         if code:
-            logger.info("server ends the connection", extra={"code": code, "reason": payload[8:80].decode("latin-1")})
+            reason = payload[8:80].decode("latin-1")
+            logger.info("the server closes the connection", extra={"code": code, "reason": reason})
         self._leaving = True
         self._vacancy.set()
         for number, exchange in self._exchanges.items():

@@ -45,7 +45,7 @@ class MintingListener:
         """
         name = name or self._own
         if name is None:
-            raise TlsError("the client asks for no name, and the listener has none for a certificate")
+            raise TlsError("the client sent no server name, and the listener has no host name for a certificate")
         now = time.monotonic()
         found = self._contexts.get(name)
         if found is None or found[1] <= now:
@@ -62,7 +62,7 @@ class MintingListener:
         task = self._signing.get(name)
         if task is None:
             if len(self._signing) >= MOST_AT_A_TIME:
-                raise TlsError("too many certificates are being made")
+                raise TlsError("too many certificates are being issued")
             task = self._signing[name] = spawn("certificate", self._sign(name))
         return task
 

@@ -69,7 +69,7 @@ class RedisCalls:
             raise StoreFailure(self._told(error)) from None
 
     def _told(self, error: Exception) -> str:
-        """Return the text of an error. What a server says may repeat what it was told."""
+        """Return the text of an error. A server may repeat in it what it was sent."""
         text = f"{type(error).__name__}: {error}"
         password = self._client.connection_pool.connection_kwargs.get("password")
         return text.replace(password, "...") if password else text
@@ -101,7 +101,7 @@ class RedisStore(RedisCalls):
         async with self.answering():
             answer = await self._run(keys, values)
         if not isinstance(answer, list) or not all(isinstance(one, int) for one in answer):
-            raise StoreFailure("an answer of another form")
+            raise StoreFailure("an unexpected response")
         return answer
 
     async def _run(self, keys: Sequence[bytes], values: Sequence[int]) -> Any:

@@ -26,7 +26,7 @@ class EndedWord(NamedTuple):
 
 
 class RedisTombstones(RedisCalls):
-    """The names of one kind that have ended. `kind` stands in keys and in the name of the channel."""
+    """Ended names of one kind. `kind` is part of the keys and of the channel's name."""
 
     def __init__(self, settings: SharedState, kind: str) -> None:
         # One connection more, which listens.
@@ -57,7 +57,7 @@ class RedisTombstones(RedisCalls):
         return [one is not None for one in found]
 
     async def words(self) -> AsyncGenerator[EndedWord | None, None]:
-        """Yield None when word comes from now on, then what is told. Raises StoreFailure when the server is lost."""
+        """Yield None when subscribed, then what is published. Raises StoreFailure when the server is lost."""
         listening = self._client.pubsub()
         try:
             async with self.answering():
@@ -68,7 +68,7 @@ class RedisTombstones(RedisCalls):
                     found = await listening.get_message(timeout=self._timeout_s if asked else QUIET_S)
                     if found is None:
                         if asked:
-                            raise StoreFailure("no answer to a ping")
+                            raise StoreFailure("no response to a ping")
                         await listening.ping()
                         asked = True
                         continue
@@ -86,7 +86,7 @@ class RedisTombstones(RedisCalls):
 
 
 def _word_of(data: bytes) -> EndedWord | None:
-    """Return what was told, None for what nobody of ours has said."""
+    """Return what was published, None for messages of others."""
     seconds, _, name = data.decode("utf-8", "replace").partition(" ")
     if not (seconds.isascii() and seconds.isdigit() and len(seconds) < 12 and name):
         return None

@@ -22,7 +22,7 @@ NO_SYN = (
 
 
 class LentSocket(socket.socket):
-    """A listening socket of somebody else, who goes on to use it when this process has closed it."""
+    """A listening socket that another process owns and continues to use after this process has closed it."""
 
 
 def open_socket(host: str, port: int, *, shared: bool) -> socket.socket:

@@ -92,7 +92,7 @@ class SpiffeClient:
             domain = trust_domain(tls, svid)
             roots = svid.authorities(domain)
             if roots is None:
-                raise TlsError(f"the SPIFFE Workload API gives no bundle of the trust domain {domain}")
+                raise TlsError(f"the SPIFFE Workload API provides no bundle for the trust domain {domain}")
             return TlsContext(
                 server=False,
                 cert=svid.cert_pem,
@@ -143,6 +143,6 @@ def peers_of(domain: str, names: tuple[str, ...]) -> Callable[[SecureTransport],
         if trust_domain_of(found) != domain:
             raise HandshakeError(f"TLS: the SPIFFE ID {found} is not of the trust domain {domain}")
         if names and found not in names:
-            raise HandshakeError(f"TLS: the SPIFFE ID {found} is none of those that are accepted")
+            raise HandshakeError(f"TLS: the SPIFFE ID {found} is not accepted")
 
     return check

@@ -29,7 +29,7 @@ DEFAULT_ALPN: Final = ("http/1.1",)
 
 
 class Tickets:
-    """The keys of session tickets of this process: those that the supervisor has given, else keys of its own."""
+    """The keys of session tickets of this process: those from the supervisor, otherwise its own."""
 
     def __init__(self) -> None:
         self._keys: TicketKeys | None = None
@@ -207,7 +207,7 @@ def approver(tls: BackendTls) -> Callable[[SecureTransport], None] | None:
         der = transport.peer_certificate()
         identity = None if der is None else identity_of(der)
         if identity is None or not any(identity.has_name(name) for name in tls.subject_alt_names):
-            raise HandshakeError("TLS: the certificate has none of the subject alternative names that are accepted")
+            raise HandshakeError("TLS: the certificate has none of the accepted subject alternative names")
 
     return check
 

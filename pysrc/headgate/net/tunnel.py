@@ -125,10 +125,10 @@ def fault_of(received: bytes, end: int, *, speaks_first: bool = False) -> str | 
         return f"the proxy's answer has a head of more than {MAX_HEAD} bytes"
     found = STATUS.match(received)
     if found is None:
-        return "the proxy's answer is no HTTP"
+        return "the proxy's response is not HTTP"
     if found[1][:1] != b"2":
         return f"the proxy refused the tunnel with status {found[1].decode()}"
     if len(received) > end + 4 and not speaks_first:
         # The backend cannot have sent anything yet: clients of TLS and HTTP/1.1 send the first bytes.
-        return "the proxy sent more than its answer"
+        return "the proxy sent data after its response"
     return None

@@ -77,7 +77,7 @@ GATEWAY: Final = Phase(
         PhaseEntry("apiKey", "api_key", steps.api_key),
         PhaseEntry("extAuthz", "ext_authz", steps.ext_authz),
         PhaseEntry("authorization", "authorization", steps.authorization, why="needs identity"),
-        PhaseEntry("extProc", "ext_proc", steps.ext_proc, why="a processor sees what may pass"),
+        PhaseEntry("extProc", "ext_proc", steps.ext_proc, why="a processor only sees requests that are allowed"),
         PhaseEntry(
             "transformations", "transformations", steps.transformations,
             why="route selection sees the changed request",
@@ -90,7 +90,7 @@ ROUTE: Final = Phase(
     (
         PhaseEntry(
             "timeout", "timeout", configure=steps.set_timeouts,
-            why="counted from the start of the request, covers all that follows",
+            why="counts from the start of the request, and covers everything below",
         ),
         PhaseEntry("cors", "cors", steps.cors),
         PhaseEntry("oidc", "oidc", steps.oidc),
@@ -105,10 +105,10 @@ ROUTE: Final = Phase(
         PhaseEntry("authorization", "authorization", steps.authorization),
         PhaseEntry(
             "localRateLimit", "local_rate_limits", steps.local_rate_limit,
-            why="only requests that may pass consume the limit",
+            why="only allowed requests consume the limit",
         ),
         PhaseEntry("remoteRateLimit", "remote_rate_limit", steps.remote_rate_limit),
-        PhaseEntry("buffer", "buffer", steps.buffer, why="after the limits: what is refused is not read"),
+        PhaseEntry("buffer", "buffer", steps.buffer, why="after the limits: refused bodies are not read"),
         PhaseEntry("extProc", "ext_proc", steps.ext_proc),
         PhaseEntry("transformations", "transformations", steps.transformations),
         PhaseEntry("csrf", "csrf", steps.csrf),
@@ -118,15 +118,15 @@ ROUTE: Final = Phase(
         PhaseEntry("delay", "delay", steps.delay),
         PhaseEntry(
             "directResponse", "direct_response", steps.direct_response,
-            why="last of the answers: what precedes it applies to it as well",
+            why="the last response policy: everything above applies to it too",
         ),
         PhaseEntry(
             "requestMirror", "mirrors", steps.mirrors,
-            why="copies what the route's policies have made of the request",
+            why="copies the request as the route's policies have changed it",
         ),
         PhaseEntry(
             "retry", "retry", configure=steps.set_retry,
-            why="every attempt starts from the request as it is here",
+            why="every attempt starts from the request in this state",
         ),
     ),
 )  # fmt: skip
@@ -141,7 +141,7 @@ BACKEND: Final = Phase(
         PhaseEntry("transformations", "transformations", steps.transformations),
         PhaseEntry("requestHeaderModifier", "request_headers", steps.request_headers),
         PhaseEntry("requestRedirect", "redirect", steps.redirect),
-        PhaseEntry("a2a", "a2a", steps.a2a, why="reads what the agent is asked, as policies have left it"),
+        PhaseEntry("a2a", "a2a", steps.a2a, why="reads the call to the agent, as changed by the policies above"),
         PhaseEntry(
             "llm", done_by="headgate_engine.llm.backend", why="the model chooses the provider, whose phase follows"
         ),
@@ -155,20 +155,20 @@ PROVIDER: Final = Phase(
             "guardrails and prompt enrichment", steps=steps.model_guards,
             why="they see the conversation in the client's format",
         ),
-        PhaseEntry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as guards have left it"),
+        PhaseEntry("tokenize", steps=steps.prompt_tokens, why="counts the prompt as the guards have changed it"),
         PhaseEntry(
             "limits of virtual keys", steps=steps.key_budget,
-            why="what the request may come to is reserved before it is sent",
+            why="reserves the most that the request can cost, before it is sent",
         ),
         PhaseEntry(
-            "remoteRateLimit by tokens", steps=steps.remote_tokens, why="behind the limits of the gateway itself"
+            "remoteRateLimit by tokens", steps=steps.remote_tokens, why="after the gateway's own limits"
         ),
-        PhaseEntry("credential of the client", steps=steps.client_key, why="put where `backendAuth` looks for it"),
+        PhaseEntry("credential of the client", steps=steps.client_key, why="placed where `backendAuth` looks for it"),
         PhaseEntry("the backend phase, with the model's policies", steps=_backend_steps),
-        PhaseEntry("key of the provider", steps=steps.provider_key, why="only where no policy gave one"),
+        PhaseEntry("key of the provider", steps=steps.provider_key, why="only if no policy set one"),
         PhaseEntry(
             "translation of a long body", steps=steps.long_translation,
-            why="beside the loop, of the body as all others have left it",
+            why="in a thread, of the body as all policies above have changed it",
         ),
     ),
 )  # fmt: skip
@@ -177,7 +177,7 @@ DEPARTURE: Final = Phase(
     "attempt",
     (
         PhaseEntry("authority rewrite", done_by="headgate_engine.link.backend", why="named hosts get their own name"),
-        PhaseEntry("signature", "auth", steps.signature, why="of `backendAuth.aws`: over the request as it leaves"),
+        PhaseEntry("signature", "auth", steps.signature, why="of `backendAuth.aws`: signs the request as it is sent"),
     ),
 )
 PHASES: Final = (GATEWAY, ROUTE, BACKEND, PROVIDER, DEPARTURE)
@@ -187,19 +187,19 @@ EXPRESSED: Final = frozenset(("gateway", "route", "backend"))
 _HEADERS: Final = ("response_headers", "response_steps", steps.response_headers)
 _CHANGES: Final = ("transformations", "response_transforms", steps.response_transformations)
 RESPONSE: Final[tuple[ResponseEntry, ...]] = (
-    ResponseEntry("buffer", "route", why="what follows runs when the whole answer is there, where it is held back"),
+    ResponseEntry("buffer", "route", why="if the response is buffered, everything below runs when it is complete"),
     ResponseEntry(
         "usageHeaders", "route", "usage_headers", "response_steps", steps.usage_headers,
-        why="the head of a whole answer waits for its body; a stream has trailers",
+        why="the head of a complete response waits for its body; a stream has trailers instead",
     ),
     ResponseEntry("responseHeaderModifier", "route", *_HEADERS),
     ResponseEntry("responseHeaderModifier", "backend", *_HEADERS),
     ResponseEntry("transformations", "route", *_CHANGES, why="they see the edited headers"),
     ResponseEntry("transformations", "backend", *_CHANGES),
     ResponseEntry("transformations", "gateway", *_CHANGES),
-    ResponseEntry("extProc", "route", why="a processor sees answers of backends, not those of the gateway"),
+    ResponseEntry("extProc", "route", why="a processor sees responses of backends, not those of the gateway"),
     ResponseEntry("extProc", "gateway"),
-    ResponseEntry("collected headers (rate limit)", "route", why="overwrite fields of the same name"),
+    ResponseEntry("collected headers (rate limit)", "route", why="overwrite headers of the same name"),
 )
 
 
@@ -259,21 +259,28 @@ _STEPS: Final = _rows(PHASES)
 _CONFIGURED: Final = tuple((entry.field, entry.configure) for entry in ROUTE.entries if entry.configure is not None)
 
 
+HEADER: Final = "| | Policy | Why at this place |"
+
+
 def page() -> str:
     """Return docs/pipeline.md."""
-    lines = ["# What happens to a request, in which order", "", "Made from the tables in `headgate.pipeline.phases`."]
+    lines = ["# The order in which policies run", ""]
     lines += [
-        "A policy with an expression that reads `request.body` waits for the body first, up to the limit of",
-        "the route's `buffer` or `frontendPolicies.http.maxBufferSize`; of a longer body only",
-        "`request.bodyPrefix` has a value.",
+        "A request passes these phases from the top to the bottom. For example, `cors` answers a preflight request ",
+        "before `authorization` could refuse it.",
+        "",
+        "A policy whose expression reads `request.body` waits for the body, up to the limit of the route's `buffer` or",
+        "of `frontendPolicies.http.maxBufferSize`. Of a longer body, only `request.bodyPrefix` has a value.",
+        "",
+        "This page is generated from the tables in `headgate.pipeline.phases`.",
     ]
     for phase in PHASES:
-        lines += ["", f"## {phase.name} phase, once per {phase.per}", "", "| | | |", "|---|---|---|"]
+        lines += ["", f"## {phase.name.capitalize()} phase, once per {phase.per}", "", HEADER, "|---|---|---|"]
         lines += [
             f"| {number} | {entry.policy} | {entry.why if entry.built else 'not built yet'} |"
             for number, entry in enumerate(phase.entries, start=1)
         ]
-    lines += ["", "## response", "", "| | | of the | |", "|---|---|---|---|"]
+    lines += ["", "## Response", "", "| | Policy | Of the | Why at this place |", "|---|---|---|---|"]
     lines += [f"| {number} | {one.policy} | {one.level} | {one.why} |" for number, one in enumerate(RESPONSE, start=1)]
     return "\n".join(lines) + "\n"
 

@@ -82,7 +82,7 @@ class WorkerProxies:
         """Return the headers of a request for a tunnel to `authority`. Raises TunnelError if a policy refuses it."""
         steps = self.steps.get(tunnel.key)
         if steps is None:
-            raise TunnelError("the policies of the proxy are not in force any more")
+            raise TunnelError("the policies of the proxy are no longer in force")
         context = derived_context(None, "CONNECT", authority, authority, ())
         for step in steps:
             reply = await settle(step, context)

@@ -126,5 +126,5 @@ class KeyStore:
             await response.aclose()
         found = parse_jwks(body)
         if not found.keys:
-            raise ValueError("there is no usable key")
+            raise ValueError("there are no usable keys")
         return found

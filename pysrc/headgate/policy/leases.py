@@ -52,7 +52,7 @@ class LeaseDesk:
             await asyncio.shield(waiting)
 
     def ahead(self, limits: tuple[UsageLimits, ...], wanted: tuple[int, int, int]) -> asyncio.Future[None] | None:
-        """Ask for so many more while the caller goes on. Return what is done then; None: it is there already."""
+        """Request that many more while the caller continues. Return what is awaited, None if it is there."""
         now = int(time.time())
         found = [
             LeaseWant(one.account.scope, one.account.name, window, unit, n, n, most)
@@ -97,7 +97,7 @@ class LeaseDesk:
         self._waiting.pop(number, None)
 
     def use(self, state: LeaseState) -> None:
-        """Tell what limits are held against whether the store is away."""
+        """Tell what limits are held against whether the store is not reachable."""
         self._state = state
         state.set_down(self._down)
 

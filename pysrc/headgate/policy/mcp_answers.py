@@ -120,9 +120,9 @@ class Answers:
         # The provider sends a client's code to that client's redirect URI only, so the tag identifies the client of the
         # code. A state that was issued to an attacker's client therefore cannot redirect another client's code to it.
         if answer is None or answer.tag != tag:
-            raise RequestError("the login has expired or was begun elsewhere")
+            raise RequestError("the login has expired or was started elsewhere")
         if given.pop("iss", None) != self._issuer:
-            raise RequestError("the answer is of another issuer")  # RFC 9207 section 2.4
+            raise RequestError("the response is from another issuer")  # RFC 9207 section 2.4
         if answer.state is not None:
             given["state"] = answer.state
         return extended(answer.uri, {**given, "iss": answer.issuer})

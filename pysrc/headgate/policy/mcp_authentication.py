@@ -203,7 +203,7 @@ class McpAuthenticationPolicy:
         if policy.client_id is not None and not policy.redirect_uris:
             if not self._warned:
                 self._warned = True
-                text = "the provider names itself in its answers, which strict clients refuse: set redirectUris"
+                text = "strict clients refuse responses with the provider's own issuer: set redirectUris"
                 logger.warning(text, extra={"issuer": self._issuer})
             return None
         if self._answers is None:
@@ -318,7 +318,7 @@ class McpAuthenticationPolicy:
             if answers is not None and isinstance(own, str) and oauth.KINDS[self._policy.kind].registration == "keep":
                 place = DocumentSource.remote(own)
         if place is None:
-            logger.warning("registrations go nowhere: set clientId", extra={"issuer": self._issuer})
+            logger.warning("clients cannot register: set clientId", extra={"issuer": self._issuer})
             return Reply(500, b"", (), "Internal")
         try:
             if answers is not None:

@@ -195,7 +195,7 @@ class OidcPolicy:
         content = self._logins.open(self._logins_of(ctx).get(name, ""))
         login = None if content is None else json.loads(content)
         if login is None or login["until"] < time.time():
-            raise Failure(400, "the login has expired or was begun elsewhere")
+            raise Failure(400, "the login has expired or was started elsewhere")
         if not hmac.compare_digest(login["state"].encode(), state.encode()):
             raise Failure(400, "csrf state mismatch")
         gone = self._cookie(name, "", 0)
@@ -213,7 +213,7 @@ class OidcPolicy:
         metadata = await self.provider.metadata()
         issuer = given.get("iss")
         if issuer != self._policy.issuer and (issuer is not None or metadata.names_issuer):
-            raise Failure(400, "the answer is of another provider")  # RFC 9207 section 2.4
+            raise Failure(400, "the response is from another provider")  # RFC 9207 section 2.4
         if "error" in given:
             raise Failure(400, f"the provider returned {_printable(given['error'])}")
         if not given.get("code"):

@@ -54,9 +54,9 @@ def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
     """Return the metadata in a discovery document (Discovery 1.0 section 3); raises ValueError if it is invalid."""
     found = json.loads(document)
     if not isinstance(found, dict):
-        raise ValueError("the metadata is no object")
+        raise ValueError("the metadata is not an object")
     if found.get("issuer") != issuer:
-        raise ValueError("the metadata is of another issuer")
+        raise ValueError("the metadata is for another issuer")
     texts = {key: found.get(key) for key in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
     for key, value in texts.items():
         if not isinstance(value, str):
@@ -70,12 +70,12 @@ def parse_metadata(document: str | bytes, issuer: str) -> Metadata:
     elif "client_secret_post" in methods:
         auth = "clientSecretPost"
     else:
-        raise ValueError("the provider takes no client secret at its token endpoint")
+        raise ValueError("the token endpoint of the provider does not accept a client secret")
     authorization = str(texts["authorization_endpoint"])
     logout = found.get("end_session_endpoint")
     for url in (authorization, logout):
         if url is not None and not isinstance(url, str):
-            raise ValueError("an end_session_endpoint is a text")
+            raise ValueError("end_session_endpoint must be a string")
         if url is not None:
             DocumentSource.remote(url)  # the URL goes into a location field
     return Metadata(
@@ -167,7 +167,7 @@ class Provider:
             status, body = await self._call(metadata.token, "POST", headers, urlencode(form).encode())
             found = json.loads(body)
             if not isinstance(found, dict):
-                raise ValueError("the answer is no object")
+                raise ValueError("the response is not an object")
         except (CallError, ValueError, TimeoutError, OSError, RecursionError) as error:
             reason = str(error) or type(error).__name__
             logger.warning("token call failed", extra=log_extra(ctx, url=metadata.token.shown, error=reason))
@@ -185,7 +185,7 @@ class Provider:
         Raises ProviderError if the token is invalid.
         """
         if not isinstance(token, str) or not token.isascii():
-            raise ProviderError("the provider gave no ID token")
+            raise ProviderError("the provider sent no ID token")
         store = self._env.key_store((await self.metadata()).keys)
         try:
             claims = await self._verify(token.encode(), store)

@@ -105,13 +105,13 @@ class RemoteLimiter:
     def conclude(
         self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, _note: None
     ) -> Reply | None:
-        """Do what the service has answered to the request. Return the refusal, None if the request goes on."""
+        """Apply the service's answer to the request. Return the refusal, None if the request continues."""
         if message is None:
             return self._unanswered(ctx, failure or GrpcFailure(2, "no answer"))
         try:
             answer = read_limit_answer(message)
             if answer.code not in (OK, OVER_LIMIT):
-                raise GrpcFailure(2, "the service does not know")
+                raise GrpcFailure(2, "the service has no decision")
         except (GrpcFailure, ValueError) as error:
             return self._unanswered(ctx, error)
         self._decisions[LIMITED if answer.code == OVER_LIMIT else PASSED].add()
@@ -182,7 +182,7 @@ class LimitPolicy:
     def conclude(
         self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, note: None
     ) -> Reply | None:
-        """Do what the service has answered to the request. Return the refusal, None if the request goes on."""
+        """Apply the service's answer to the request. Return the refusal, None if the request continues."""
         assert self._requests is not None
         return self._requests.conclude(ctx, message, failure, note)
 
@@ -204,7 +204,7 @@ def _hits(cost: Program, ctx: RequestContext) -> int | None:
 
 
 def _applied(ctx: RequestContext, answer: LimitAnswer) -> Reply | None:
-    """Apply an answer to the request. Return the refusal, None if the request goes on."""
+    """Apply an answer to the request. Return the refusal, None if the request continues."""
     told = answer.told
     names = {name for name, _ in told}
     numbers = [(name, value) for name, value in _tightest(answer) if name not in names]

@@ -63,7 +63,7 @@ class ServiceStream:
         self.grpc = GrpcDuplexCall(self, limit)
 
     def open(self) -> None:
-        """Begin the call. A failure may be told at once."""
+        """Begin the call. A failure may be reported at once."""
         service = self._service
         if len(service.callers) == 1 and not service.has_steps:
             self._open(0, ())
@@ -112,7 +112,7 @@ class ServiceStream:
             self._open(index, fields)
 
     def close(self) -> None:
-        """End the call. Nothing more is told."""
+        """End the call. Nothing more is reported."""
         self._origin = self._spans = None
         # The user holds the call: together they would wait for the garbage collector.
         self._user = None

@@ -116,7 +116,7 @@ class TokenEndpointClient:
                 f"the token endpoint answered {status}{told}", refused=400 <= status < 500 and status not in (401, 403)
             )
         if not isinstance(found, dict) or not isinstance(found.get("access_token"), str):
-            raise ExchangeError("the token endpoint answered with no token")
+            raise ExchangeError("the token endpoint answered without a token")
         return found
 
     def _proof(self, auth: ClientAuth, headers: list[tuple[str, str]]) -> Form:
@@ -190,10 +190,10 @@ class Exchanger:
     def _given(self, answer: dict[str, Any], subject: bytes) -> ExchangedToken:
         """Return the token in a response, with the time until which it is cached."""
         if str(answer.get("token_type", "")).lower() != "bearer":
-            raise ExchangeError("the token endpoint answered with a token that is no bearer token")
+            raise ExchangeError("the token endpoint answered with a token that is not a bearer token")
         token = answer["access_token"]
         if not token or any(not "!" <= char <= "~" for char in token):
-            raise ExchangeError("the token endpoint answered with a token that cannot stand in a header")
+            raise ExchangeError("the token endpoint answered with a token that cannot be sent in a header")
         lives = answer.get("expires_in")
         seconds = float(lives) if isinstance(lives, int | float) else float(self._cache.ttl_s)
         end = _end_of(subject)

@@ -60,7 +60,7 @@ def lent_sockets(environ: MutableMapping[str, str]) -> list[Lent]:
     if not count or pid != str(os.getpid()):
         return []
     if not count.isascii() or not count.isdigit():
-        raise ReloadFailed(f"LISTEN_FDS is no number: {count!r}")
+        raise ReloadFailed(f"LISTEN_FDS is not a number: {count!r}")
     named = names.split(":") if names else []
     found: list[Lent] = []
     for index in range(int(count)):
@@ -82,13 +82,13 @@ def _lent(name: str, descriptor: int) -> Lent:
         tcp = sock.family in (socket.AF_INET, socket.AF_INET6) and sock.type == socket.SOCK_STREAM
         listens = tcp and bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
     except OSError as error:
-        raise ReloadFailed(f"{who} is no socket: {error.strerror}") from None
+        raise ReloadFailed(f"{who} is not a socket: {error.strerror}") from None
     if not listens:
-        raise ReloadFailed(f"{who} is no listening TCP socket (ListenStream= with a port in the socket unit)")
+        raise ReloadFailed(f"{who} is not a listening TCP socket (ListenStream= with a port in the socket unit)")
     lent = lent_at(name, sock)
     # As the gateway opens its own: :: takes clients of IPv4 too.
     if lent.address == ipaddress.IPv6Address(0) and sock.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
-        raise ReloadFailed(f"{who} at [::]:{lent.port} takes no IPv4: set BindIPv6Only=both in the socket unit")
+        raise ReloadFailed(f"{who} at [::]:{lent.port} does not accept IPv4: set BindIPv6Only=both in the socket unit")
     sock.setblocking(False)
     return lent
 

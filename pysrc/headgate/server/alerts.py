@@ -120,7 +120,7 @@ class AlertSender:
         """Send an alert, later; it is dropped if too many wait."""
         if len(self._fresh) + len(self._later) >= MOST_WAITING:
             self._counts["dropped"].add()
-            logger.warning("an alert is dropped, too many wait", extra={"receiver": self.hook.place})
+            logger.warning("an alert is dropped, because too many are waiting", extra={"receiver": self.hook.place})
             return
         body = json.dumps(document, separators=(",", ":")).encode()
         self._fresh.append(PendingAlert(0.0, document["id"], body))
@@ -159,9 +159,9 @@ class AlertSender:
             return "delivered"
         told = {"receiver": self.hook.place, "alert": pending.number, "attempt": attempt, "error": reason}
         if not again or attempt == ATTEMPTS:
-            logger.error("an alert is not delivered", extra=told)
+            logger.error("an alert could not be delivered", extra=told)
             return "failed"
-        logger.warning("an alert is sent again later", extra=told)
+        logger.warning("an alert could not be sent, and is sent again later", extra=told)
         pause = min(FIRST_PAUSE_S * 2 ** (attempt - 1), LAST_PAUSE_S)
         due = asyncio.get_running_loop().time() + pause
         heapq.heappush(self._later, pending._replace(due=due, attempt=attempt + 1))
@@ -193,7 +193,7 @@ class AlertSender:
 
 
 class AlertWatch:
-    """Looks for limits that have come to their warning. claim(): returns the warnings that nobody has told."""
+    """Looks for limits that have reached their warning. claim(): returns the warnings that nobody has sent."""
 
     def __init__(self, segment: Segment, claim: Callable[[list[Warned]], Awaitable[list[Warned]]]) -> None:
         self._segment = segment
@@ -240,7 +240,7 @@ class AlertWatch:
                 # Told by the ledger as well; the warning is found again in the next second.
                 logger.debug("warnings cannot be claimed", extra={"error": str(error)})
             except Exception:  # task boundary: the next second gets its chance
-                logger.exception("limits cannot be looked at")
+                logger.exception("limits cannot be checked")
 
     async def look(self, now: float) -> None:
         """Tell of the limits that have come to their warning. Raises LogFailure."""
@@ -265,7 +265,7 @@ class AlertWatch:
         Counter(self._segment, series_key(WARNINGS, labels)).add()
         document = document_of(crossing, now, str(uuid.uuid4()))
         told = {"owner": warned.name, **{name: document[name] for name in LOGGED}}
-        logger.warning("a limit has come to its warning", extra=told)
+        logger.warning("a limit has reached its warning threshold", extra=told)
         if self._sender is not None:
             self._sender.put(document)
 

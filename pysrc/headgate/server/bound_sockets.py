@@ -13,7 +13,7 @@ from headgate.server.failures import ReloadFailed
 
 def advice(port: int) -> str:
     """Return what to do about a port that somebody else has."""
-    return f": end what has port {port} (`ss -ltnp 'sport = :{port}'` tells), or write another `port` in its place"
+    return f": stop the process that uses it (`ss -ltnp 'sport = :{port}'` shows which), or set another `port`"
 
 
 class BoundSockets:

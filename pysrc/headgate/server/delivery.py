@@ -101,7 +101,7 @@ class Delivery:
             try:
                 await self._renew()
             except WorkerLost as error:
-                logger.warning("a worker was lost during a change, which is tried again", extra={"error": str(error)})
+                logger.warning("a worker died during a change, which is tried again", extra={"error": str(error)})
                 await asyncio.sleep(PAUSE_S)
             except (ReloadFailed, ConfigErrors, OSError) as error:
                 if not self.refused(error):
@@ -109,7 +109,7 @@ class Delivery:
             else:
                 self._parts.settle()
                 return
-        raise ReloadFailed("the change could not be brought into force")
+        raise ReloadFailed("the change could not be applied")
 
     def refused(self, error: Exception) -> bool:
         """Leave out what a failure is about; tell whether there was anything."""

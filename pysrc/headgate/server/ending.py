@@ -34,7 +34,7 @@ def bound_end(status: int, clean: Callable[[], None], seconds: float = END_SECON
 
     def cut() -> None:
         logger.error(
-            "the end takes too long and is cut short",
+            "shutdown takes too long and is forced",
             extra={"tasks": _tasks(loop) or None, "threads": _threads() or None},
         )
         clean()

@@ -109,7 +109,7 @@ def receive_handover(channel: socket.socket) -> Handover:
             number, secret = packet["tickets"]
             return Handover(found, bytes.fromhex(packet["sessionKey"]), (int(number), bytes.fromhex(secret)))
         except (KeyError, TypeError, ValueError) as error:
-            raise HandoverFailed(f"the running gateway hands over what is not understood: {error!r}") from None
+            raise HandoverFailed(f"the handover message of the running gateway is invalid: {error!r}") from None
 
 
 def _wake(waiting: asyncio.Future[None]) -> None:
@@ -140,5 +140,5 @@ def read_packet(data: bytes) -> dict[str, Any]:
     except ValueError:
         packet = None
     if not isinstance(packet, dict):
-        raise HandoverFailed("a packet is no JSON object")
+        raise HandoverFailed("a packet is not a JSON object")
     return packet

@@ -56,7 +56,7 @@ class LeasedAccount:
         )  # fmt: skip
 
     def asks(self, question: LeaseQuestion) -> None:
-        """Do without what the store may take back: what it was told last, or now, the larger, until it answers."""
+        """Give up what the store may take back: what was reported last, or now if that is more, until it answers."""
         budget = question.budget
         place, start = (budget.window, budget.unit), budget.start_s
         scale = scale_of(place)
@@ -133,7 +133,7 @@ class LeasedAccount:
         return found
 
     def rejoins(self, now: int) -> list[LeaseQuestion]:
-        """Return what a store is told that has lost its memory: all that was leased."""
+        """Return what a store that lost its data gets: all that was leased."""
         found = []
         for place in PLACES:
             start, stop, _, _, leased, _ = self.account.terms(*place, now)

@@ -144,7 +144,7 @@ class LeaseKeeper:
             await self.stop()
 
     def wanted(self, worker: WorkerHandle, message: WantLeases) -> None:
-        """Ask for what requests of a worker want; the worker is told when that is done."""
+        """Request what requests of a worker need. The worker is notified when that is done."""
         if self._store is None:
             worker.send(LeasesCame(message.number))
             return
@@ -180,7 +180,7 @@ class LeaseKeeper:
             except BudgetFailure as error:
                 self._fail(error)
             except Exception:  # task boundary: the next question gets its chance
-                logger.exception("leases cannot be looked after")
+                logger.exception("leases cannot be maintained")
             finally:
                 # Also when this ends in the middle of a question.
                 for worker, message in waiting:
@@ -275,10 +275,10 @@ class LeaseKeeper:
         standing = await self._store.heard()
         now = int(time.time())
         if standing is Standing.LOST:
-            logger.warning("the store of leases has lost its memory", extra={"store": self._store.place})
+            logger.warning("the store of leases has lost its data", extra={"store": self._store.place})
             await self._rejoin(now)
         elif standing is Standing.EXPIRED:
-            logger.warning("the store of leases has not heard of this gateway", extra={"store": self._store.place})
+            logger.warning("the store of leases does not know this gateway", extra={"store": self._store.place})
             await self._expire(now)
         await self._tell_owed(now)
         self._set_fence(sent)
@@ -296,7 +296,7 @@ class LeaseKeeper:
         self._lenders.clear()
 
     async def _rejoin(self, now: int) -> None:
-        """Have the store told all that was leased, also what was used up since."""
+        """Report to the store all that was leased, including what has been used since."""
         # All that was leased is told anew. What was to be taken again is no part of that.
         self._owed = {
             budget: (one, question._replace(rejoin=0))
@@ -315,7 +315,7 @@ class LeaseKeeper:
                 await asyncio.sleep(0)
 
     def _owe(self, account: LeasedAccount, questions: list[LeaseQuestion]) -> None:
-        """Note what the store is to be told: of a limit one question, as it is answered in one call."""
+        """Note what to report to the store: one question for each limit, because it is answered in one call."""
         for question in questions:
             budget = question.budget
             before = self._owed[budget][1] if budget in self._owed else question
@@ -325,14 +325,14 @@ class LeaseKeeper:
             self._owed[budget] = account, question._replace(rejoin=rejoin, force=force, floor=floor)
 
     async def _tell_owed(self, now: int) -> None:
-        """Tell the store what it was not told yet. Raises BudgetFailure; the rest is told when it is heard again."""
+        """Report what was not reported yet. Raises BudgetFailure; the rest is reported when the store is back."""
         budgets = [budget for budget in self._owed if budget.end_s > now]
         self._owed = {budget: self._owed[budget] for budget in budgets}
         for start in range(0, len(budgets), MOST_QUESTIONS):
             some = [self._owed[budget] for budget in budgets[start : start + MOST_QUESTIONS]]
             answers = await self._ask(some)
             if any(answer.granted < question.force for (_, question), answer in zip(some, answers, strict=True)):
-                raise BudgetFailure("the store has lost its memory meanwhile")
+                raise BudgetFailure("the store has lost its data meanwhile")
             for _, question in some:
                 del self._owed[question.budget]
 
@@ -340,7 +340,7 @@ class LeaseKeeper:
     def _fail(self, error: BudgetFailure) -> None:
         if self._store is not None:
             told = {"store": self._store.place, "error": str(error)}
-            logger.warning("the store of leases does not answer", extra=told)
+            logger.warning("the store of leases is not reachable", extra=told)
         self._set_down(down=True)
 
     def _set_down(self, *, down: bool) -> None:
@@ -361,7 +361,7 @@ class LeaseKeeper:
         except BudgetFailure:
             return False
         self._set_down(down=False)
-        logger.info("the store of leases answers again", extra={"store": self._store.place})
+        logger.info("the store of leases is reachable again", extra={"store": self._store.place})
         return True
 
     async def stop(self) -> None:
@@ -377,7 +377,7 @@ class LeaseKeeper:
             try:
                 await self._tend(end=True)
             except BudgetFailure as error:
-                logger.warning("leases are not given back", extra={"store": store.place, "error": str(error)})
+                logger.warning("leases could not be returned", extra={"store": store.place, "error": str(error)})
         if self._down:
             self._set_down(down=False)
         self._store = self._settings = None

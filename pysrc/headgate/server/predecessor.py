@@ -41,7 +41,7 @@ class Predecessor:
 
     @classmethod
     def of(cls, environ: MutableMapping[str, str]) -> Predecessor | None:
-        """Return the one that `environ` tells of, None if there is none. Raises HandoverFailed, which it is told of."""
+        """Return the predecessor in `environ`, None if there is none. Reports and raises HandoverFailed."""
         text = environ.pop(VARIABLE, "")
         if not text:
             return None
@@ -50,7 +50,7 @@ class Predecessor:
             channel.set_inheritable(False)
             channel.settimeout(HANDOVER_SECONDS)
         except (OSError, ValueError) as error:
-            raise HandoverFailed(f"{VARIABLE}={text!r} is no socket: {error}") from None
+            raise HandoverFailed(f"{VARIABLE}={text!r} is not a socket: {error}") from None
         try:
             return cls(channel, receive_handover(channel))
         except (OSError, HandoverFailed) as error:
@@ -92,7 +92,7 @@ class Predecessor:
             async with asyncio.timeout(GO_SECONDS):
                 read_packet(await loop.sock_recv(self._channel, MAX_ANSWER))
         except (OSError, HandoverFailed) as error:
-            logger.warning("the gateway whose place this one takes says nothing", extra={"error": str(error)})
+            logger.warning("the running gateway does not answer", extra={"error": str(error)})
         self._channel.close()
 
 
@@ -100,5 +100,5 @@ def _refuse(channel: socket.socket, why: str) -> None:
     try:
         channel.send(json.dumps({"refused": why[:MAX_REASON]}).encode())
     except OSError as error:
-        logger.warning("the running gateway cannot be told", extra={"error": str(error)})
+        logger.warning("the running gateway cannot be notified", extra={"error": str(error)})
     channel.close()

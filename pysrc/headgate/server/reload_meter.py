@@ -29,7 +29,7 @@ class ReloadMeter:
 
     @property
     def status(self) -> str:
-        """What a person is told of the newest configuration."""
+        """The status of the newest configuration, for people."""
         return "" if self._synchronized.value else "; the newest configuration could not be loaded"
 
     def begin(self) -> None:

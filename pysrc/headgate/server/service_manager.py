@@ -55,7 +55,7 @@ class ServiceManager:
             return
         self._reloading += 1
         # The manager compares the time with that of its own request.
-        self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", "STATUS=reads the configuration")
+        self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", "STATUS=reading the configuration")
         try:
             yield
         finally:
@@ -66,11 +66,11 @@ class ServiceManager:
     def stopping(self) -> None:
         """Tell that the gateway drains."""
         self._stopping = True
-        self._send("STOPPING=1", "STATUS=finishes the requests that are in flight")
+        self._send("STOPPING=1", "STATUS=draining: finishing requests in flight")
 
     @property
     def listens(self) -> bool:
-        """Whether there is a manager that hears what is told."""
+        """Whether there is a service manager to notify."""
         return self._address is not None
 
     def hand_over(self, pid: int) -> None:
@@ -102,7 +102,7 @@ def _address(text: str) -> bytes | None:
     if not text:
         return None
     if text[0] not in "/@":
-        logger.warning("NOTIFY_SOCKET is no path and no abstract name", extra={"value": text})
+        logger.warning("NOTIFY_SOCKET is neither a path nor an abstract name", extra={"value": text})
         return None
     name = os.fsencode(text)
     return b"\0" + name[1:] if text[0] == "@" else name
@@ -113,9 +113,9 @@ def _watched(usec: str, pid: str) -> bool:
     if not usec or (pid and pid != str(os.getpid())):
         return False
     if not usec.isascii() or not usec.isdigit() or not int(usec):
-        logger.warning("WATCHDOG_USEC is no number of microseconds", extra={"value": usec})
+        logger.warning("WATCHDOG_USEC is not a number of microseconds", extra={"value": usec})
         return False
     if int(usec) < LEAST_WATCHDOG_SECONDS * MICROSECONDS:
-        logger.warning("the watchdog of the service manager is shorter than the gateway's signs of life",
+        logger.warning("WATCHDOG_USEC is shorter than the interval at which the gateway notifies the service manager",
                        extra={"watchdog_s": int(usec) / MICROSECONDS, "least_s": LEAST_WATCHDOG_SECONDS})  # fmt: skip
     return True

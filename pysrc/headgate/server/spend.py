@@ -77,7 +77,7 @@ class SpendKeeper:
         except LogFailure as error:
             if not self._away:
                 self._away = True
-                logger.error("the ledger cannot be written, what was spent is kept", extra={"error": str(error)})
+                logger.error("the ledger cannot be written, spending is kept in memory", extra={"error": str(error)})
             return False
         if self._away:
             self._away = False
@@ -103,7 +103,7 @@ class SpendKeeper:
             try:
                 await self.carry()
             except Exception:  # task boundary: the next second gets its chance
-                logger.exception("the ledger cannot be carried on")
+                logger.exception("the ledger cannot be updated")
 
     async def end(self) -> None:
         """Write what is left at the end of the gateway: workers have ended."""

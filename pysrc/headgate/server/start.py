@@ -66,7 +66,7 @@ def serve(source: Source, feed: Feed | None = None) -> int | Life:
     except ValueError as error:
         return _refused(f"headgate: cannot start: {error}", predecessor)
     except OSError as error:
-        why = f"no folder for the sockets of the workers: {error.strerror}; set TMPDIR"
+        why = f"cannot create a folder for the sockets of the workers: {error.strerror}; set TMPDIR"
         return _refused(f"headgate: cannot start: {why}", predecessor)
     segment = Segment.create(native_histograms=loaded.gateway.process.histograms != "classic")
     unkept = _keep_spending(loaded.gateway, segment)

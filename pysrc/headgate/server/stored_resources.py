@@ -160,7 +160,8 @@ class ResourceKeeper:
         if not self._away:
             self._away = True
             logger.error(
-                "the stored resources cannot be read, the running configuration stays in force", extra={"database": store.shown, "error": reason}
+                "the stored resources cannot be read, the configuration stays in force",
+                extra={"database": store.shown, "error": reason},
             )
         self._connected(0)
 

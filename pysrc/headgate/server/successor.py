@@ -53,11 +53,11 @@ def obstacle(environ: Mapping[str, str], notified: bool) -> str:
     that of the gateway; "" if nobody is known to. `notified`: a service manager can be told of another process.
     """
     if ends_with_parent():
-        return "it ends with the process that has started it"
+        return "it ends with the process that started it"
     if os.getpid() == 1:
-        return "it is process 1 of a container, which ends with it; start another container instead"
+        return "it is process 1 of a container; start a new container instead"
     if not notified and environ.get("SYSTEMD_EXEC_PID") == str(os.getpid()):
-        return "the unit has to be of Type=notify, or systemd takes the end of this process for that of the gateway"
+        return "the systemd unit must have Type=notify, or systemd takes the end of this process for the service's"
     return ""
 
 
@@ -105,7 +105,7 @@ class Successor:
             await self.end()
             raise
         except (KeyError, TypeError, ValueError) as error:
-            why = f"the new process says what is not understood: {error!r}"
+            why = f"the message of the new process is invalid: {error!r}"
         except BaseException:
             self.kill()
             raise

@@ -51,7 +51,7 @@ logger = logging.getLogger("headgate.supervisor")
 # How long a reload waits, each time, for the successor of a worker that was lost in it.
 LOST_PAUSES = (0.5, 1.0, 2.0, 4.0)
 # Whoever writes a file in place empties it first, and a full disk leaves it so.
-BLANK = "the configuration is empty ({} would say that there is nothing)"
+BLANK = "the configuration is empty (write {} for an empty configuration)"
 # How long a drain waits for a change of configuration that is under way.
 SETTLE_SECONDS = 5.0
 # How much longer than the drain deadline a worker may take before it is killed.
@@ -222,7 +222,7 @@ class Supervisor(Upgradable):
         for worker, result in zip(workers, results, strict=True):
             if result is not None:
                 # Another worker takes its place, with this configuration.
-                logger.error("worker did not swap", extra={"worker": worker.index, "error": str(result)})
+                logger.error("worker did not apply the change", extra={"worker": worker.index, "error": str(result)})
                 worker.kill()
         for worker in self._workers:
             worker.stale = worker not in workers
@@ -252,7 +252,7 @@ class Supervisor(Upgradable):
                     return await self._reload()
                 except WorkerLost as error:
                     told = {"error": str(error)}
-                    logger.warning("a worker was lost during a reload, which is tried again", extra=told)
+                    logger.warning("a worker died during a reload, which is tried again", extra=told)
                 await asyncio.sleep(pause)
             await self._reload(last=True)
 
@@ -280,7 +280,7 @@ class Supervisor(Upgradable):
             same = loaded.gateway.digest == self.gateway.digest
             if same:
                 if self._reloads.unchanged():
-                    logger.info("configuration repaired: it is what runs", extra={"generation": self.generation})
+                    logger.info("configuration repaired: it is already in force", extra={"generation": self.generation})
             else:
                 if loaded.blank and self.gateway.binds:
                     raise ReloadFailed(BLANK)
@@ -410,7 +410,7 @@ class Supervisor(Upgradable):
         self._close_sockets(self._sockets.by_key.keys())
         while any(worker.alive() for worker in self._workers):
             if asyncio.get_running_loop().time() > self._drain_ends:
-                logger.warning("workers did not end in time and are killed")
+                logger.warning("workers did not stop in time and are killed")
                 break
             await asyncio.sleep(0.02)
         self._stop_workers()

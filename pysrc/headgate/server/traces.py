@@ -65,7 +65,7 @@ class TraceWatch:
             self._waiting.set_result(None)
 
     def close(self) -> None:
-        """Stop waiting or reading. A traced request goes on."""
+        """Stop waiting or reading. A traced request continues."""
         self._hub.forget(self)
         reader, self._reader = self._reader, -1
         if reader >= 0:

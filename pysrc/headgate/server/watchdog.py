@@ -100,12 +100,12 @@ class Watchdog:
         pulse.check(worker.ready)
         limit_s = self._gateway().process.worker_heartbeat_timeout_ms / 1000
         if pulse.missed == SILENT_CHECKS:
-            logger.warning("worker is silent", extra={"worker": worker.index, "killed_after_s": limit_s or None})
+            logger.warning("worker does not respond", extra={"worker": worker.index, "killed_after_s": limit_s or None})
         elif before >= SILENT_CHECKS and worker.ready and not pulse.missed:
-            logger.info("worker is back", extra={"worker": worker.index, "missed": before})
+            logger.info("worker responds again", extra={"worker": worker.index, "missed": before})
         if limit_s and pulse.missed * BEAT_SECONDS >= limit_s:
             # Its channel closes when it is dead, and then another one is started.
-            logger.error("worker hangs and is killed", extra={"worker": worker.index, "silent_s": pulse.missed})
+            logger.error("worker hangs, and is killed", extra={"worker": worker.index, "silent_s": pulse.missed})
             self._hangs.add()
             pulse.missed = 0
             worker.send_kill()

@@ -90,7 +90,7 @@ class WorkloadIdentityKeeper:
 
         pause = FIRST_PAUSE
         while True:
-            error = "the agent has ended the stream"
+            error = "the agent closed the stream"
             try:
                 async with aclosing(svids(endpoint)) as found:
                     async for svid in found:

@@ -55,20 +55,20 @@ def _histogram(name: str, text: str, buckets: str, *labels: str, added: bool = F
 
 FAMILIES: tuple[Family, ...] = (
     _gauge("build_info", "Version of the gateway; always 1.", "tag"),
-    _gauge("config_synchronized", "1 when the newest configuration runs, 0 after a failed reload."),
+    _gauge("config_synchronized", "1 if the newest configuration is in force, 0 after a failed reload."),
     _gauge("config_generation", "Number of the running configuration."),
-    _gauge("config_resources", "Stored resources that the running configuration was read with."),
+    _gauge("config_resources", "Stored resources in the running configuration."),
     _gauge("config_database_up", "1 while the database of stored resources can be read, else 0."),
     _gauge("config_last_success_timestamp_seconds", "Time at which the running configuration came into force."),
-    _counter("config_reloads", "Reloads: with success, or with failure, which keeps what runs.", "result"),
+    _counter("config_reloads", "Reloads that succeeded, or failed and kept the running configuration.", "result"),
     _histogram("config_reload_duration_seconds", "Time of successful reloads.", "R"),
     _gauge("delivery_connected", "1 while a stream to the controller is open."),
-    _counter("delivery_connects", "Streams to the controller that were opened."),
+    _counter("delivery_connects", "Streams opened to the controller."),
     _counter("delivery_responses", "Changes that the controller sent: accepted, or rejected in part.", "result"),
     _gauge("delivery_resources", "Resources that the controller has sent."),
-    _gauge("delivery_rejected_resources", "Resources of the newest state that are refused."),
+    _gauge("delivery_rejected_resources", "Resources of the newest state that were refused."),
     _gauge("workers", "Worker processes that serve."),
-    _gauge("trace_watchers", "Clients of /debug/trace that wait for a request."),
+    _gauge("trace_watchers", "Clients of /debug/trace that are waiting for a request."),
     _counter("worker_hangs", "Workers that did not answer and were killed."),
     _counter("worker_restarts", "Worker processes replaced after they died."),
     _counter("requests", "Requests, counted when their response ended.", *REQUEST_LABELS, added=True),
@@ -81,7 +81,7 @@ FAMILIES: tuple[Family, ...] = (
         added=True,
     ),
     _histogram(
-        "response_processing_seconds", "Time from a response's head until it is on its way.", "P", "backend", *PLACE,
+        "response_processing_seconds", "Time from a response's head until it is sent.", "P", "backend", *PLACE,
         added=True,
     ),
     _histogram(
@@ -89,15 +89,15 @@ FAMILIES: tuple[Family, ...] = (
         added=True,
     ),
     _counter("response_bytes", "Bytes of response bodies.", *REQUEST_LABELS, added=True),
-    _gauge("requests_in_flight", "Requests that have begun and are not over, by worker.", "worker"),
+    _gauge("requests_in_flight", "Requests in flight, by worker.", "worker"),
     _counter("retries", "Upstream attempts beyond the first.", *REQUEST_LABELS, added=True),
-    _counter("retries_refused", "Retries that the budget did not allow: the failure was answered.", *PLACE, added=True),
+    _counter("retries_refused", "Retries that the budget did not allow.", *PLACE, added=True),
     _counter(
         "limit_decisions",
-        "Requests that limits (of requests, of tokens, remote ones) let pass, limited, or failed to ask about.",
+        "Decisions of limits (on requests, on tokens, remote ones): allowed, limited, or failed.",
         "limit", "decision",
     ),
-    _counter("shared_state_calls", "Calls of the store that replicas share.", "outcome"),
+    _counter("shared_state_calls", "Calls to the store that replicas share.", "outcome"),
     _counter("downstream_connections", "Client connections accepted.", *CONNECTION_LABELS),
     _gauge("downstream_connections_open", "Client connections by worker and state: active or idle.", "worker", "state"),
     _counter("downstream_refused", "Requests and connections refused before routing.", *CONNECTION_LABELS),
@@ -115,16 +115,16 @@ FAMILIES: tuple[Family, ...] = (
     _gauge(
         "upstream_connections_open", "Connections upstream, by address and state (active or idle).", "endpoint", "state"
     ),
-    _gauge("upstream_calls_waiting", "Calls that wait for a connection, by address.", "endpoint"),
-    _counter("upstream_refused", "Calls refused: too many waited, or no descriptor was left."),
+    _gauge("upstream_calls_waiting", "Calls that are waiting for a connection, by address.", "endpoint"),
+    _counter("upstream_refused", "Calls refused because too many were waiting, or no file descriptor was left."),
     _histogram(
-        "upstream_call_duration_seconds", "Time of calls upstream, by what they are for.", "H", "kind", "subtype"
+        "upstream_call_duration_seconds", "Time of upstream calls, by purpose.", "H", "kind", "subtype"
     ),
-    _counter("endpoint_ejections", "Times that an endpoint was ejected.", "backend", "endpoint"),
+    _counter("endpoint_ejections", "Number of ejections of an endpoint.", "backend", "endpoint"),
     _gauge("endpoint_ejected", "1 while an endpoint is ejected, else 0.", "backend", "endpoint"),
     _gauge("endpoint_health", "Health of an endpoint, 0 to 1.", "backend", "endpoint"),
     _histogram(
-        "gen_ai_client_token_usage", "Tokens of an LLM call as the provider counted, by type.", "T",
+        "gen_ai_client_token_usage", "Tokens of an LLM call as counted by the provider, by type.", "T",
         "gen_ai_token_type", *MODEL_LABELS, added=True,
     ),
     _counter(
@@ -138,44 +138,44 @@ FAMILIES: tuple[Family, ...] = (
         "gen_ai_server_time_to_first_token", "Seconds to the first event of a stream.", "F", *MODEL_LABELS, added=True
     ),
     _histogram(
-        "gen_ai_server_time_per_output_token", "Seconds for a token behind the first event.", "O", *MODEL_LABELS,
+        "gen_ai_server_time_per_output_token", "Seconds per token after the first event.", "O", *MODEL_LABELS,
         added=True,
     ),
     _counter(
         "gen_ai_unsupported_parameters",
-        "Parameters of LLM requests that the provider's format has no place for, by name.",
+        "Parameters of LLM requests that the provider's format does not support, by name.",
         "parameter", "gen_ai_system", "client_format", "upstream_format", *PLACE, added=True,
     ),
-    _counter("cost_catalog_lookups", "Look-ups in the cost catalog, by what came of them.", "status"),
+    _counter("cost_catalog_lookups", "Look-ups in the cost catalog, by result.", "status"),
     _counter(
         "mcp_requests", "MCP messages by method.", "method", "resource_type", "server", "resource", *PLACE, added=True
     ),
     _histogram(
         "mcp_target_call_duration_seconds",
-        "Time of requests to MCP targets, by what came of them: a result (`ok`), an `error`, or no answer (`failed`).",
+        "Time of requests to MCP targets, by outcome: a result (`ok`), an `error`, or no answer (`failed`).",
         "H", "outcome", "backend", "server",
     ),
     _counter(
         "guardrail_checks", "Checks of guardrails, by phase, result and kind; on MCP paths `guard` is `remote`.",
         "phase", "action", "guard",
     ),
-    _gauge("mcp_sessions", "MCP sessions by backend, and by worker that knows them.", "backend", "worker"),
-    _counter("expression_failures", "Expressions that failed or had a value of a wrong type.", "phase"),
+    _gauge("mcp_sessions", "MCP sessions by backend and by worker.", "backend", "worker"),
+    _counter("expression_failures", "Expressions that failed or returned a wrong type.", "phase"),
     _counter("request_log_records", "Records for the request log: written, or dropped.", "outcome"),
     _counter(
-        "key_warnings", "Limits of virtual keys and teams that have come to `warnAtPercent`, once in a window.",
+        "key_warnings", "Limits of virtual keys and teams that reached `warnAtPercent`, once per window.",
         "scope", "unit", "window",
     ),
-    _counter("key_alerts", "Alerts of such limits: delivered, refused or given up, or dropped.", "outcome"),
-    _counter("otlp_exported", "Spans, log records and metrics that a collector took, by signal.", "signal"),
-    _counter("otlp_dropped", "Spans, log records and metrics that no collector took, by signal.", "signal"),
+    _counter("key_alerts", "Alerts of such limits: delivered, failed, or dropped.", "outcome"),
+    _counter("otlp_exported", "Spans, log records and metrics that a collector accepted, by signal.", "signal"),
+    _counter("otlp_dropped", "Spans, log records and metrics that no collector accepted, by signal.", "signal"),
     _gauge("metric_series", "Series of metrics in use."),
-    _gauge("metric_series_limit", "Most series; beyond it the values of labels are replaced by `other`."),
-    _counter("metric_series_overflow", "Times a series found no room and was counted as `other`."),
+    _gauge("metric_series_limit", "Maximum number of series. Beyond it, label values are replaced by `other`."),
+    _counter("metric_series_overflow", "Number of times that a series had no room and was counted as `other`."),
     _counter("process_cpu_seconds", "CPU time by process.", "process"),
     _gauge("process_resident_memory_bytes", "Resident memory by process.", "process"),
     _gauge("process_open_descriptors", "Open file descriptors by process.", "process"),
-    _gauge("process_max_descriptors", "Most file descriptors that a process may open.", "process"),
+    _gauge("process_max_descriptors", "Maximum number of file descriptors of a process.", "process"),
     _gauge("process_start_time_seconds", "Time at which a process started, since 1970.", "process"),
 )  # fmt: skip
 

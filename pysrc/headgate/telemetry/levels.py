@@ -80,8 +80,8 @@ class Directives:
                 import difflib  # for what is wrong alone
 
                 close = difflib.get_close_matches(module, LOGGERS, 1)
-                hint = f", did you mean {close[0]}?" if close else f"; there are {', '.join(LOGGERS)}"
-                raise UnknownModule(f"no logger is called {module}{hint}")
+                hint = f", did you mean {close[0]}?" if close else f"; loggers are {', '.join(LOGGERS)}"
+                raise UnknownModule(f"there is no logger {module}{hint}")
 
     def __str__(self) -> str:
         ordered = sorted(self.modules.items(), key=lambda item: (-item[0].count("."), item[0]))

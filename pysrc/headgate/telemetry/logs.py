@@ -57,7 +57,7 @@ class TextFormatter(logging.Formatter):
     """Formats records as text lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record. A traceback follows in lines of its own."""
+        """Return the line of a record. A traceback follows in separate lines."""
         message = record.getMessage().replace("\n", "\\n")
         parts = [f"{_time(record)}\t{LEVEL_NAMES.get(record.levelno, 'info')}\t{record.name}\t{message}"]
         parts += [f"{key}={quoted(value)}" for key, value in _fields(record).items()]

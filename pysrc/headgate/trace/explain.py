@@ -77,7 +77,7 @@ def _failures(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explan
 
 def _a2a(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:
     method = dict(ctx.log_field_items).get("a2a.method")
-    return Skip("no call of an agent") if method is None else {"method": method}
+    return Skip("not a call to an agent") if method is None else {"method": method}
 
 
 def _buffer(ctx: RequestContext, _reply: Reply | None, _before: str) -> Explanation | None:

@@ -1,4 +1,4 @@
-"""Names that both sides of a watch share. Processes that trace nothing load only this module of the package."""
+"""Names that both sides of a watch use. Processes that trace nothing load only this module of the package."""
 
 from __future__ import annotations
 

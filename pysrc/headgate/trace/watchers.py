@@ -44,7 +44,7 @@ class Watchers:
         self.body_limit = 0
 
     def add(self, watcher: Watcher) -> None:
-        """Add a watcher; its number determines its place in the order. One that was told twice replaces itself."""
+        """Add a watcher; its number determines its place in the order. A repeated one replaces itself."""
         before = self._waiting.pop(watcher.number, None)
         if before is not None:
             before.close()

@@ -120,7 +120,7 @@ def test_one_at_a_time_and_few_wait() -> None:
     found = asyncio.run(run())
     assert [status for status, _ in found] == [200] * (MAX_WAITING + 1) + [429] * 2
     assert [document["result"] for _, document in found][: MAX_WAITING + 1] == list(range(MAX_WAITING + 1))
-    assert "under way" in found[-1][1]["error"]
+    assert "in progress" in found[-1][1]["error"]
 
 
 def test_a_request_that_is_given_up_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:

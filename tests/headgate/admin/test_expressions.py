@@ -53,7 +53,7 @@ def test_functions_of_the_configuration_are_known() -> None:
         ("request.body", {"request": {"body": "!"}}, "data.request.body"),
         ("request.startTime", {"request": {"startTime": "noon"}}, "data.request.startTime"),
         ("x" * 20000, None, "longer than"),
-        (1, None, "must be a text"),
+        (1, None, "must be a string"),
         ("1", [], "expected|object"),
     ],
 )

@@ -44,7 +44,7 @@ def test_a_socket_left_over_is_replaced_and_a_file_is_not_touched(tmp_path: Path
         await server.close()
         path.unlink(missing_ok=True)
         path.write_text("somebody's")
-        with pytest.raises(FileExistsError, match="is no socket"):
+        with pytest.raises(FileExistsError, match="is not a socket"):
             _bind(address, [])
         assert path.read_text() == "somebody's"
 

@@ -41,7 +41,7 @@ def test_a_file_is_for_its_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("[]", "a map is expected"), ("{}", "there is no map of servers"), ("{", "Expecting"), ("a: [", "while parsing"),
+    ("[]", "expected a map"), ("{}", "found no servers"), ("{", "Expecting"), ("a: [", "while parsing"),
     (json.dumps({"mcpServers": {"a": {"url": "ftp://x"}}}), "the result cannot be used"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_told(text: str, why: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

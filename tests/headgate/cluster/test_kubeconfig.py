@@ -140,7 +140,7 @@ def test_faults_name_file_and_field_and_hold_no_secret(
     ("text", "why"),
     [
         ("a: [", "kubeconfig:2: not YAML"),
-        ("[]", "an object is expected"),
+        ("[]", "expected an object"),
         ("{}", "has no current-context"),
         ("current-context: x", 'names the context "x"'),
     ],

@@ -62,7 +62,7 @@ def test_other_arns_are_refused(arn: str, faults: Faults) -> None:
 def test_qualifiers_that_are_none(faults: Faults) -> None:
     for text in ("''", "'a b'", f"'{'q' * 129}'"):
         [told] = faults(HEAD + runtime(more=f", qualifier: {text}"))
-        assert "a qualifier has 1 to 128 visible characters" in told
+        assert "a qualifier must have 1 to 128 visible characters" in told
 
 
 def a2a(text: str, loaded: Loaded) -> list[bool]:
@@ -112,7 +112,7 @@ def test_other_backends_are_no_agents(text: str, faults: Faults) -> None:
     "mcp: {port: 3000, policies: {a2a: {}}, targets: [{name: t, mcp: {host: 'http://h/mcp'}}]}",
 ])  # fmt: skip
 def test_routes_to_other_backends_are_no_agents(text: str, faults: Faults) -> None:
-    assert any(NO_AGENT in line or "a2a of the route is for host, service and aws backends" in line for line in faults(text))
+    assert any(NO_AGENT in line or "a2a of the route is only for host, service and aws backends" in line for line in faults(text))
 
 
 def test_the_dump_shows_both(loaded: Loaded) -> None:

@@ -57,7 +57,7 @@ def test_hosts_of_clouds(loaded: Callable[..., Gateway]) -> None:
 
 TWICE = "{providers: [{name: a, provider: {openAI: {}}}]}"
 REFUSED = [
-    (f"groups: [{TWICE}, {TWICE}]", "", "provider 'a' is there twice"),
+    (f"groups: [{TWICE}, {TWICE}]", "", "provider 'a' is defined twice"),
     ("groups: []", "", "groups"),
     ("groups: [" + ", ".join(TWICE.replace("name: a", f"name: p{n}") for n in range(9)) + "]", "", "groups"),
     ("name: a, provider: {custom: {formats: [{type: completions}]}}", "", "needs 'hostOverride'"),
@@ -69,7 +69,7 @@ REFUSED = [
     (ONE, "ai: {promptGuard: {request: []}}", "0 entries, expected 1..8"),
     (ONE, "ai: {modelAliases: {'a*b': c}}", "model pattern"),
     (ONE, "ai: {transformations: {a: 'b('}}", "transformations.a"),
-    (ONE, "ai: {routes: {x: completions}}", "a path suffix begins with"),
+    (ONE, "ai: {routes: {x: completions}}", "a path suffix must begin with"),
     ("groups: [{providers: [{name: a, provider: {openAI: {}}, policies: {sessionAffinity: {source: 'source.address'}}}]}]", "",
      "sessionAffinity is for the whole backend"),
 ]
@@ -133,7 +133,7 @@ def test_moderation_is_told_to_openai(loaded: Callable[..., Gateway]) -> None:
 def test_ai_of_a_route_is_for_ai_backends(faults: Callable[..., list[str]]) -> None:
     route = "gateways: {g: {port: 1}}\nroutes: [{name: r, gateways: [g], policies: {ai: {}}, backends: [{host: 'h:1'}]}]"
     [found] = faults(route)
-    assert "ai of the route is for AI backends" in found
+    assert "ai of the route is only for AI backends" in found
     aimed = """
 backends: [{name: n, host: 'h:1'}]
 gateways: {g: {port: 1}}

@@ -74,13 +74,13 @@ def test_the_address_forms_of_an_mcp_target(
 REFUSED = [
     ("{name: a, mcp: {host: h}}", "mcp.targets[0].mcp.host: not host:port"),
     ("{name: a, mcp: {host: h, port: 1}}", "mcp.targets[0].mcp: missing field 'path'"),
-    ("{name: a, mcp: {host: h, port: 1, path: p}}", "a path begins with /"),
+    ("{name: a, mcp: {host: h, port: 1, path: p}}", "a path must begin with /"),
     ("{name: a, mcp: {backend: b}}", "no host backend is named 'b'"),
     ("{name: A_b, stdio: {cmd: x}}", "mcp.targets[0].name: a target name has"),
     ("{name: a, stdio: {cmd: ''}}", "not a command"),
-    ("{name: a, stdio: {cmd: x, env: {'A=B': c}}}", "is no environment variable"),
+    ("{name: a, stdio: {cmd: x, env: {'A=B': c}}}", "is not a name of an environment variable"),
     ("{name: a, stdio: {cmd: x}, policies: {}}", "a stdio target has no policies"),
-    ("{name: a, stdio: {cmd: x}}, {name: a, stdio: {cmd: y}}", "target 'a' is there twice"),
+    ("{name: a, stdio: {cmd: x}}, {name: a, stdio: {cmd: y}}", "target 'a' is defined twice"),
     ("{name: a}", "one of mcp, stdio, sse, openapi is required"),
 ]
 
@@ -141,7 +141,7 @@ def test_a_service_of_a_named_backend_may_stand_before_or_behind_it(policy: str,
 def test_a_backend_whose_policies_call_itself_is_refused() -> None:
     named = [f"{{name: {one}, host: 'h:1', policies: {{extAuthz: {{backend: {other}}}}}}}" for one, other in ("ab", "ba")]
     text = f"gateways: {{default: {{port: 1}}}}\nbackends: [{', '.join(named)}]\n"
-    with pytest.raises(ConfigErrors, match="a service that is itself"):
+    with pytest.raises(ConfigErrors, match="call the service itself"):
         load(TextSource(text))
 
 
@@ -153,7 +153,7 @@ REFUSED = {
     "mcp": ("[{backends: [{mcp: {targets: [{name: a, mcp: {host: 'h:1'}}]}, policies: {%s}}]}]", "backends[0].policies.proxyProtocol", OTHERS),
     "mcp target": (
         "[{backends: [{mcp: {targets: [{name: a, mcp: {backend: b}}]}}]}]\nbackends: [{name: b, host: 'h:1', policies: {%s}}]",
-        "backends[0].policies.proxyProtocol", "a session of an MCP target is not that of one connection"),
+        "backends[0].policies.proxyProtocol", "an MCP session can use several connections"),
     "ai": ("[{backends: [{ai: {name: a, provider: {openAI: {model: m}}}, policies: {%s}}]}]", "backends[0].policies.proxyProtocol", OTHERS),
     "provider": ("[{backends: [{ai: {name: a, provider: {openAI: {model: m}}, policies: {%s}}}]}]", "policies.proxyProtocol", OTHERS),
     "tunnel": ("[{backends: [{host: 'h:1', policies: {%s, backendTunnel: {proxy: {host: 'p:1'}}}}]}]", "policies.proxyProtocol", "it cannot be sent through a proxy"),
@@ -162,7 +162,7 @@ REFUSED = {
         "backendTunnel.policies", "proxyProtocol: a proxy gets requests for tunnels of the gateway"),
     "picker": (
         "[{backends: [{host: 'h:1', policies: {%s, inferenceRouting: {endpointPicker: {host: 'p:1'}}}}]}]",
-        "policies.proxyProtocol", "inferenceRouting shares its connections among clients"),
+        "policies.proxyProtocol", "inferenceRouting shares connections between clients"),
     "version": ("[{backends: [{host: 'h:1', policies: {proxyProtocol: {version: all}}}]}]", "version", "v1, v2"),
     "none": ("[{backends: [{host: 'h:1', policies: {proxyProtocol: {}}}]}]", "proxyProtocol", "missing field 'version'"),
 }  # fmt: skip

@@ -51,12 +51,12 @@ def test_settings(loaded: Callable[..., Gateway]) -> None:
         (ROUTE % ("{allowedPorts: [0]}", "", ""), "allowedPorts[0]"),
         (ROUTE % ("{target: 'request.'}", "", ""), "dynamic.target"),
         (ROUTE % ("{host: a.test}", "", ""), "unknown field 'host'"),
-        (ROUTE % ("{}", KEY, ""), "backendAuth of a dynamic backend needs its allowedHosts: anybody could ask"),
+        (ROUTE % ("{}", KEY, ""), "backendAuth of a dynamic backend needs its allowedHosts: any client could have it sent"),
         (ROUTE % ("{}", PROXY, ""), "backendTunnel of a dynamic backend needs its allowedHosts: the proxy resolves"),
-        (ROUTE % ("{}", ", policies: {health: {}}", ""), "health is for backends with endpoints"),
-        (TCP % ("{target: '\"a:1\"'}", "", ""), "a TCP route has no request"),
+        (ROUTE % ("{}", ", policies: {health: {}}", ""), "health applies to backends with endpoints"),
+        (TCP % ("{target: '\"a:1\"'}", "", ""), "which a TCP route does not have"),
         (TCP % ("{}", PROXY, ""), "backendTunnel of a dynamic backend needs its allowedHosts"),
-        ("gateways: {default: {port: 1}}\nbackends: [{name: a, dynamic: {}, policies: {health: {}}}]", "health is for backends with endpoints"),
+        ("gateways: {default: {port: 1}}\nbackends: [{name: a, dynamic: {}, policies: {health: {}}}]", "health applies to backends with endpoints"),
     ],
 )
 def test_faults(faults: Callable[..., list[str]], text: str, message: str) -> None:

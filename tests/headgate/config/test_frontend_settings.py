@@ -88,6 +88,6 @@ def test_what_all_ports_have_together_is_not_said_of_one(faults: Callable[[str],
 
 def test_no_time_at_all_is_refused_and_does_not_become_the_default(faults: Callable[..., list[str]]) -> None:
     assert faults("frontendPolicies: {http: {stallTimeout: 0s, http2KeepaliveTimeout: 0s}}") == [
-        "frontendPolicies.http.stallTimeout: must be more than 0s; without it 60s hold (1)",
-        "frontendPolicies.http.http2KeepaliveTimeout: must be more than 0s; without it 20s hold (1)",
+        "frontendPolicies.http.stallTimeout: must be more than 0s; the default is 60s (1)",
+        "frontendPolicies.http.http2KeepaliveTimeout: must be more than 0s; the default is 20s (1)",
     ]

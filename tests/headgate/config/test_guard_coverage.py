@@ -46,6 +46,6 @@ def test_every_guarded_route_is_told_once_for_equal_guards() -> None:
 
 
 def test_the_loader_warns_once_for_equal_guards() -> None:
-    first, second = (one for one in load(TextSource(TEXT), environ={}).warnings if "guards do not see" in one)
+    first, second = (one for one in load(TextSource(TEXT), environ={}).warnings if "guards do not check" in one)
     assert {first.partition(": ")[0], second.partition(": ")[0]} == {"llm.models[0] and 1 more", "ai backend 'route/default/own/0'"}
     assert "paths of no known format" in (first if first.startswith("ai") else second)

@@ -35,18 +35,18 @@ def test_the_port_without_a_number(loaded: Callable[..., Gateway]) -> None:
     [
         ("{internal: 81}", "{routes: []}", "there is no bind of mode internal with the port 81"),
         ("{internal: 1}", "{routes: []}", "there is no bind of mode internal with the port 1"),
-        ("{internal: x}", "{routes: []}", "'x' is no port"),
-        ("{internal: /config_dump}", "{routes: []}", "'/config_dump' is no path of the admin API: /, or one below /ui, /api/runtime"),
-        ("{internal: /ui/../quitquitquit}", "{routes: []}", "is no path of the admin API"),
-        ("{internal: /ui//x}", "{routes: []}", "is no path of the admin API"),
-        ("{internal: /ui/%2e%2e/x}", "{routes: []}", "is no path of the admin API"),
-        ("{internal: /uix}", "{routes: []}", "is no path of the admin API"),
-        ("{internal: '/api/runtime?a=b'}", "{routes: []}", "without a query"),
-        ("{internal: forward, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS is for connections"),
-        ("{internal: 80}", "{protocol: TCP}", "have to be of protocol HTTP"),
-        ("{internal: 80, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS is for connections"),
-        ("{internal: 80, policies: {health: {}}}", "{routes: []}", "health is for connections"),
-        ("{internal: 80}", "{routes: [{backends: [{internal: 80}]}]}", "ports lead to each other"),
+        ("{internal: x}", "{routes: []}", "'x' is neither the port"),
+        ("{internal: /config_dump}", "{routes: []}", "'/config_dump' is not a path of the admin API: use / or a path below /ui, /api/runtime"),
+        ("{internal: /ui/../quitquitquit}", "{routes: []}", "is not a path of the admin API"),
+        ("{internal: /ui//x}", "{routes: []}", "is not a path of the admin API"),
+        ("{internal: /ui/%2e%2e/x}", "{routes: []}", "is not a path of the admin API"),
+        ("{internal: /uix}", "{routes: []}", "is not a path of the admin API"),
+        ("{internal: '/api/runtime?a=b'}", "{routes: []}", "a path below"),
+        ("{internal: forward, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS applies to connections"),
+        ("{internal: 80}", "{protocol: TCP}", "must have the protocol HTTP"),
+        ("{internal: 80, policies: {backendTLS: {}}}", "{routes: []}", "backendTLS applies to connections"),
+        ("{internal: 80, policies: {health: {}}}", "{routes: []}", "health applies to connections"),
+        ("{internal: 80}", "{routes: [{backends: [{internal: 80}]}]}", "internal ports form a loop"),
     ],
 )
 def test_faults(backend: str, listeners: str, fault: str, faults: Callable[..., list[str]]) -> None:
@@ -56,7 +56,7 @@ def test_faults(backend: str, listeners: str, fault: str, faults: Callable[..., 
 def test_circles_through_groups_and_named_backends_are_seen(faults: Callable[..., list[str]]) -> None:
     text = TEXT % ("{internal: 80}", "{routes: [{backends: [{routeGroup: g}]}]}")
     text += "routeGroups: [{name: g, routes: [{backends: [{backend: b}]}]}]\nbackends: [{name: b, internal: 80}]\n"
-    assert any("ports lead to each other: bind/internal/80 > bind/internal/80" in told for told in faults(text))
+    assert any("internal ports form a loop: bind/internal/80 > bind/internal/80" in told for told in faults(text))
 
 
 @pytest.mark.parametrize(("written", "path"), [("forward", None), ("/", "/"), ("/ui", "/ui"), ("/api/logs/search", "/api/logs/search")])

@@ -217,4 +217,4 @@ OPEN, RULES = "", ", authorization: {rules: ['jwt.sub != null']}"
 def test_a_way_round_the_authorization_of_a_model(pattern: str, more: str, warned: bool) -> None:
     found = [text for text in load(TextSource(AUTHORIZED % (pattern, more))).warnings if "authorization" in text]
     assert len(found) == warned
-    assert all(text.startswith("llm.models[0].authorization: a request that it denies goes to model") for text in found)
+    assert all(text.startswith("llm.models[0].authorization: a request that it denies is sent to model") for text in found)

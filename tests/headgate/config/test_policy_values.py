@@ -66,13 +66,13 @@ REFUSED = [
     ("localRateLimit: {conditional: [{fillInterval: 1s}, {fillInterval: 1s}]}", "only the last entry may be without"),
     ("requestMirror: {backend: {host: 'a:1'}, percentage: 1.5}", "a fraction from 0.0 to 1.0"),
     ("requestMirror: [{backend: {host: 'a:1'}, percentage: 1}, {backend: {host: 'a:1'}, percentage: -1}]", "a fraction from 0.0 to 1.0"),
-    ("requestMirror: [" + "{backend: {host: 'a:1'}, percentage: 1}, " * 17 + "]", "17 mirrors, where 16 is the most"),
+    ("requestMirror: [" + "{backend: {host: 'a:1'}, percentage: 1}, " * 17 + "]", "17 mirrors, but 16 is the maximum"),
     ("requestMirror: {backend: {backend: x}, percentage: 1}", "no backend is named 'x'"),
-    ("requestMirror: {backend: {service: {name: a/b, port: 1}}, percentage: 1}", "no service is 'a/b'"),
+    ("requestMirror: {backend: {service: {name: a/b, port: 1}}, percentage: 1}", "there is no service 'a/b'"),
     ("directResponse: {status: 199}", "out of range 200..599"),
     ("directResponse: {status: 600}", "out of range 200..599"),
     ("directResponse: {status: 200, headers: {a: request.pth}}", "request has no field 'pth', did you mean 'path'?"),
-    ("directResponse: {status: 200, body: a, bodyExpression: '\"a\"'}", "'body' is set as well"),
+    ("directResponse: {status: 200, body: a, bodyExpression: '\"a\"'}", "only one of these and 'body' can be set"),
     ("directResponse: {conditional: [{status: 200}, {status: 201}]}", "only the last entry may be without"),
     ("authorization: {rules: ['1 +', {deny: foo}]}", "undeclared reference to 'foo'"),
     ("cors: {allowOrigins: ['a.test']}", "not an origin"),
@@ -80,7 +80,7 @@ REFUSED = [
     ("csrf: {additionalOrigins: ['https://*.test']}", "not an origin"),
     ("urlRewrite: {path: {full: '/a?b'}}", "no query or fragment"),
     ("urlRewrite: {authority: {host: 'a b'}}", "not a host"),
-    ("requestRedirect: {status: 200}", "no redirection"),
+    ("requestRedirect: {status: 200}", "not a redirect status"),
     ("requestRedirect: {scheme: ftp}", "neither http nor https"),
     ("transformations: {request: {set: {content-length: '1'}}}", "belongs to the connection"),
     ("transformations: {request: {set: {':status': '1'}}}", "there is no ':status' here"),
@@ -91,17 +91,17 @@ REFUSED = [
     ("jwtAuth: {issuer: a, jwks: '{\"keys\": [{\"kty\": \"oct\", \"k\": \"c2VjcmV0\"}]}'}", "not for verification"),
     ("jwtAuth: {issuer: a, jwks: {url: 'ftp://x'}}", "url"),
     ("apiKey: {keys: [{keyHash: 'sha256:12'}]}", "64 hexadecimal digits"),
-    ("apiKey: {keys: [{key: a}, {key: a}]}", "is there twice"),
+    ("apiKey: {keys: [{key: a}, {key: a}]}", "is defined twice"),
     ("apiKey: {keys: [{key: a, allowedModels: ['a*b']}]}", "one * at the start or the end"),
     ("apiKey: {keys: [{key: a, allowedModels: ['']}]}", "a model has a name"),
-    ("apiKey: {keys: [{key: a, allowedModels: ['*', b]}]}", "stands alone"),
+    ("apiKey: {keys: [{key: a, allowedModels: ['*', b]}]}", "must be the only entry"),
     ("basicAuth: {htpasswd: 'a:plain'}", "line 1: not a hash of a known kind"),
     ("basicAuth: {htpasswd: ''}", "there are no users"),
     ("directResponse: {status: 200, headers: {'a b': '\"x\"'}}", "not a header name"),
     ("requestHeaderModifier: {set: {'a b': c}}", "not a header name"),
     ("transformations: {request: {set: {'h\u00e9': '\"x\"'}}}", "'h\u00e9' is not a header name"),
-    ("urlRewrite: {path: {full: '/\u00e9'}}", "'/\u00e9' is not a path: characters outside of ASCII are percent-encoded"),
-    ("urlRewrite: {authority: {host: 'h\u00e9'}}", "'h\u00e9' is not a host: its IDNA form is wanted"),
+    ("urlRewrite: {path: {full: '/\u00e9'}}", "'/\u00e9' is not a path: percent-encode characters outside of ASCII"),
+    ("urlRewrite: {authority: {host: 'h\u00e9'}}", "'h\u00e9' is not a host: use its IDNA form"),
     ("requestHeaderModifier: {set: {Content-Length: '5'}}", "set by the gateway alone"),
     ("responseHeaderModifier: {remove: [transfer-encoding]}", "set by the gateway alone"),
     ("directResponse: {status: 200, headers: {content-length: '\"5\"'}}", "set by the gateway alone"),
@@ -109,7 +109,7 @@ REFUSED = [
     ('requestHeaderModifier: {set: {a: "b\\nc"}}', "not a header value"),
     ("responseHeaderModifier: {set: {':authority': c}}", "a response has no ':authority'"),
     ("backendAuth: {key: k, passthrough: {}}", "only one of key"),
-    ("backendAuth: {key: {value: k, location: {expression: request.path}}}", "cannot be where one is put"),
+    ("backendAuth: {key: {value: k, location: {expression: request.path}}}", "only read a credential"),
     ("backendAuth: pilot", "backendAuth"),
     ("backendAuth: {jwtSign: {signingKey: nonsense}}", "not an unencrypted PEM private key"),
     ("backendAuth: {jwtSign: {signingKey: x, claims: {exp: 1}}}", "'exp' is set by the gateway"),
@@ -147,7 +147,7 @@ def test_rules_for_mcp_calls_on_a_route_without_mcp_are_refused(
     faults: Callable[..., list[str]], loaded: Callable[..., Gateway]
 ) -> None:
     text = "gateways: {g: {port: 1}}\nroutes: [{gateways: g, policies: {mcpAuthorization: {rules: ['true']}}, backends: %s}]"
-    assert "mcpAuthorization of the route is for MCP backends" in faults(text % "[{host: 'h:1'}]")[0]
+    assert "mcpAuthorization of the route is only for MCP backends" in faults(text % "[{host: 'h:1'}]")[0]
     assert loaded(text % "[{host: 'h:1'}, {mcp: {targets: [{name: t, mcp: {host: 'http://h:1/mcp'}}]}}]")
 
 
@@ -155,8 +155,8 @@ def test_rules_for_mcp_calls_on_a_route_without_mcp_are_refused(
     ("document", "fault"),
     [
         ("nonsense", "not a discovery document: "),
-        ("[]", "the metadata is no object"),
-        ('{"issuer": "https://other.example"}', "of another issuer"),
+        ("[]", "the metadata is not an object"),
+        ('{"issuer": "https://other.example"}', "for another issuer"),
         (
             '{"issuer": "https://idp.example", "authorization_endpoint": "https://a/a", "token_endpoint": "https://a/t", '
             '"jwks_uri": "https://a/k", "token_endpoint_auth_methods_supported": 5}',

@@ -72,10 +72,10 @@ def test_a_listener_of_the_mesh_has_nothing_else(faults: Callable[..., list[str]
     for tunnel, listener, message in (
         ("hboneGateway", "protocol: HBONE", "requires tls with cert, key and root"),
         ("hboneGateway", f"protocol: HBONE, tls: {plain}", "requires tls with cert, key and root"),
-        ("direct", f"protocol: HBONE, tls: {mutual}", "is for binds with tunnelProtocol hboneGateway"),
-        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, routes: [{{}}]", "has no routes"),
-        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, policies: {{authorization: {{rules: ['true']}}}}", "no policies"),
-        ("hboneGateway", "protocol: HTTP", "has listeners of protocol HBONE"),
+        ("direct", f"protocol: HBONE, tls: {mutual}", "is only for binds with tunnelProtocol hboneGateway"),
+        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, routes: [{{}}]", "cannot have routes"),
+        ("hboneGateway", f"protocol: HBONE, tls: {mutual}, policies: {{authorization: {{rules: ['true']}}}}", "cannot have policies"),
+        ("hboneGateway", "protocol: HTTP", "needs listeners of protocol HBONE"),
         ("hboneWaypoint", "protocol: HTTP", "not supported yet"),
     ):
         found = faults(f"binds: [{{port: 1, tunnelProtocol: {tunnel}, listeners: [{{{listener}}}]}}]")

@@ -137,8 +137,8 @@ def test_bad_environment_variables_are_faults_that_do_not_show_their_value(
         ("logging: {level: loud}", "config.logging.level: not a list"),
         ("session: {key: abc}", "config.session.key: a session key has 64 hexadecimal digits"),
         ("workerHeartbeatTimeout: 1s", "config.workerHeartbeatTimeout: 0s (never) or at least 2s"),
-        ("mcp: {initializeTimeout: 0s}", "config.mcp.initializeTimeout: no client could come back in time"),
-        ("mcp: {sessionMaxAge: 0s}", "config.mcp.sessionMaxAge: no id would be good anywhere"),
+        ("mcp: {initializeTimeout: 0s}", "config.mcp.initializeTimeout: too short: clients could not continue in time"),
+        ("mcp: {sessionMaxAge: 0s}", "config.mcp.sessionMaxAge: too short: no session id would be valid"),
     ],
 )
 def test_bad_settings_point_to_their_place(text: str, fault: str, faults: Callable[..., list[str]]) -> None:

@@ -49,7 +49,7 @@ def test_without_the_driver_the_extra_is_named(faults: Callable[..., list[str]],
     assert faults("config: {database: {url: 'postgres://h/d'}}") == [f"config.database.url: {message} (1)"]
 
 
-NO_URL = "not a URL of PostgreSQL: characters of the password such as / # ? @ are written %2F %23 %3F %40"
+NO_URL = "not a URL of PostgreSQL: write characters of the password such as / # ? @ as %2F %23 %3F %40"
 REFUSED = {
     "{url: 'postgres://u:hid/den@h/d'}": f"config.database.url: {NO_URL} (1)",
     "{url: 'postgres://u:hid#den@h/d'}": f"config.database.url: {NO_URL} (1)",
@@ -60,9 +60,9 @@ REFUSED = {
     "{url: 'mysql://u:hidden@h/d'}": "config.database.url: not sqlite://<file> or postgres://<server>/<database> (1)",
     "{url: 'sqlite:a', retention: {records: 0}}": "config.database.retention.records: out of range 1..9007199254740992: 0 (1)",
     "{url: 'sqlite:a', retention: {bytes: 5}}": "config.database.retention.bytes: out of range 1048576..9007199254740992: 5 (1)",
-    "{url: 'sqlite:a', retention: {age: 0s}}": "config.database.retention.age: must be longer than nothing (1)",
-    "{url: 'sqlite::memory:'}": "config.database.url: not sqlite://<file>: a file that several processes open (1)",
-    "{url: 'sqlite:a?mode=ro'}": "config.database.url: not sqlite://<file>: a file that several processes open (1)",
+    "{url: 'sqlite:a', retention: {age: 0s}}": "config.database.retention.age: must be longer than 0 (1)",
+    "{url: 'sqlite::memory:'}": "config.database.url: not sqlite://<file>: several processes open this file (1)",
+    "{url: 'sqlite:a?mode=ro'}": "config.database.url: not sqlite://<file>: several processes open this file (1)",
     "{url: 'sqlite:a', maxConnections: 0}": "config.database.maxConnections: out of range 1..4294967295: 0 (1)",
     "{}": "config.database: missing field 'url' (1)",
 }

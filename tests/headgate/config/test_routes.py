@@ -41,7 +41,7 @@ def test_matches_are_read(text: str, expected: Match, loaded: Callable[..., Gate
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("{path: {exact: a}}", "a path begins with /"),
+        ("{path: {exact: a}}", "a path must begin with /"),
         ("{path: {exact: /a, regex: /b}}", "only one of"),
         ("{path: invalid}", "not supported yet"),
         ("{path: {regex: '(?=a)'}}", "not a regular expression"),

@@ -115,7 +115,7 @@ def test_alternative_names(policies: str, expected: tuple[str, ...], tmp_path: P
     [
         ("endpoints: {x: {workloadUid: gone}}", "no workload has the uid 'gone'"),
         ("endpoints: {x: {port: {}}}", "workloadUid"),
-        ('endpoints: {x: {workloadUid: d, port: {"80": 0}}}', "0 is no port"),
+        ('endpoints: {x: {workloadUid: d, port: {"80": 0}}}', "0 is not a port"),
         ("loadBalancer: {mode: passthrough}", "not supported yet"),
         ("loadBalancer: {mode: strict}", "mode strict needs some"),
         ("loadBalancer: {routingPreferences: [planet]}", "planet"),

@@ -63,9 +63,9 @@ REFUSED = [
     ),
     (
         "gateways: {a: {port: 1, listeners: [{name: x}, {name: y}]}}",
-        "gateways.a.listeners[1]: listeners x and y on port 1 both take host * (1)",
+        "gateways.a.listeners[1]: listeners x and y on port 1 both have the host * (1)",
     ),
-    ("gateways: {a/b: {port: 1}}", "gateways['a/b']: a gateway name is not empty and has no '/' (1)"),
+    ("gateways: {a/b: {port: 1}}", "gateways['a/b']: a gateway name cannot be empty or contain '/' (1)"),
 ]
 
 

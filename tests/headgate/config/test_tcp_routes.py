@@ -91,22 +91,22 @@ G = "gateways: {default: {port: 1, protocol: TCP}}\n"
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        (G + "tcpRoutes: [{backends: [{host: 'a:1'}]}, {name: b}]", "tcpRoutes route0 and b of listener default both take host *"),
-        (G + "tcpRoutes: [{hostnames: [a.test]}]", "protocol TCP knows no host names"),
+        (G + "tcpRoutes: [{backends: [{host: 'a:1'}]}, {name: b}]", "tcpRoutes route0 and b of listener default both have the host *"),
+        (G + "tcpRoutes: [{hostnames: [a.test]}]", "protocol TCP has no host names"),
         (G + "tcpRoutes: [{gateways: other}]", "unknown gateway reference other"),
         ("gateways: {g: {port: 1}}\ntcpRoutes: [{gateways: g}]", "gateway reference g has no TCP listeners"),
         ("gateways: {g: {port: 1, protocol: TCP}}\nroutes: [{gateways: g}]", "gateway reference g has no HTTP listeners"),
         (G + "routes: [{name: r}]", "routes.r must set gateways"),
         ("gateways: {default: {port: 1}}\ntcpRoutes: [{name: r}]", "tcpRoutes.r must set gateways"),
         ("gateways: {g: {port: 1, protocol: TCP, tls: {cert: a, key: b}}}", "protocol TCP cannot set tls"),
-        ("gateways: {g: {port: 1, listeners: [{hostname: a.test, protocol: TCP}]}}", "protocol TCP knows no host names"),
+        ("gateways: {g: {port: 1, listeners: [{hostname: a.test, protocol: TCP}]}}", "protocol TCP has no host names"),
         (
             "gateways: {g: {port: 1, listeners: [{protocol: TCP}, {name: b}]}}",
             "gateway listeners on port 1 cannot mix HTTP and TCP protocols",
         ),
         (
             "gateways: {g: {port: 1, listeners: [{protocol: TCP}, {protocol: TCP, name: b}]}}",
-            "a TCP port has one listener, and port 1 has listener0 already",
+            "a TCP port can have only one listener, and port 1 already has listener0",
         ),
         (
             "gateways: {g: {port: 1, listeners: [{protocol: TLS, hostname: a.test}, {protocol: TCP}]}}",

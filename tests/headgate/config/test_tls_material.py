@@ -269,7 +269,7 @@ def test_the_mesh_has_no_strangers(faults: Callable[..., list[str]], certificate
     tls = f"{{{pair(certificates)}, root: '{certificates.folder}/root.pem', clientValidation: allowInsecureFallback}}"
     text = f"binds: [{{port: 1, tunnelProtocol: hboneGateway, listeners: [{{name: m, protocol: HBONE, tls: {tls}}}]}}]"
     assert faults(text) == [
-        "binds[0].listeners[0].tls: protocol HBONE has no strangers: its clients show certificates (1)"
+        "binds[0].listeners[0].tls: protocol HBONE requires client certificates (1)"
     ]
 
 

@@ -149,5 +149,5 @@ def test_name_constraints(permitted: list[str] | None, excluded: list[str] | Non
 
 @pytest.mark.parametrize("name", ["", "a b", "*.a.test", "a..test", "-a.test", "a\0.test", "1.2.3.4", "x" * 64, "a." * 127 + "b", "A.test"])
 def test_names_that_are_none(name: str) -> None:
-    with pytest.raises(ValueError, match="is no host name"):
+    with pytest.raises(ValueError, match="is not a host name"):
         CertificateAuthority(*authority()).issue(name, NOW)

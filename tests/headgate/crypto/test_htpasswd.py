@@ -51,7 +51,7 @@ def test_every_kind(kind: str) -> None:
         (":" + KINDS["sha1"], "line 1: not user:hash"),
         ("ada:password", "line 1: not a hash of a known kind"),
         ("ada:{PLAIN}x", "line 1: not a hash"),
-        (f"ada:{KINDS['sha1']}\nada:{KINDS['sha1']}", "line 2: user 'ada' is there twice"),
+        (f"ada:{KINDS['sha1']}\nada:{KINDS['sha1']}", "line 2: user 'ada' is defined twice"),
         ("\n".join(f"u{number}:{KINDS['sha1']}" for number in range(MAX_USERS + 1)), f"more than {MAX_USERS}"),
     ],
 )

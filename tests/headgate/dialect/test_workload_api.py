@@ -20,7 +20,7 @@ def test_the_first_svid_is_taken() -> None:
     assert given_svid(message) == GivenSvid("spiffe://a/b", b"chain", b"key", b"bundle", {"spiffe://other": b"roots"})
 
 
-@pytest.mark.parametrize(("message", "told"), [(b"", "has no X.509-SVID"), (b"\xff", "no X509SVIDResponse"), (field(1, b"\x0a\x7f"), "no X509SVIDResponse")])
+@pytest.mark.parametrize(("message", "told"), [(b"", "has no X.509-SVID"), (b"\xff", "not an X509SVIDResponse"), (field(1, b"\x0a\x7f"), "not an X509SVIDResponse")])
 def test_answers_without_one(message: bytes, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         given_svid(message)

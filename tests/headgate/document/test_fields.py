@@ -112,7 +112,7 @@ def test_ports_have_bounds(number: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "a.B/C", "/B", "/a.B/", "/a b/C", "/a/b/C", "/a.B/C\n"])
 def test_grpc_methods_are_full_paths(text: str) -> None:
-    with pytest.raises(ValueError, match="a gRPC method is"):
+    with pytest.raises(ValueError, match="a gRPC method must be"):
         fields.grpc_method(text)
 
 

@@ -124,7 +124,7 @@ def test_an_alias_bomb_is_refused_at_once() -> None:
     lines = ["a0: &a0 [x,x,x,x,x,x,x,x,x,x]"]
     lines += [f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
     # Followed to its end, it would fill the memory of any machine.
-    with pytest.raises(ConfigErrors, match="aliases followed"):
+    with pytest.raises(ConfigErrors, match="including those of aliases"):
         read("\n".join(lines), "c.yaml")
 
 

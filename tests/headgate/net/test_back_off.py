@@ -38,7 +38,7 @@ class Peer:
 def test_after_a_failure_connects_fail_at_once_until_the_pause_is_over() -> None:
     peer = Peer()
     assert peer.call() == "failed"
-    assert {peer.call() for _ in range(5)} == {"Connection refused a moment ago, and is not tried again yet"}
+    assert {peer.call() for _ in range(5)} == {"Connection refused; it is not retried yet"}
     assert peer.tried == 1
     peer.now += LEAST_PAUSE_S + 0.001
     assert peer.call() == "failed"
@@ -52,7 +52,7 @@ def test_pauses_grow_to_a_bound_and_vary(chance: float, factor: float) -> None:
         assert peer.call() == "failed", number
         pause = min(LEAST_PAUSE_S * GROWTH**number, MOST_PAUSE_S) * factor
         peer.now += pause - 0.001
-        assert "not tried" in peer.call()
+        assert "not retried" in peer.call()
         peer.now += 0.002
 
 
@@ -66,7 +66,7 @@ def test_a_success_ends_it() -> None:
     assert peer.call() == "connected"
     peer.failure = TimeoutError()
     assert peer.call() == "failed"
-    assert peer.call().startswith("connect timeout a moment ago")
+    assert peer.call().startswith("connect timeout; it is not retried")
     peer.now += LEAST_PAUSE_S + 0.001
     assert peer.call() == "failed"
 

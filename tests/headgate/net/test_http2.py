@@ -118,7 +118,7 @@ def test_what_is_no_http2() -> None:
         connection = Http2Connection(lambda _connection: None)
         connection.connection_made(Wire())
         connection.data_received(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        with pytest.raises(Http2Error, match="this is no HTTP/2") as caught:
+        with pytest.raises(Http2Error, match="this is not HTTP/2") as caught:
             await connection.ready
         assert caught.value.unsent
 

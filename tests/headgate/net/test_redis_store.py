@@ -68,7 +68,7 @@ def test_a_script_is_loaded_again_when_the_server_has_lost_it(redis: RedisServer
 
 
 @needs_redis
-@pytest.mark.parametrize(("script", "told"), [("return 'text'", "another form"), ("return redis.call('NO')", "ResponseError")])
+@pytest.mark.parametrize(("script", "told"), [("return 'text'", "unexpected response"), ("return redis.call('NO')", "ResponseError")])
 def test_answers_that_are_none(redis: RedisServer, script: str, told: str) -> None:
     with pytest.raises(StoreFailure, match=told):
         asyncio.run(once(store(redis.port, script)))

@@ -14,10 +14,10 @@ GOOD = [
 BAD = [
     (b"HTTP/1.1 407 Denied\r\n\r\n", "status 407"),
     (b"HTTP/1.1 101 Switching\r\n\r\n", "status 101"),
-    (b"HTTP/1.1 2000 OK\r\n\r\n", "no HTTP"),
-    (b"HTTP/2 200\r\n\r\n", "no HTTP"),
-    (b"\r\n\r\n", "no HTTP"),
-    (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03", "more than its answer"),
+    (b"HTTP/1.1 2000 OK\r\n\r\n", "not HTTP"),
+    (b"HTTP/2 200\r\n\r\n", "not HTTP"),
+    (b"\r\n\r\n", "not HTTP"),
+    (b"HTTP/1.1 200 OK\r\n\r\n\x16\x03", "data after its response"),
     (b"HTTP/1.1 200 OK\r\nx: " + b"y" * MAX_HEAD + b"\r\n\r\n", "more than 8192 bytes"),
     (b"x" * (MAX_HEAD + 1), "more than 8192 bytes"),
 ]

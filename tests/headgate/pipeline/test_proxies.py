@@ -124,7 +124,7 @@ def test_the_policies_of_a_proxy_make_the_headers_of_its_requests() -> None:
     proxies.close_unused(following)
     assert asked(following, WITH_KEY) == [("proxy-authorization", "Bearer k")]
     following.close_unused(Proxies(worker(), following))
-    with pytest.raises(TunnelError, match="not in force"):
+    with pytest.raises(TunnelError, match="no longer in force"):
         asked(following, WITH_KEY)
 
 

@@ -118,7 +118,7 @@ def test_names_may_be_missing(handed: socket.socket) -> None:
 
 
 def test_a_count_that_is_none(handed: socket.socket) -> None:
-    with pytest.raises(ReloadFailed, match="LISTEN_FDS is no number"):
+    with pytest.raises(ReloadFailed, match="LISTEN_FDS is not a number"):
         lent_sockets(environ("two"))
 
 
@@ -131,7 +131,7 @@ def test_a_descriptor_that_is_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_is_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     monkeypatch.setattr(activation, "FIRST_DESCRIPTOR", reading)
-    with pytest.raises(ReloadFailed, match=r"\(web\) is no socket"):
+    with pytest.raises(ReloadFailed, match=r"\(web\) is not a socket"):
         lent_sockets(environ())
     os.close(reading)
     os.close(writing)
@@ -143,7 +143,7 @@ def test_only_listening_tcp_sockets_are_taken(kind: str, monkeypatch: pytest.Mon
     sock = {"datagram": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM), "unix": lambda: left,
             "connected": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM)}[kind]()  # fmt: skip
     monkeypatch.setattr(activation, "FIRST_DESCRIPTOR", sock.fileno())
-    with pytest.raises(ReloadFailed, match="no listening TCP socket"):
+    with pytest.raises(ReloadFailed, match="not a listening TCP socket"):
         lent_sockets(environ())
     sock.detach()  # closed with the object that was made of it
     right.close()

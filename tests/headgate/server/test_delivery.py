@@ -97,7 +97,7 @@ def test_what_cannot_be_brought_into_force_at_all_is_not_taken() -> None:
     with pytest.raises(ReloadFailed, match="broken"):
         taken(Renewal(*[ReloadFailed("broken")] * 9), pending)
     assert pending == {PENDING}
-    with pytest.raises(ReloadFailed, match="could not be brought into force"):
+    with pytest.raises(ReloadFailed, match="could not be applied"):
         taken(Renewal(*[WorkerLost("died")] * 99), pending)
 
 

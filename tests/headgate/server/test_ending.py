@@ -50,7 +50,7 @@ def run(tmp_path: Path, work: str, seconds: float) -> tuple[int, str, bool]:
 def test_what_does_not_end_is_named_and_left(tmp_path: Path, work: str, named: str) -> None:
     status, said, left = run(tmp_path, work, 0.3)
     assert status == 3
-    assert "the end takes too long" in said
+    assert "shutdown takes too long" in said
     assert named in said
     assert not left
 

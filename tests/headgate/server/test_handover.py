@@ -96,10 +96,10 @@ def test_ports_of_any_number_are_told_in_packets_of_their_size(count: int) -> No
     ("packet", "why"),
     [
         ({"format": 2}, "in format 2, not 1"),
-        ({"format": 1}, "not understood: KeyError"),
-        ({"format": 1, "sockets": [], "sessionKey": "zz", "tickets": [1, ""]}, "not understood: ValueError"),
-        ({"format": 1, "sockets": [["port", "a"]], "sessionKey": "", "tickets": [1, ""]}, "not understood: ValueError"),
-        ([], "no JSON object"),
+        ({"format": 1}, "is invalid: KeyError"),
+        ({"format": 1, "sockets": [], "sessionKey": "zz", "tickets": [1, ""]}, "is invalid: ValueError"),
+        ({"format": 1, "sockets": [["port", "a"]], "sessionKey": "", "tickets": [1, ""]}, "is invalid: ValueError"),
+        ([], "not a JSON object"),
     ],
 )
 def test_what_is_not_understood_is_refused(
@@ -119,5 +119,5 @@ def test_more_than_is_known_is_left_alone(channel: tuple[socket.socket, socket.s
 def test_the_end_of_the_other_process_is_told() -> None:
     with pytest.raises(HandoverFailed, match="has ended"):
         read_packet(b"")
-    with pytest.raises(HandoverFailed, match="no JSON"):
+    with pytest.raises(HandoverFailed, match="not a JSON"):
         read_packet(b"{")

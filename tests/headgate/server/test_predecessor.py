@@ -68,7 +68,7 @@ def test_it_goes_on_without_one_that_has_ended() -> None:
 
 def test_there_may_be_none() -> None:
     assert Predecessor.of({}) is None
-    with pytest.raises(HandoverFailed, match="is no socket"):
+    with pytest.raises(HandoverFailed, match="is not a socket"):
         Predecessor.of({VARIABLE: "nonsense"})
 
 

@@ -37,7 +37,7 @@ def test_who_waits_for_this_process_is_in_the_way(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "getpid", lambda: 1)
     assert "process 1 of a container" in obstacle({}, True)
     monkeypatch.setattr(successor, "ends_with_parent", lambda: True)
-    assert "has started it" in obstacle({}, True)
+    assert "that started it" in obstacle({}, True)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_who_waits_for_this_process_is_in_the_way(monkeypatch: pytest.MonkeyPatc
         ("exit 4", r"ended before it served \(exit status 4\)"),
         # A channel that closes with something unread in it is reset.
         ('head -c 1 <&$HEADGATE_UPGRADE_FD >/dev/null; printf %s "{\\"refused\\": \\"because\\"}" >&$HEADGATE_UPGRADE_FD', "^because$"),
-        ('printf %s "{\\"ready\\": 1}" >&$HEADGATE_UPGRADE_FD; sleep 600', "not understood: KeyError"),
+        ('printf %s "{\\"ready\\": 1}" >&$HEADGATE_UPGRADE_FD; sleep 600', "is invalid: KeyError"),
         ('printf %s nonsense >&$HEADGATE_UPGRADE_FD; sleep 600', "ended before it served"),
     ],
 )
@@ -99,7 +99,7 @@ REFUSING = """
 import json, os, socket
 channel = socket.socket(fileno=int(os.environ["HEADGATE_UPGRADE_FD"]))
 channel.recv(65536)
-channel.send(json.dumps({"refused": "another format"}).encode())
+channel.send(json.dumps({"refused": "unexpected responseat"}).encode())
 """
 
 
@@ -111,7 +111,7 @@ def test_why_it_refuses_is_known_though_it_has_not_read_all(monkeypatch: pytest.
         begun = Successor.start(Handover([HandedSocket("port", f"{n:08}", sock) for n in range(3)], b"k", (1, b"s")), {})
         await begun._send()
         begun.process.wait(60)
-        with pytest.raises(UpgradeRefused, match="another format"):
+        with pytest.raises(UpgradeRefused, match="unexpected responseat"):
             await begun._answer()
 
     with socket.socket() as sock:

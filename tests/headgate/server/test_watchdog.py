@@ -77,7 +77,7 @@ def test_a_worker_without_a_beat_is_killed_once(caplog: pytest.LogCaptureFixture
     assert [worker.killed for worker in scene.workers] == [0, 1]
     assert scene.hangs == 1
     told = [record.message for record in caplog.records]
-    assert told == ["worker is silent", "worker hangs and is killed"]
+    assert told == ["worker does not respond", "worker hangs, and is killed"]
     # Its successor begins anew.
     scene.workers[1].ready = True
     scene.check(29, 0)
@@ -127,7 +127,7 @@ def test_a_silent_worker_is_passed_over_and_catches_up(caplog: pytest.LogCapture
         assert scene.caught_up == [1]
 
     asyncio.run(run())
-    assert [record.message for record in caplog.records] == ["worker is silent", "worker is back"]
+    assert [record.message for record in caplog.records] == ["worker does not respond", "worker responds again"]
 
 
 def test_without_a_worker_that_answers_the_gateway_is_not_ready() -> None:

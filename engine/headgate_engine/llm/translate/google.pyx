@@ -81,7 +81,7 @@ def grounding(citations, tools, str text not None):
 
 
 cdef class GeminiWriter(Writer):
-    """Events without names. A tool call is told when it is whole."""
+    """Events without names. A tool call is emitted when it is complete."""
 
     def __cinit__(self):
         self.chunks = []

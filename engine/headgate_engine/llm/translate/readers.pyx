@@ -73,7 +73,7 @@ cdef str a_text(dict holder, str name):
 
 
 cdef str text_or_none(object holder, str name):
-    """For what is only told, not relied upon."""
+    """For values that are only reported, not relied upon."""
     if isinstance(holder, dict):
         found = (<dict>holder).get(name)
         if isinstance(found, str):
@@ -189,7 +189,7 @@ cdef class EventReader:
         return True
 
     cdef object _call(self, const char* data):
-        """Return the key of the tool call that a plain delta goes on, None if it takes more to find out."""
+        """Return the key of the tool call that a plain delta continues, None if that needs a closer look."""
         cdef DeltaPeek peek = self.peek
         cdef int number = 0
         if peek.index_stop:

@@ -93,7 +93,7 @@ cdef class ResponsesReader(EventReader):
         return 0
 
     cdef int _rest(self, str text, bint refusal) except -1:
-        """A text that has ended: it is told unless its deltas were."""
+        """A text that has ended. It is emitted unless its deltas were."""
         cdef Writer out = self.writer
         if out.said == self.part_base:
             if refusal:
@@ -104,7 +104,7 @@ cdef class ResponsesReader(EventReader):
         return 0
 
     cdef int _message(self, dict item) except -1:
-        """Tell a message whose parts were not told one by one."""
+        """Emit a message whose parts were not emitted one by one."""
         cdef Writer out = self.writer
         if out.said != self.base:
             return 0

@@ -259,7 +259,7 @@ cdef class Writer:
         return True
 
     cdef int sign_tool(self, object key, str signature) except -1:
-        """Formats whose calls have been told by now have no use for it."""
+        """Formats that have already written their calls ignore it."""
         return 0
 
     cdef int arguments(self, object key, str delta) except -1:

@@ -50,7 +50,7 @@ _SEALED_NAME: Final = rb"((?:%s))%s([a-z2-7]{40,400})" % (_NAMES, NAME_MARK)
 IN_BODY: Final = re.compile(rb'(?:(?<=")%s|(?<=["/])%s)(?=")' % (_SEALED, _SEALED_NAME))
 IN_TARGET: Final = re.compile(rb"(?:(?<=[/=?&])%s|(?<=/)%s)(?![A-Za-z0-9_%%.~-])" % (_SEALED, _SEALED_NAME))
 
-NOT_YOURS: Final = refused(404, "id_not_found", "the request has an id that this caller did not get from the gateway")
+NOT_YOURS: Final = refused(404, "id_not_found", "the request contains an id that was not given to this caller")
 SEVERAL: Final = refused(400, "ids_of_several_providers", "the ids of the request belong to different providers")
 
 
@@ -61,7 +61,7 @@ class BoundIds:
         self._sealer = sealer
 
     def owner_of(self, ctx: RequestContext) -> bytes:
-        """Return a digest of the caller, empty if no policy has told who that is."""
+        """Return a digest of the caller, empty if no policy has identified it."""
         return bytes.fromhex(owner_of(ctx))[:OWNER_BYTES]
 
     def place(self, ctx: RequestContext, account: bytes, guarded: bool) -> bytes:

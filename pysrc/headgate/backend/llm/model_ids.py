@@ -69,7 +69,7 @@ class ProviderModels:
             self.ids = await asyncio.wait_for(self._ask(), TIMEOUT_S)
             fresh = FRESH_S
         except (CallError, ValueError, TimeoutError) as error:
-            logger.info("a provider does not tell its models", extra={"error": str(error) or type(error).__name__})
+            logger.info("a provider does not list its models", extra={"error": str(error) or type(error).__name__})
         finally:
             self._until = self._clock() + fresh
             self._asking = None

@@ -66,7 +66,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 async def off_loop(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what the work returns, or raise what it raises. It goes on to its end when the caller is cancelled."""
+    """Return what the work returns, or raise what it raises. It continues to its end if the caller is cancelled."""
     future = _threads().submit(work, *args, **kwargs)
     # Not when the caller is cancelled: the work may go on.
     SWITCHES.begin()

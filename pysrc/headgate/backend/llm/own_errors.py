@@ -18,21 +18,21 @@ from headgate_engine.llm.translate.readers import Garbage, load_json
 # What becomes of an answer, by the label `reason`: its code, and what to do. Other answers go as they are: they are
 # configured, or of another protocol.
 ADVICE: Final[dict[str, tuple[str, str]]] = {
-    "APIKeyAuth": ("invalid_api_key", "send a key of this gateway where it looks for one, "
-                   "`Authorization: Bearer <key>` unless configured otherwise"),
+    "APIKeyAuth": ("invalid_api_key", "send a key of this gateway, in `Authorization: Bearer <key>` unless "
+                   "another place is configured"),
     "JwtAuth": ("invalid_token", "send a valid token in `Authorization: Bearer <token>`"),
-    "BasicAuth": ("invalid_credentials", "send the name and password that the gateway knows"),
+    "BasicAuth": ("invalid_credentials", "send a valid user name and password"),
     "Authorization": ("permission_denied", "a rule of the gateway refuses this request; its operator can allow it"),
     "RateLimit": ("rate_limit_exceeded", "wait, then send the request again"),
     "Guardrail": ("guardrail_intervention", "a guard of the gateway refuses it; change the prompt"),
     "Timeout": ("upstream_timeout", "the provider did not answer in time; send the request again, or raise `timeout`"),
     "UpstreamFailure": ("upstream_error", "the provider failed; send the request again later"),
-    "NoHealthyBackend": ("no_healthy_backend", "no provider can be used now; send the request again later"),
+    "NoHealthyBackend": ("no_healthy_backend", "no provider is available now; send the request again later"),
     "NotFound": ("not_found", "look at the path"),
     "InvalidRequest": ("invalid_request", "correct the request"),
-    "ExtAuth": ("external_authorization_failed", "the authorization service refuses it, or cannot be asked"),
+    "ExtAuth": ("external_authorization_failed", "the authorization service refuses it, or failed"),
     "ExtProc": ("processing_failed", "the external processor of the gateway failed; send the request again later"),
-    "Internal": ("internal_error", "the gateway's log says what is wrong"),
+    "Internal": ("internal_error", "the gateway's log has the reason"),
 }  # fmt: skip
 # How an answer for a failed processor or authorization service begins; others are the service's own.
 SERVICES_FAILED: Final = {"ExtProc": b"ext_proc failed", "ExtAuth": b"external authorization failed"}
@@ -44,11 +44,11 @@ BY_CODE: Final[dict[str, str]] = {
     "missing_model": "name one in `model`",
     "invalid_model": "name one that `GET /v1/models` lists",
     "request_body_too_large": "shorten it, or raise `frontendPolicies.http.maxBufferSize`",
-    "virtual_model_not_resolved": "its targets ask for other header fields or rights",
-    "virtual_model_no_matching_target": "a last target without `when` would take all others",
-    "response_too_large": "ask for less, or raise that limit",
+    "virtual_model_not_resolved": "its targets require other headers or permissions",
+    "virtual_model_no_matching_target": "add a last target without `when` for all other requests",
+    "response_too_large": "request less, or raise that limit",
     "too_many_responses": "send the request again later",
-    "unsupported_conversion": "choose a model whose provider takes this format",
+    "unsupported_conversion": "choose a model whose provider supports this format",
 }
 # Texts for answers whose body is empty elsewhere.
 TEXTS: Final[dict[tuple[str, int], str]] = {
@@ -63,7 +63,7 @@ CODES: Final[dict[tuple[str, int], str]] = {
 }
 # Failures of providers by a part of the text.
 FAILURES: Final = ((TOO_LARGE, "response_too_large"), (TOO_MANY, "too_many_responses"))
-GUARDS_FAILED: Final = "a guard of the gateway could not be asked; send the request again later"
+GUARDS_FAILED: Final = "a guard of the gateway failed; send the request again later"
 # Texts of guards that are the gateway's; others are configured, and sent as they are.
 GUARD_TEXTS: Final = frozenset((
     "The request was rejected due to inappropriate content", "failed to process LLM request: prompt guard failed",

@@ -61,7 +61,7 @@ class LimitedTunnel(Protocol):
 
 
 class Inspector(Protocol):
-    """Who else decides what goes on: guards."""
+    """The guards, which also decide what is passed on."""
 
     def from_client(self, data: bytes) -> None:
         """Take bytes from the client."""

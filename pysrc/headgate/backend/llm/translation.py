@@ -109,7 +109,7 @@ class Translation:
             dump = dump_json if len(body) <= SLICE else dump_sliced
             return dump(asked.body), "" if self.placed else asked.path_suffix
         except (ValueError, RecursionError):
-            return self._refused("the body holds what JSON cannot say, or is nested too deeply")
+            return self._refused("the body contains values that are not valid JSON, or is nested too deeply")
 
     def _options(self, model: str, call: LlmCall, head: MessageHead) -> Options:
         """Return what the translation has to know of the provider and of the request's head."""
@@ -134,7 +134,7 @@ class Translation:
             call.unsupported = sayable.field_value(lost)
         elif self.unsupported == "refuse" and (named := [path for path in lost if sayable.is_refusal(path)]):
             names = sayable.field_value(named).decode()
-            return self._refused(f"the provider of this model has no place for {names}", "unsupported_parameter")
+            return self._refused(f"the provider of this model does not support {names}", "unsupported_parameter")
         return None
 
     def _refused(self, why: str, code: str = "unsupported_content") -> Reply:

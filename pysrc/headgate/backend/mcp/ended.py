@@ -106,7 +106,7 @@ class EndedSessions:
 
     def _check_up(self) -> None:
         if self._down or self._closed:
-            raise StoreFailure("the store is away")
+            raise StoreFailure("the store is not reachable")
 
     def _note(self, session_id: str, seconds: int) -> None:
         self._known[session_id] = time.monotonic() + seconds
@@ -117,7 +117,7 @@ class EndedSessions:
 
     # -- a store that is away ------------------------------------------------------------------------------------------
     def _fail(self, error: StoreFailure) -> None:
-        """Note that the store is lost, and look for it anew."""
+        """Note that the store is lost, and try to reach it again."""
         if self._down or self._closed:
             return
         self._lost(error)

@@ -29,7 +29,7 @@ Send = Callable[[bytes], Awaitable[None]]
 
 
 class EventStream:
-    """One connection. `number`: of the stream that it carries, or goes on with. `over`: it is to end."""
+    """One connection. `number`: of the stream that it carries or continues. `over`: it must end."""
 
     def __init__(self, number: int, replay: Replay) -> None:
         self.number = number

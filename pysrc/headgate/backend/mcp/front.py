@@ -220,7 +220,7 @@ def check_post(call: BackendCall, message: RpcMessage, known: bool) -> None:
     if fault is not None:
         raise McpFailure(fault.status, fault.message, fault.code)
     if version_mismatch(message, version):
-        raise McpFailure(400, "initialize asks for another protocol version than the header", HEADER_MISMATCH)
+        raise McpFailure(400, "initialize requests another protocol version than the header", HEADER_MISMATCH)
     contradiction = mismatch(message, fields)
     if contradiction is not None:
         raise McpFailure(400, contradiction, HEADER_MISMATCH)

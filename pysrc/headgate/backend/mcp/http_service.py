@@ -179,7 +179,7 @@ class HttpService:
             await self._forward(call, self._headers(call, JSON, session), session, None, ends=session_id)
 
     async def _end(self, session_id: str) -> None:
-        """End a session at every worker and replica; a client that has been told so meets none that goes on with it."""
+        """End a session at every worker and replica. When the client gets the answer, none of them continues it."""
         await self.sessions.remove(session_id)
         self.sessions.tombstone(session_id)
         await self._tell_ended(session_id)
@@ -398,7 +398,7 @@ def shape_of(method: str, message: RpcMessage | None, response: UpstreamResponse
     if not asks or not 200 <= response.status < 300 or response.status in (202, 204):
         return AnswerShape.PLAIN
     if (response.header("content-encoding") or "identity").lower() != "identity":
-        raise McpFailure(502, "upstream answer has a content encoding that nobody knows", INTERNAL_ERROR)
+        raise McpFailure(502, "upstream answer has an unknown content encoding", INTERNAL_ERROR)
     kind = (response.header("content-type") or "").split(";")[0].strip().lower()
     if kind == STREAM:
         return AnswerShape.STREAM

@@ -150,7 +150,7 @@ class SseSession:
                 await self._federation.pass_on(call, self.group, message)
             return
         if len(self._tasks) >= MAX_PENDING:
-            raise McpFailure(503, "too many requests are under way")
+            raise McpFailure(503, "too many requests are in progress")
         self._start("mcp sse request", self._answer(message, call))
 
     def _start(self, name: str, work: Any) -> None:

@@ -1,4 +1,4 @@
-"""The components of the controller in its log, each with a level of its own that may change while it runs."""
+"""The components of the controller in its log, each with its own level, which can change while it runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMPONENTS: Final = ("gw/syncer", "gw/translator", "gateway-controller", "deploy
 
 
 class BadLevel(ValueError):
-    """The text names no component or no level."""
+    """The text contains an unknown component or level."""
 
 
 class ComponentLevels:

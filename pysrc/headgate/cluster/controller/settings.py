@@ -109,7 +109,7 @@ class SettingReader:
         """Return by class the reference to its parameters."""
         found = self._json(name, {})
         if not isinstance(found, dict):
-            raise ClusterError(f"{PREFIX}{name}: an object is expected")
+            raise ClusterError(f"{PREFIX}{name}: expected an object")
         for key, one in found.items():
             if not isinstance(one, dict) or not one.get("name") or not one.keys() <= _REFERENCE:
                 raise ClusterError(f"{PREFIX}{name}: {key}: name, and perhaps namespace, group and kind, are expected")

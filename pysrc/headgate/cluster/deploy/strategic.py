@@ -99,7 +99,7 @@ def _merged_list(original: list[Any], patch: list[Any], key: str, schema: PatchS
     changes, replaces = [], False
     for one in patch:
         if not isinstance(one, dict):
-            raise DeployRefused(f"{where}: an object is expected, not {one!r}")
+            raise DeployRefused(f"{where}: expected an object, not {one!r}")
         directive = one.get(DIRECTIVE, "merge")
         if directive == "replace":
             # It stands for the whole list; what else it says is not looked at.

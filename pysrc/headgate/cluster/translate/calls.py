@@ -19,7 +19,7 @@ _SUITED: Final = {"ai": "ai", "mcpAuthorization": "mcp", "mcpGuardrails": "mcp"}
 
 
 def calls(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
-    """Return what the parts of a section are. One that cannot be said leaves the others; if it protects something,
+    """Translate the parts of a section. A part that fails does not affect the others; if it protects something,
     nothing is sent to the backends instead. `namespace`: of the policy, where its Secrets and ConfigMaps are."""
     found: dict[str, Any] = {}
     faults: list[str] = []

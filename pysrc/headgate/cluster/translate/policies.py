@@ -52,8 +52,9 @@ class PolicyPart(NamedTuple):
 
 
 class TranslatedPolicy(NamedTuple):
-    """What a policy says. `faults`: what could not be said. `used` and `backends`: Services and GatewayBackends that it
-    calls. `overrides`: policies of more specific targets do not change it."""
+    """A translated policy. `faults`: what could not be translated. `used` and `backends`: Services and GatewayBackends
+    that it calls. `overrides`: policies of more specific targets do not change it.
+    """
 
     parts: list[PolicyPart]
     faults: list[str]
@@ -76,7 +77,7 @@ class Attached(NamedTuple):
 
 
 def policies(snapshot: Snapshot, reached: list[Reach], controller: str, everywhere: str = "") -> Attached:
-    """Attach all policies, the oldest first: of two that say the same of one target it holds. `everywhere`: a namespace
+    """Attach all policies. If two set the same for one target, the oldest applies. `everywhere`: a namespace
     whose policies are about objects of all namespaces."""
     found = _Attaching(reached)
     known = [
@@ -107,7 +108,7 @@ def _about_calls(targets: list[Json]) -> bool:
 
 
 def _translated(snapshot: Snapshot, policy: Json) -> TranslatedPolicy:
-    """Return what a policy says, wherever it is attached."""
+    """Translate a policy, wherever it is attached."""
     spec, namespace = policy["spec"], key_of(policy).namespace
     early = spec.get("traffic", {}).get("phase") == "PreRouting"
     asked = traffic(snapshot, namespace, spec.get("traffic") or {})
@@ -141,7 +142,7 @@ class _Attaching:
         self.placed: set[tuple[ObjectKey, int]] = set()
 
     def look_further(self) -> None:
-        """Take what the policies so far call for reached, too."""
+        """Also treat what the policies so far call as reached."""
         if self._looked:
             return
         self._looked = True
@@ -166,7 +167,7 @@ class _Attaching:
                     told += _taken_away(snapshot, translated, place, gateway)
 
     def _put(self, key: ObjectKey, translated: TranslatedPolicy, gateway: ObjectKey, place: Place) -> list[str]:
-        """Add the fragments of a policy at one target; return what is not in force there."""
+        """Add the fragments of a policy for one target. Return what is not in force there."""
         lost: list[str] = []
         for part in _suited(translated.parts, place, lost):
             phase, kind, value = part
@@ -194,7 +195,7 @@ class _Attaching:
 
 
 def _taken_away(snapshot: Snapshot, translated: TranslatedPolicy, place: Place, reached: Reach) -> Iterator[str]:
-    """Yield which backends of a target are refused because of a policy: they could pass by it."""
+    """Yield the backends of a target that are refused because they could bypass a policy."""
     if place.backend or not any(one.kind == _TUNNEL for one in translated.parts):
         return
     for name in sorted(called_from(place, reached)):
@@ -203,7 +204,7 @@ def _taken_away(snapshot: Snapshot, translated: TranslatedPolicy, place: Place, 
 
 
 def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[PolicyPart]:
-    """Yield what a policy says at one target. If a part that protects something has no meaning there, nothing passes.
+    """Yield the parts of a policy for one target. If a protecting part does not apply, nothing passes.
     `lost`: takes what is not in force."""
     closed = False
     rules: list[Json] = []
@@ -241,7 +242,7 @@ def _suited(parts: list[PolicyPart], place: Place, lost: list[str]) -> Iterator[
 
 
 def _told_of_port(kind: str, value: Any, place: Place) -> str:
-    """Return why a part of `frontend` cannot be said of one port or listener; "" if it can."""
+    """Return why a part of `frontend` cannot be set for one port or listener, "" if it can."""
     if "port" not in place.form["gateway"]:
         if kind not in OF_LISTENERS:
             return f"frontend.{kind} is for a whole Gateway or a port"

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet a selector; one that is empty is met by all."""
+    """Tell whether labels match a selector. An empty selector matches all."""
     exact = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in exact.items()):
         return False

@@ -24,7 +24,7 @@ _INTERVALS: Final = {"Seconds": "1s", "Minutes": "1m", "Hours": "1h"}
 
 
 class Policies(NamedTuple):
-    """`found`: policies of the file by kind. `faults`: what could not be said, in words for people. `used` and
+    """`found`: policies of the file by kind. `faults`: what could not be translated, as messages. `used` and
     `backends`: Services and GatewayBackends that they call."""
 
     found: dict[str, Any]
@@ -34,7 +34,7 @@ class Policies(NamedTuple):
 
 
 def traffic(snapshot: Snapshot, namespace: str, section: Json) -> Policies:
-    """Return what the parts of a section are. One that cannot be said leaves the others; if it protects something,
+    """Translate the parts of a section. A part that fails does not affect the others; if it protects something,
     nothing passes instead. `namespace`: of the policy, where its Secrets and ConfigMaps are."""
     found: dict[str, Any] = {}
     faults: list[str] = []

@@ -1,4 +1,4 @@
-"""Which kinds are read, where, and what is kept of their objects."""
+"""Which kinds are watched, where, and what is kept of their objects."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NO_RELEASES: Final = {"fieldSelector": "type!=helm.sh/release.v1"}
 class WatchedKind(NamedTuple):
     """`versions`: those that are read, the best first. `fields`: what is kept beside the metadata. `optional`: there is
     the kind only while there is its CRD. `judged`: this controller writes its status. `query`: which objects are read.
-    `metadata`: nothing else is asked for.
+    `metadata`: only metadata is requested.
     """
 
     kind: GroupKind
@@ -77,7 +77,7 @@ class WatchedKind(NamedTuple):
         return f"{self.kind.group}/{version}" if self.kind.group else version
 
     def path(self, index: int = 0) -> str:
-        """Return the path of all its objects, in one of its versions."""
+        """Return the path of the collection, in one of its versions."""
         return f"{'/apis' if self.kind.group else '/api'}/{self.api_version(index)}/{self.plural}"
 
     def path_of(self, key: ObjectKey, index: int = 0) -> str:
@@ -138,7 +138,7 @@ _OWNED: Final = frozenset(one.group_kind for one in OWNED)
 
 
 class Kept(NamedTuple):
-    """What is kept of an object: what is translated, and apart from that, so that it may change alone, its version and,
+    """What is kept of an object: what is translated, and separately, because it changes alone, its version and,
     where this controller writes it, its status."""
 
     document: Json

@@ -132,13 +132,13 @@ class _Importer:
             ]
             return {"weighted": {"targets": shared}}
         if any(one.weight is not None for step in steps for one in step):
-            why = f"{steps[0][0].group} has fallbacks: deployments share requests evenly, not by weight"
+            why = f"{steps[0][0].group} has fallbacks: deployments get equal shares of requests, not by weight"
             self._notes.add("model_list", why)
         targets = [{"model": one, "priority": at} for at, step in enumerate(steps[:_MOST_STEPS]) for one in step]
         return {"failover": {"targets": targets}}
 
     def _fallbacks(self, groups: dict[str, list[ModelDeployment]]) -> dict[str, list[str]]:
-        """Return the groups that stand in for each group, in order."""
+        """Return the fallback groups of each group, in order."""
         found: dict[str, list[str]] = {}
         for path, section in (("litellm_settings", self._library), ("router_settings", self._router)):
             for entry in section.get("fallbacks") or ():
@@ -207,11 +207,11 @@ class _Importer:
         notes.rest("general_settings", self._general, _GENERAL)
         strategy = self._router.get("routing_strategy", "simple-shuffle")
         if strategy != "simple-shuffle":
-            notes.add("router_settings.routing_strategy", f"{strategy} is taken for simple-shuffle")
+            notes.add("router_settings.routing_strategy", f"{strategy} is treated as simple-shuffle")
         if self._source.get("environment_variables"):
             names = ", ".join(self._source["environment_variables"])
             notes.add("environment_variables", f"set these in the environment of the gateway: {names}")
         if self._general.get("database_url"):
-            notes.add("general_settings.database_url", "keys, teams and spend of that database are not read")
+            notes.add("general_settings.database_url", "keys, teams and spending in that database are not imported")
         if not self._general.get("master_key"):
-            notes.add("general_settings.master_key", "is not set: whoever reaches the port may use the models")
+            notes.add("general_settings.master_key", "is not set: anyone who can reach the port can use the models")

@@ -109,7 +109,7 @@ def deployment(entry: Any, path: str, notes: ImportNotes) -> ModelDeployment | N
             notes.add(f"{at}.{name}", "has no counterpart")
     for name in ("rpm", "tpm"):
         if name in parameters:
-            notes.add(f"{at}.{name}", "is a weight here, and no limit: limits are in llm.policies.localRateLimit")
+            notes.add(f"{at}.{name}", "is used as a weight, not as a limit: limits are in llm.policies.localRateLimit")
     weight = parameters.get("weight", parameters.get("rpm", parameters.get("tpm")))
     information = entry.get("model_info") or {}
     prices = {name: given for name, given in parameters.items() if "_cost" in name}
@@ -128,7 +128,7 @@ def _provider(parameters: Tree, at: str, notes: ImportNotes) -> tuple[str, str] 
     """Return the kind of provider, and the name of the model there."""
     whole = str(parameters["model"])
     if whole.startswith(_ENVIRONMENT):
-        notes.add(f"{at}.model", "is a variable: a provider cannot be told from it")
+        notes.add(f"{at}.model", "is a variable: it does not show the provider")
         return None
     prefix, slash, model = whole.partition("/")
     prefix = str(parameters.get("custom_llm_provider") or prefix) if slash else prefix
@@ -146,7 +146,7 @@ def _provider(parameters: Tree, at: str, notes: ImportNotes) -> tuple[str, str] 
         return "openAI", "*"
     if parameters.get("api_base") or parameters.get("base_url"):
         return "custom", whole
-    notes.add(f"{at}.model", f"{whole!r} names no provider that is known")
+    notes.add(f"{at}.model", f"{whole!r} names an unknown provider")
     return None
 
 
@@ -165,7 +165,7 @@ def _parameters(kind: str, parameters: Tree, at: str, notes: ImportNotes) -> Tre
     elif base:
         found["baseUrl"] = value(base)
     elif kind == "custom":
-        notes.add(f"{at}.api_base", "is missing: the address of the server is not known")
+        notes.add(f"{at}.api_base", "is missing: the address of the server is unknown")
     for theirs, (owner, ours) in _PLACES.items():
         if parameters.get(theirs) and kind == owner:
             found[ours] = value(parameters[theirs])
@@ -181,7 +181,7 @@ def _azure(base: Any, parameters: Tree, at: str, notes: ImportNotes) -> Tree:
         if host and host.endswith(suffix):
             found = {"azureResourceName": host.removesuffix(suffix), "azureResourceType": kind}
     if not found:
-        notes.add(f"{at}.api_base", "is no address of an Azure resource: set azureResourceName")
+        notes.add(f"{at}.api_base", "is not the address of an Azure resource: set azureResourceName")
         found = {"azureResourceName": "resource", "azureResourceType": "openAI"}
     if parameters.get("api_version"):
         found["azureApiVersion"] = value(parameters["api_version"])

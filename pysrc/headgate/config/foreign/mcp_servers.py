@@ -27,13 +27,13 @@ def mcp_servers(source: Tree, notes: ImportNotes, port: int = 3000) -> Tree:
     """
     section = next((name for name in SECTIONS if isinstance(source.get(name), dict)), None)
     if section is None:
-        raise ValueError(f"there is no map of servers: one of {', '.join(SECTIONS)} is expected")
+        raise ValueError(f"found no servers: expected one of {', '.join(SECTIONS)} is expected")
     targets = mcp_targets(source[section], section, notes)
     if not targets:
         raise ValueError(f"{section} has no server that can be used")
     for name in source:
         if name not in (section, "inputs", "$schema"):
-            notes.add(name, "is no setting of MCP servers")
+            notes.add(name, "is not a setting of MCP servers")
     return {"gateways": {"default": {"port": port}}, "mcp": {"gateways": ["default"], "targets": targets}}
 
 
@@ -46,20 +46,20 @@ def mcp_targets(servers: Tree, path: str, notes: ImportNotes) -> list[Tree]:
         if not isinstance(server, dict):
             notes.add(at, "is no map")
         elif server.get("disabled") is True or server.get("enabled") is False:
-            notes.add(at, "is switched off, and left out")
+            notes.add(at, "is disabled, and left out")
         else:
             target = _target(server, at, notes)
             if target is not None:
                 named = target_name(name, taken)
                 if named != name:
-                    notes.add(at, f"is called {named}: names of tools begin with it")
+                    notes.add(at, f"is called {named}: names of its tools begin with that")
                 targets.append({"name": named, **target})
     return targets
 
 
 def _target(server: Tree, at: str, notes: ImportNotes) -> Tree | None:
     for name in server.keys() & _OF_THE_CLIENT:
-        notes.add(f"{at}.{name}", "is a matter of the client")
+        notes.add(f"{at}.{name}", "is a setting of the client")
     if isinstance(server.get("command"), str):
         return {"stdio": _process(server, at, notes)}
     url = server.get("url") or server.get("serverUrl") or server.get("httpUrl")
@@ -113,7 +113,7 @@ def _text(text: Any, at: str, notes: ImportNotes) -> str:
         kind, name, default = match.groups()
         name = name.replace("-", "_") if kind != "input" else re.sub(r"\W", "_", name).upper()
         if kind == "input":
-            notes.add(at, f"asks for a value, which the variable {name} of the environment gives")
+            notes.add(at, f"asks for a value: set the environment variable {name}")
         found += literal(text[end : match.start()]) + variable(name, default)
         end = match.end()
     return found + literal(text[end:])

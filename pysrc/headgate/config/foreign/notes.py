@@ -36,7 +36,7 @@ def literal(text: str) -> str:
 def variable(name: str, default: str | None = None) -> str:
     """Return the reference to a variable of the environment. Raises ValueError if it is no name."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a variable")
+        raise ValueError(f"{name!r} is not a valid name of a variable")
     return f"${{{name}}}" if default is None else f"${{{name}:-{default}}}"
 
 

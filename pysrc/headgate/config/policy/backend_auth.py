@@ -54,7 +54,7 @@ def _target(context: Context, record: Record, default: Location) -> Location:
     """Return where a credential is put: no expression can say that."""
     written = record.get("location")
     if written is not None and "expression" in written:
-        message = "an expression reads a credential, it cannot be where one is put"
+        message = "an expression can only read a credential, not set one"
         context.fault(Problem.VALUE, written, "expression", message)
         return default
     return location.parse(context, written, default)
@@ -92,7 +92,7 @@ def _sign(context: Context, record: Record) -> JwtSign | None:
     ttl = record.get("ttl")
     ttl_s = DEFAULT_TTL_S if ttl is None else ttl // 1000
     if ttl_s < 1:
-        context.fault(Problem.VALUE, record, "ttl", "a token lives for at least 1s")
+        context.fault(Problem.VALUE, record, "ttl", "a token must be valid for at least 1s")
     return JwtSign(
         key=key,
         algorithm=algorithm,

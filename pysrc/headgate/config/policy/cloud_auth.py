@@ -62,7 +62,7 @@ def _fits(context: Context, record: Record, key: str, form: re.Pattern[str], wha
 
 def aws(context: Context, record: Record) -> AwsAuth:
     """Return the keys of AWS, or how they are found."""
-    small = "has small letters, digits and '-', 63 at most"
+    small = "consists of lower-case letters, digits and '-', at most 63 of them"
     keys = None
     if record.get("accessKeyId") is not None and record.get("secretAccessKey") is not None:
         keys = AwsKeyPair(
@@ -83,21 +83,21 @@ def _role(context: Context, record: Record) -> AwsRole:
     if isinstance(session, Record):
         expression, session = checked(context, session, "expression", "backend"), None
     elif session is not None:
-        _fits(context, record, "sessionName", SESSION, "a session name has 2 to 64 letters, digits and _=,.@-")
+        _fits(context, record, "sessionName", SESSION, "a session name must have 2 to 64 letters, digits and _=,.@-")
     tags = []
     for tag in record.records("tags"):
         key, value = tag["key"], tag.get("value")
         if not 0 < len(key) <= MAX_TAG_KEY:
-            context.fault(Problem.VALUE, tag, "key", f"the key of a tag has 1 to {MAX_TAG_KEY} characters")
+            context.fault(Problem.VALUE, tag, "key", f"the key of a tag must have 1 to {MAX_TAG_KEY} characters")
         if (value is None) == (tag.get("expression") is None):
-            context.fault(Problem.CONFLICT, tag, "", "a tag has one of 'value' and 'expression'")
+            context.fault(Problem.CONFLICT, tag, "", "a tag needs either 'value' or 'expression'")
         if value is not None and len(value) > MAX_TAG_VALUE:
-            context.fault(Problem.VALUE, tag, "value", f"the value of a tag has {MAX_TAG_VALUE} characters at most")
+            context.fault(Problem.VALUE, tag, "value", f"the value of a tag has at most {MAX_TAG_VALUE} characters")
         text = checked(context, tag, "expression", "backend") if tag.get("expression") is not None else None
         tags.append(AwsTag(key=key, value=value or "", expression=text))
     names = [tag.key for tag in tags]
     if len(set(names)) < len(names):
-        context.fault(Problem.CONFLICT, record, "tags", "a tag is there twice")
+        context.fault(Problem.CONFLICT, record, "tags", "a tag is defined twice")
     found = AwsRole(arn=record["roleArn"], expression=expression, tags=tuple(tags))
     return found if session is None else AwsRole(arn=found.arn, session=session, tags=found.tags)
 
@@ -112,7 +112,7 @@ def _gcp(context: Context, record: Record) -> GcpAuth | None:
         except (ValueError, RecursionError):
             usable = False
         if not usable:
-            message = f"not the JSON of a credential: its type is one of {', '.join(KEY_KINDS)}"
+            message = f"not the JSON of a credential, whose type must be one of {', '.join(KEY_KINDS)}"
             context.fault(Problem.VALUE, record, "credential", message)
             return None
     elif record.get("credential") is not None:
@@ -131,7 +131,7 @@ def _azure(context: Context, record: Record) -> AzureAuth | None:
     if kind == "clientSecret":
         client = AzureClient(tenant=inner["tenant_id"], client=inner["client_id"], secret=inner["client_secret"])
         if not re.fullmatch(r"[A-Za-z0-9.-]{1,128}", client.tenant):
-            context.fault(Problem.VALUE, inner, "tenant_id", "a tenant is an id or a domain name")
+            context.fault(Problem.VALUE, inner, "tenant_id", "a tenant must be an id or a domain name")
         return AzureAuth(kind="clientSecret", client=client)
     if kind == "workloadIdentity":
         return AzureAuth(kind="workloadIdentity")

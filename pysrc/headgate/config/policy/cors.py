@@ -36,7 +36,7 @@ def parse(context: Context, record: Record) -> Cors:
                 context.fault(Problem.VALUE, record, key, f"{name!r}: {error}")
     if "*" in lists["origins"] and record.get("allowCredentials"):
         context.warnings.append(
-            f"{record.path}: every web site may read responses with the credentials of its visitors: "
+            f"{record.path}: every web site can read responses with the credentials of its visitors: "
             "'*' in allowOrigins and allowCredentials"
         )
     age = record.get("maxAge")

@@ -50,7 +50,7 @@ def _of_service(context: Context, record: Record) -> DocumentSource | None:
     """Return the source at a service, a backend or a host; None when it is at fault."""
     path = record.get("path") or "/"
     if not path.startswith("/") or any(not "!" <= char <= "~" or char == "#" for char in path):
-        context.fault(Problem.VALUE, record, "path", "a path begins with / and has no blank")
+        context.fault(Problem.VALUE, record, "path", "a path must begin with / and have no spaces")
         return None
     service = None if context.directory is None else context.directory.remote_service(record, grpc=False)
     if service is None:

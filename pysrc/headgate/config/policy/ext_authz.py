@@ -50,7 +50,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> ExtAuthz 
     }
     if http is not None and (unsent := [name for name in entry["sent"] or () if name in PSEUDO]):
         shown = f"{', '.join(unsent)} of includeRequestHeaders"
-        context.warnings.append(f"{record.path}: {shown}: a service that is asked over HTTP gets no pseudo-headers")
+        context.warnings.append(f"{record.path}: {shown}: pseudo-headers are not sent to an HTTP service")
     if http is None and (message := missing("envoy.service.auth")) is not None:
         context.fault(Problem.ENVIRONMENT, record, "protocol" if protocol is not None else "", message)
     if context.directory is None:
@@ -93,7 +93,7 @@ def _names(context: Context, record: Record, key: str, *, pseudo: bool = False) 
     names = [name.lower() for name in record.get(key) or ()]
     for name in names:
         if not _is_name(name) and not (pseudo and name in PSEUDO):
-            context.fault(Problem.VALUE, record, key, f"{name!r} is no name of a header")
+            context.fault(Problem.VALUE, record, key, f"{name!r} is not a valid header name")
     return tuple(dict.fromkeys(names))
 
 
@@ -107,7 +107,7 @@ def _failure(context: Context, record: Record) -> int | None:
     if isinstance(mode, Record):
         status = int(mode["denyWithStatus"])
         if not 200 <= status <= 599:
-            context.fault(Problem.VALUE, mode, "denyWithStatus", "a status from 200 to 599 is wanted")
+            context.fault(Problem.VALUE, mode, "denyWithStatus", "expected a status from 200 to 599")
         return status
     return None if mode == "allow" else 403
 

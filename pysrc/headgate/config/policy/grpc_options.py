@@ -25,7 +25,7 @@ def tls_of(context: Context, record: Record, tls: BackendTls | None, host: Conne
     if tls is None:
         return None
     if tls.alpn is not None and ALPN not in tls.alpn:
-        context.fault(Problem.CONFLICT, record, "policies", "gRPC needs HTTP/2: backendTLS.alpn must have h2")
+        context.fault(Problem.CONFLICT, record, "policies", "gRPC needs HTTP/2: backendTLS.alpn must include h2")
     return replace(tls, alpn=(ALPN,))
 
 

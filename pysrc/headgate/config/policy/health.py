@@ -31,7 +31,7 @@ def _eviction(context: Context, record: Record) -> Eviction:
         context.fault(Problem.VALUE, record, "consecutiveFailures", "cannot be negative; 0 never ejects")
     duration = record.get("duration")
     if duration == 0:
-        context.fault(Problem.VALUE, record, "duration", "must be longer than nothing")
+        context.fault(Problem.VALUE, record, "duration", "must be longer than 0")
     return Eviction(
         duration_ms=duration,
         consecutive=failures,

@@ -44,7 +44,7 @@ def parse_jwt(context: Context, record: Record) -> JwtAuth | None:
     entries = record.records("providers") if "providers" in record else [record]
     providers = [_provider(context, entry) for entry in entries if "issuer" in entry]
     if not providers:
-        context.fault(Problem.VALUE, record, "providers", "there is no provider")
+        context.fault(Problem.VALUE, record, "providers", "at least one provider is required")
         return None
     return JwtAuth(
         providers=tuple(one for one in providers if one is not None),
@@ -84,7 +84,7 @@ def key_source(context: Context, record: Record, key: str) -> DocumentSource | N
     try:
         keys = parse_jwks(source.document)
         if not keys.keys:
-            raise ValueError("; ".join(("there is no usable key", *keys.skipped)))
+            raise ValueError("; ".join(("there are no usable keys", *keys.skipped)))
     except ValueError as error:
         context.fault(Problem.VALUE, record, key, str(error))
         return None
@@ -117,7 +117,7 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
         if digest is None:
             continue
         if digest in keys:
-            context.fault(Problem.CONFLICT, entry, "", f"key {index} is there twice")
+            context.fault(Problem.CONFLICT, entry, "", f"key {index} is defined twice")
         seen = metadata if isinstance(metadata, dict) else {}
         if not any(name in seen for name in (*NAMING, PLACE)):
             seen = {**seen, PLACE: entry.path}
@@ -144,7 +144,7 @@ def checked_models(context: Context, record: Record) -> tuple[str, ...] | None:
         except ValueError as error:
             context.fault(Problem.VALUE, record, "allowedModels", str(error))
     if "*" in models and len(models) > 1:
-        context.fault(Problem.VALUE, record, "allowedModels", "'*' allows all: it stands alone")
+        context.fault(Problem.VALUE, record, "allowedModels", "'*' allows all and must be the only entry")
     return tuple(models)
 
 
@@ -152,7 +152,7 @@ def _digest(context: Context, record: Record) -> bytes | None:
     key, hashed = record.get("key"), record.get("keyHash")
     if key is not None:
         if not key.reveal():
-            context.fault(Problem.VALUE, record, "key", "a key is not empty")
+            context.fault(Problem.VALUE, record, "key", "a key cannot be empty")
             return None
         return hashlib.sha256(key.reveal_bytes()).digest()
     if hashed is None:
@@ -190,7 +190,7 @@ def parse_basic(context: Context, record: Record) -> BasicAuth | None:
         return None
     realm = record.get("realm")
     if realm is not None and (any(c in '"\\' or c < " " or c > "~" for c in realm) or not realm):
-        context.fault(Problem.VALUE, record, "realm", "a realm has printable characters without quotes")
+        context.fault(Problem.VALUE, record, "realm", "a realm must have printable characters without quotes")
     return BasicAuth(
         users=found.secret,
         file=found.file,

@@ -26,11 +26,11 @@ def parse(context: Context, record: Record) -> McpAuthentication | None:
     found = oauth.KINDS[kind]
     secret = record.get("clientSecret")
     if secret is not None and (found.token is None or record.get("clientId") is None):
-        message = "only together with clientId and a provider whose token requests go through the gateway (entra)"
+        message = "needs clientId, and a provider whose token requests go through the gateway (entra)"
         context.fault(Problem.CONFLICT, record, "clientSecret", message)
     uris = tuple(record.get("redirectUris") or ())
     if uris and record.get("clientId") is None:
-        context.fault(Problem.CONFLICT, record, "redirectUris", "only together with clientId")
+        context.fault(Problem.CONFLICT, record, "redirectUris", "needs clientId")
     if not all(map(is_redirect_uri, uris)):
         context.fault(Problem.VALUE, record, "redirectUris", "must be absolute URIs without a fragment")
     try:

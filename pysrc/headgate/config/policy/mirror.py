@@ -19,7 +19,7 @@ def parse(context: Context, holder: Record, key: str) -> tuple[Mirror, ...]:
         return ()
     records = [holder[key]] if isinstance(holder[key], Record) else holder.records(key)
     if len(records) > MOST_MIRRORS:
-        context.fault(Problem.VALUE, holder, key, f"{len(records)} mirrors, where {MOST_MIRRORS} is the most")
+        context.fault(Problem.VALUE, holder, key, f"{len(records)} mirrors, but {MOST_MIRRORS} is the maximum")
         return ()
     found = (_mirror(context, one) for one in records)
     return tuple(one for one in found if one is not None)
@@ -28,7 +28,7 @@ def parse(context: Context, holder: Record, key: str) -> tuple[Mirror, ...]:
 def _mirror(context: Context, record: Record) -> Mirror | None:
     reference, fraction = record.get("backend"), record.get("percentage", 0)
     if not 0 <= fraction <= 1:
-        context.fault(Problem.VALUE, record, "percentage", "a fraction from 0.0 to 1.0 is wanted")
+        context.fault(Problem.VALUE, record, "percentage", "expected a fraction from 0.0 to 1.0")
     if reference is None or context.directory is None:
         return None
     target = context.directory.copies_to(reference)

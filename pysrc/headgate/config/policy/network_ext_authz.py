@@ -25,7 +25,7 @@ def parse(context: Context, record: Record) -> ExtAuthz | None:
         _refuse(context, http, OF_ANSWERS)
     mode = record.get("failureMode")
     if isinstance(mode, Record):
-        message = "a connection gets no status: 'deny' ends it, 'allow' lets it go on"
+        message = "a connection gets no status: use 'deny' to close it, or 'allow'"
         context.fault(Problem.VALUE, record, "failureMode", message)
         return None
     with context.reading("network"):
@@ -38,4 +38,4 @@ def parse(context: Context, record: Record) -> ExtAuthz | None:
 def _refuse(context: Context, record: Record, names: tuple[str, ...]) -> None:
     for name in names:
         if record.get(name):
-            context.fault(Problem.VALUE, record, name, "a connection has no request yet, and gets no answer")
+            context.fault(Problem.VALUE, record, name, "connections have no request and no response")

@@ -79,13 +79,13 @@ def _scopes(context: Context, record: Record) -> tuple[str, ...]:
     for scope in scopes:
         # RFC 6749 section 3.3.
         if not scope or any(not "!" <= char <= "~" or char in '"\\' for char in scope):
-            context.fault(Problem.VALUE, record, "scopes", f"{scope!r} is no scope")
+            context.fault(Problem.VALUE, record, "scopes", f"{scope!r} is not a valid scope")
     return scopes
 
 
 def _endpoints(context: Context, record: Record) -> ProviderEndpoints | None:
     if record.get("discovery") is not None:
-        context.fault(Problem.CONFLICT, record, "discovery", "cannot be combined with endpoints of its own")
+        context.fault(Problem.CONFLICT, record, "discovery", "cannot be combined with explicit endpoints")
     for key in EXPLICIT:
         if record.get(key) is None:
             context.fault(Problem.MISSING, record, "", f"{', '.join(EXPLICIT)} belong together: {key} is missing")
@@ -105,7 +105,7 @@ def _endpoints(context: Context, record: Record) -> ProviderEndpoints | None:
 
 def _discovery(context: Context, record: Record) -> DocumentSource | None:
     if record.get("tokenEndpointAuth") is not None:
-        message = "only together with authorizationEndpoint, tokenEndpoint and jwks: discovery tells it"
+        message = "needs authorizationEndpoint, tokenEndpoint and jwks: otherwise discovery provides it"
         context.fault(Problem.CONFLICT, record, "tokenEndpointAuth", message)
     if record.get("discovery") is not None:
         source = document_source.parse(context, record, "discovery")
@@ -120,7 +120,7 @@ def _discovery(context: Context, record: Record) -> DocumentSource | None:
     issuer: str = record["issuer"]
     try:
         if urlsplit(issuer).query:
-            raise ValueError("an issuer has no query")
+            raise ValueError("an issuer cannot have a query")
         return DocumentSource.remote(issuer.rstrip("/") + WELL_KNOWN)
     except ValueError as error:
         context.fault(Problem.VALUE, record, "issuer", str(error))

@@ -75,7 +75,7 @@ def _old_tracing(context: Context, record: Record, variable: str | None, there: 
     endpoint = context.environ[variable] if variable is not None else record.get("otlpEndpoint")
     if not endpoint:
         context.fault(
-            Problem.VALUE, record, "otlpEndpoint", "where do traces go? a URL such as http://host:4317 is wanted"
+            Problem.VALUE, record, "otlpEndpoint", "expected the URL of a collector, such as http://host:4317"
         )
         return None
     protocol = _protocol(context, record if there else None)
@@ -122,7 +122,7 @@ def otlp_metrics(context: Context, record: Record, metrics: Record, native: bool
     target = _target(context, record, METRICS)
     interval_ms = record.get("interval", DEFAULT_INTERVAL_MS)
     if interval_ms < LEAST_INTERVAL_MS:
-        context.fault(Problem.VALUE, record, "interval", "metrics are sent at most once a second: 1s or more")
+        context.fault(Problem.VALUE, record, "interval", "must be at least 1s")
         return None
     if target is None:
         return None
@@ -142,7 +142,7 @@ def _target(context: Context, record: Record, path: str) -> OtlpTarget | None:
     http = record.get("protocol") == "http"
     chosen = record.get("path")
     if chosen is not None and not chosen.startswith("/"):
-        context.fault(Problem.VALUE, record, "path", "a path begins with /")
+        context.fault(Problem.VALUE, record, "path", "a path must begin with /")
     directory = context.directory
     service = None if directory is None else directory.remote_service(record, grpc=not http)
     if service is None:

@@ -87,7 +87,7 @@ def _entry(context: Context, record: Record, phase: Phase) -> GuardEntry | None:
     inner: Record = record[kind]
     scopes = tuple(dict.fromkeys(record.get("scope") or DEFAULT_SCOPES))
     if set(scopes) != set(DEFAULT_SCOPES) and kind not in SCOPED:
-        message = f"{kind} sees {' and '.join(DEFAULT_SCOPES)}; other scopes are for {' and '.join(SCOPED)}"
+        message = f"{kind} sees {' and '.join(DEFAULT_SCOPES)}; other scopes are only for {' and '.join(SCOPED)}"
         context.fault(Problem.VALUE, record, "scope", message)
     guard = _kind(context, kind, inner, phase)
     if guard is None:
@@ -160,7 +160,7 @@ def _regex(context: Context, record: Record) -> RegexGuard | None:
         _check_pattern(context, rule, rules[-1])
     rules += [GuardRule(kind="builtin", text=name) for name in record.get("builtins") or ()]
     if not rules:
-        context.fault(Problem.VALUE, record, "", "a regex guard needs a pattern or a built-in one")
+        context.fault(Problem.VALUE, record, "", "a regex guard needs a pattern or a built-in rule")
         return None
     return RegexGuard(rules=tuple(rules), action=record.get("action", "mask"))
 
@@ -174,7 +174,7 @@ def _check_pattern(context: Context, record: Record, rule: GuardRule) -> None:
         except ValueError as error:
             context.fault(Problem.VALUE, record, "pattern", str(error))
     if rule.name is not None and not NAME.fullmatch(rule.name):
-        context.fault(Problem.VALUE, record, "name", "a name has letters, digits, '.', '_' and '-'")
+        context.fault(Problem.VALUE, record, "name", "a name consists of letters, digits, '.', '_' and '-'")
 
 
 def _webhook(context: Context, record: Record, phase: Phase) -> WebhookGuard | None:
@@ -243,7 +243,7 @@ def _bedrock(context: Context, record: Record) -> BedrockGuard | None:
 def _check_text(context: Context, record: Record, key: str, form: re.Pattern[str]) -> None:
     text = record.get(key)
     if text is not None and not form.fullmatch(text):
-        context.fault(Problem.VALUE, record, key, f"not in the form {form.pattern}")
+        context.fault(Problem.VALUE, record, key, f"must match {form.pattern}")
 
 
 def _model_armor(context: Context, record: Record) -> ModelArmorGuard | None:
@@ -263,7 +263,7 @@ def _with_cloud(context: Context, record: Record, service: GuardService, own: Cl
     """Return the service with credentials of its cloud where it has no others."""
     main = service.auth.main
     if isinstance(main, CloudAuth) and type(main) is not type(own):
-        context.fault(Problem.VALUE, record, "policies", "these credentials are of another cloud")
+        context.fault(Problem.VALUE, record, "policies", "these credentials are for another cloud")
     if service.auth != NO_AUTH:
         return service
     check_cloud(context, record, "", own)
@@ -274,7 +274,7 @@ def _content_safety(context: Context, record: Record, phase: Phase) -> ContentSa
     endpoint = record["endpoint"]
     analyze, jailbreak = record.get("analyzeText"), record.get("detectJailbreak")
     if phase == "response" and jailbreak is not None:
-        context.fault(Problem.VALUE, record, "detectJailbreak", "responses are not looked at for attacks")
+        context.fault(Problem.VALUE, record, "detectJailbreak", "responses are not checked for attacks")
     service = calls_to(context, record, endpoint if "://" in endpoint else f"https://{endpoint}", key="endpoint")
     if service is None:
         return None

@@ -33,7 +33,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> RemoteRat
         context.fault(Problem.VALUE, record, "domain", "a domain needs a name")
     records = record.records("descriptors")
     if not records:
-        context.fault(Problem.VALUE, record, "descriptors", "at least one is wanted")
+        context.fault(Problem.VALUE, record, "descriptors", "at least one is required")
     descriptors = tuple(_descriptor(context, one) for one in records)
     service = None if context.directory is None else context.directory.remote_service(record)
     if service is None:
@@ -58,7 +58,7 @@ def _descriptor(context: Context, record: Record) -> LimitDescriptor:
             context.fault(Problem.VALUE, entry, "key", "an entry needs a key")
         entries.append((entry["key"], str(entry["value"])))
     if not entries:
-        context.fault(Problem.VALUE, record, "entries", "at least one is wanted")
+        context.fault(Problem.VALUE, record, "entries", "at least one is required")
     return LimitDescriptor(
         entries=tuple(entries),
         tokens=tokens,

@@ -26,7 +26,7 @@ def _authority(context: Context, record: Record) -> AuthorityRewrite | None:
     try:
         AuthorityChange(found.full, found.host, found.port)
     except UnicodeEncodeError as error:
-        context.fault(Problem.VALUE, record, "authority", f"{error.object!r} is not a host: its IDNA form is wanted")
+        context.fault(Problem.VALUE, record, "authority", f"{error.object!r} is not a host: use its IDNA form")
     except ValueError as error:
         context.fault(Problem.VALUE, record, "authority", str(error))
     return found
@@ -42,7 +42,7 @@ def _path(context: Context, record: Record) -> PathRewrite | None:
     try:
         PathChange(found.full, found.prefix)
     except UnicodeEncodeError as error:
-        message = f"{error.object!r} is not a path: characters outside of ASCII are percent-encoded (RFC 3986)"
+        message = f"{error.object!r} is not a path: percent-encode characters outside of ASCII (RFC 3986)"
         context.fault(Problem.VALUE, record, "path", message)
     except ValueError as error:
         context.fault(Problem.VALUE, record, "path", str(error))
@@ -60,7 +60,7 @@ def parse_redirect(context: Context, record: Record) -> Redirect:
     if scheme is not None and scheme.lower() not in SCHEMES:
         context.fault(Problem.VALUE, record, "scheme", f"{scheme!r} is neither http nor https")
     if status is not None and not LEAST_STATUS <= status <= MOST_STATUS:
-        context.fault(Problem.VALUE, record, "status", f"status {status} is no redirection")
+        context.fault(Problem.VALUE, record, "status", f"status {status} is not a redirect status")
     authority = _authority(context, record)
     return Redirect(
         scheme=scheme,

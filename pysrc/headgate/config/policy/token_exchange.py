@@ -77,7 +77,7 @@ def _exchange(context: Context, record: Record) -> TokenExchange | None:
 def _target(context: Context, record: Record, key: str) -> Location:
     written = record.get(key)
     if written is not None and "expression" in written:
-        message = "an expression reads a credential, it cannot be where one is put"
+        message = "an expression can only read a credential, not set one"
         context.fault(Problem.VALUE, written, "expression", message)
         return BEARER
     return location.parse(context, written, BEARER)
@@ -116,7 +116,7 @@ def _cache(record: Record) -> TokenCache:
 def _endpoint(context: Context, record: Record) -> TokenEndpoint | None:
     path = record.get("path") or "/"
     if not path.startswith("/") or any(not "!" <= char <= "~" for char in path):
-        context.fault(Problem.VALUE, record, "path", "a path begins with / and has no blank")
+        context.fault(Problem.VALUE, record, "path", "a path must begin with / and have no spaces")
         return None
     client = _client(context, record["clientAuth"]) if record.get("clientAuth") is not None else None
     if context.directory is None:

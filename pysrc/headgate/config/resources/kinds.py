@@ -20,7 +20,7 @@ Form = Literal["item", "entry", "field", "fields"]
 
 
 class InvalidResource(ValueError):
-    """A resource is not what its kind asks for. The text names no value."""
+    """A resource does not fit its kind. The message contains no values."""
 
 
 class StoredKind(NamedTuple):
@@ -94,7 +94,7 @@ def value_shape(kind: StoredKind) -> Shape:
 
 
 def identity(kind: StoredKind, value: Any) -> str | None:
-    """Return the id that a value says; None if it says none."""
+    """Return the id in a value, None if there is none."""
     if not isinstance(value, dict):
         return None
     if kind.form == "field":
@@ -120,13 +120,13 @@ def resource_id(kind: StoredKind, value: Any, given: str | None) -> str:
     if kind.form == "field" and said is None:
         raise InvalidResource("the value must have one key, which is the name of the policy")
     if kind.form == "fields" and given not in (None, DEFAULT_ID):
-        raise InvalidResource(f"there is one resource of this kind, and its id is {DEFAULT_ID}")
+        raise InvalidResource(f"this kind has a single resource, whose id is {DEFAULT_ID}")
     if kind.form == "fields" and not value.keys() <= set(kind.fields):
         raise InvalidResource(f"the value may have {', '.join(kind.fields)}")
     named = said is not None and not (kind.unnamed and said == DEFAULT_ID)
     # The keys of virtual users may have any metadata, so another id may be given to them.
     if given is not None and named and given != said and kind.name != "llm.apiKey":
-        raise InvalidResource("the value has another name than the id")
+        raise InvalidResource("the name in the value differs from the id")
     found = given if given is not None else said
     if found is None:
         told = " or ".join(".".join(names) for names in kind.names)

@@ -56,7 +56,7 @@ class Merger:
                 continue
             node = self._node(resource.value(), line)
             if self._is_owned(kind, resource, node):
-                self.warnings.append(f"{resource.label}: left out, because the file defines it as well")
+                self.warnings.append(f"{resource.label}: left out, because the file also defines it")
             elif self._waits(kind):
                 self.warnings.append(f"{resource.label}: no effect without {_awaited(kind)}")
                 self._check_alone(kind, node)

@@ -60,7 +60,7 @@ def read(store: RequestLogStore) -> StoredSnapshot:
         if session.value("SELECT to_regclass('headgate.version') IS NOT NULL"):
             made = session.value("SELECT max(version) FROM headgate.version") or 0
             if made > VERSION:
-                raise StorageFailure(f"its tables have version {made}, and this gateway knows {VERSION}")
+                raise StorageFailure(f"its tables have version {made}, but this gateway only supports {VERSION}")
         version = session.value(VERSION_NOW) if session.value(EXISTS) else None
         # Tables are found as soon as another gateway has made them, and their rows not by a transaction from before.
         if version is None:

@@ -38,7 +38,7 @@ from headgate.ir.request_log import RequestLogStore
 
 AWAY = "the stored resources cannot be read"
 ONCE = "hybrid needs a configuration that can be read again: a file, or --config"
-NOT_HYBRID = "resources are stored with config.storage.mode: hybrid only; here the file is changed"
+NOT_HYBRID = "resources can be stored only with config.storage.mode: hybrid; change the file instead"
 
 
 class StoreAway(LoadErrors):
@@ -115,7 +115,7 @@ def _blaming(
     try:
         interpret(text, earlier, watched)
     except ConfigErrors:
-        note = "it does not load without this change either"
+        note = "the configuration does not load without this change either"
         return ConfigErrors((ConfigError(Problem.CONFLICT, "", note, context.report.file), *error.errors))
     return error
 

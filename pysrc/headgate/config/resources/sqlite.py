@@ -39,7 +39,7 @@ def read(store: RequestLogStore) -> StoredSnapshot:
 def _read(connection: sqlite3.Connection) -> StoredSnapshot:
     [(made,)] = connection.execute("PRAGMA user_version").fetchall()
     if made > sqlite.VERSION:
-        raise StorageFailure(f"its tables have version {made}, and this gateway knows {sqlite.VERSION}")
+        raise StorageFailure(f"its tables have version {made}, but this gateway only supports {sqlite.VERSION}")
     if made < sqlite.RESOURCES_SINCE:
         return StoredSnapshot()
     connection.execute("BEGIN")

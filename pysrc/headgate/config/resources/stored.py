@@ -124,7 +124,7 @@ def apply(before: StoredSnapshot, change: ResourceChange, owned: Mapping[str, fr
     for put in change.puts:
         made = _put(kind, put, known, owned, version, now_us)
         if made.key in puts:
-            raise ResourceConflict(f"{made.label} is there twice")
+            raise ResourceConflict(f"{made.label} is defined twice")
         if not made.place:
             place += 1
             made = replace(made, place=place)
@@ -151,7 +151,7 @@ def _put(
     if found is not None and put.fresh:
         raise ResourceConflict(f"{kind.name}/{identifier} exists")
     if found is None and put.revision is not None:
-        raise ResourceConflict(f"{kind.name}/{identifier} does not exist any more")
+        raise ResourceConflict(f"{kind.name}/{identifier} no longer exists")
     if found is not None:
         _based_on(found, put.revision)
     return StoredResource(

@@ -39,7 +39,7 @@ JSON_FIELDS: Final = MapOf(Anything())
 
 def _path(text: str) -> str:
     if not text.startswith("/") or any(char in text for char in " ?#\t\r\n"):
-        raise ValueError("a path begins with / and has no blank, query or fragment")
+        raise ValueError("a path must begin with / and have no spaces, query or fragment")
     return text
 
 

@@ -10,7 +10,7 @@ from headgate.config.shape.vocabulary import ListOf, Object, Scalar, Union, Word
 
 def _path(text: str) -> str:
     if not text.startswith("/"):
-        raise ValueError("a path begins with /")
+        raise ValueError("a path must begin with /")
     if "?" in text or "#" in text:
         raise ValueError("a path to match has no query and no fragment")
     return text

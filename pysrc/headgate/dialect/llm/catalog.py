@@ -47,7 +47,7 @@ def rate(text: object) -> int:
     """Return a decimal text as picodollars per token. Raises ValueError."""
     found = _DECIMAL.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise ValueError('a rate is a decimal text of dollars per million tokens, such as "2.50"')
+        raise ValueError('a rate must be a decimal string of dollars per million tokens, such as "2.50"')
     whole, decimals = found[1], found[2] or ""
     if len(decimals) > DECIMALS:
         raise ValueError(f"a rate has at most {DECIMALS} decimals")
@@ -105,7 +105,7 @@ def _tiers(value: object, path: str, fault: Fault) -> list[tuple[int, dict[str, 
         if type(over) is not int or not 0 <= over <= MAX_CONTEXT:
             fault(f"{here}.contextOver", "expected a number of tokens")
         elif found and over <= found[-1][0]:
-            fault(f"{here}.contextOver", "tiers rise: each is above the one before it")
+            fault(f"{here}.contextOver", "tiers must be in ascending order of contextOver")
         else:
             found.append((over, _rates(_given(tier, "rates", {}), f"{here}.rates", fault)))
     return found
@@ -113,10 +113,10 @@ def _tiers(value: object, path: str, fault: Fault) -> list[tuple[int, dict[str, 
 
 def _tags(value: object, path: str, fault: Fault) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        fault(path, "expected a list of texts")
+        fault(path, "expected a list of strings")
         return []
     if len(set(value)) < len(value):
-        fault(path, "a tag is there twice")
+        fault(path, "a tag is defined twice")
     return list(value)
 
 

@@ -57,7 +57,7 @@ def asked_for(client: str, upstream: str, body: Json, asked: TranslatedRequest, 
         asked.body.setdefault("generationConfig", {})["candidateCount"] = count
         return 1
     if count > MOST:
-        raise Untranslatable(name, f"must be {MOST} at most: this provider is asked once for each choice")
+        raise Untranslatable(name, f"must be at most {MOST}: this provider is called once for each choice")
     return count
 
 

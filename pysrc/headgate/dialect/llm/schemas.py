@@ -62,12 +62,12 @@ class _Normaliser:
         """Return the target of a reference within the schema. Raises Untranslatable."""
         found: Any = self.root
         if not ref.startswith("#"):
-            raise Untranslatable(self.at, f"refers to {ref!r}, which is elsewhere")
+            raise Untranslatable(self.at, f"refers to {ref!r}, which is outside of it")
         for part in ref[1:].split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             found = found.get(name) if isinstance(found, dict) else None
         if not isinstance(found, dict):
-            raise Untranslatable(self.at, f"refers to {ref!r}, which is not there")
+            raise Untranslatable(self.at, f"refers to {ref!r}, which does not exist")
         return found
 
     def merged(self, schema: Json, seen: tuple[str, ...]) -> Json:

@@ -130,7 +130,7 @@ def to_gemini(body: Json, config: Json, dropped: list[str]) -> None:
         return
     form = fields.text(audio, "format", "audio")
     if "AUDIO" in modalities and form not in FORMATS:
-        raise Untranslatable("audio.format", "must be wav or pcm16: the provider of this model makes no other sound")
+        raise Untranslatable("audio.format", "must be wav or pcm16: the provider supports no other format")
     if "AUDIO" in modalities and form == "wav" and fields.flag(body, "stream"):
         raise Untranslatable("audio.format", "must be pcm16 for a stream")
     voice = audio.get("voice")

@@ -192,7 +192,7 @@ def legacy_response(text: bytes) -> bytes:
     tasks.
     """
     if b'"task"' in text and begins_task(text):
-        reason = "the server began a task, which a client with a session cannot follow"
+        reason = "the server started a task, which a client with a session cannot track"
         return error_message(parse(text).raw_id, INTERNAL_ERROR, reason)
     if not any(f'"{member}"'.encode() in text for member in MODERN_MEMBERS):
         return text

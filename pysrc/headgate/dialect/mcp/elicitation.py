@@ -169,7 +169,7 @@ def cannot_answer(message: RpcMessage, question: Json, capabilities: Json) -> by
     if name is not None and isinstance(capabilities.get(name), dict):
         return None
     if name is None:
-        reason = f"the server wants something that no client has: {str(question.get('method'))[:80]}"
+        reason = f"the server requests something that no client supports: {str(question.get('method'))[:80]}"
         return error_message(message.raw_id, INTERNAL_ERROR, reason)
     return error_message(
         message.raw_id, MISSING_CAPABILITY, f"the server needs {name}", {"requiredCapabilities": {name: {}}}

@@ -9,7 +9,7 @@ from headgate.dialect.mcp.modern import SERVER_INFO
 from headgate.dialect.mcp.versions import LEGACY
 from headgate_engine.peek.items import Item
 
-PREAMBLE: Final = "This server speaks for several others; what each of them says about itself follows."
+PREAMBLE: Final = "This server represents several others. Their own instructions follow."
 # Capabilities that a backend with several servers always announces, because servers and access rules may change. Their
 # lists may be empty.
 LISTS: Final = ("tools", "prompts", "resources")

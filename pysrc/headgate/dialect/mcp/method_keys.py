@@ -57,9 +57,9 @@ def doubts(key: str, phase: str) -> str | None:
     if phase == "off" or "*" in key:
         return None
     if key in NOTIFICATIONS or key.startswith("notifications/"):
-        return f"{key} is a notification: policy servers are not asked about those"
+        return f"{key} is a notification: policy servers are not called for those"
     if key not in REQUESTS and key not in NO_REQUEST_PHASE and key not in ("server/discover", "subscriptions/listen"):
-        return f"{key!r} is no method of the protocol"
+        return f"{key!r} is not a method of the protocol"
     if key in NO_REQUEST_PHASE and phase in ("request", "full"):
-        return f"{key} has no request phase: its results alone are checked"
+        return f"{key} has no request phase: only its results are checked"
     return None

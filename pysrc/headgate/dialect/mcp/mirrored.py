@@ -51,7 +51,7 @@ def mismatch(message: RpcMessage, headers: Iterable[tuple[str, str]]) -> str | N
         if name == versions.HEADER:
             if version is not None and field != version:
                 # The server might use the other value.
-                return f"{name} stands twice"
+                return f"{name} occurs twice"
             version = field
             continue
         known = name in expected

@@ -51,7 +51,7 @@ def request_of(tool: OperationTool, arguments: object) -> OperationRequest:
         body = _body(tool.body, given.get("body"), "body" in given)
         headers = _headers(tool, values["header"])
     except (UnicodeEncodeError, RecursionError):
-        raise ArgumentError("there is text in it that UTF-8 cannot say, or too deep a nesting") from None
+        raise ArgumentError("it contains invalid UTF-8, or is nested too deeply") from None
     media = None if body is None or tool.body is None else tool.body.media
     return OperationRequest(tool.method, f"{path}?{query}" if query else path, headers, body, media)
 
@@ -102,7 +102,7 @@ def _query(tool: OperationTool, values: Json) -> str:
     for name, value in values.items():
         parameter = known.get(name)
         if parameter is None:
-            raise ArgumentError(f"query.{name[:80]} is no parameter of this tool")
+            raise ArgumentError(f"query.{name[:80]} is not a parameter of this tool")
         found += _pairs(parameter, value)
     return "&".join(found)
 
@@ -147,7 +147,7 @@ def _headers(tool: OperationTool, values: Json) -> tuple[tuple[str, str], ...]:
 def _body(body: Body | None, value: object, given: bool) -> bytes | None:
     if body is None or not given:
         if given:
-            raise ArgumentError("body is no argument of this tool")
+            raise ArgumentError("body is not an argument of this tool")
         if body is not None and body.required:
             raise ArgumentError("body is missing")
         return None

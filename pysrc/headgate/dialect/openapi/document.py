@@ -35,7 +35,7 @@ def parse(text: str, name: str = "OpenAPI document") -> Json:
         raise OpenApiError("the document is Swagger 2; OpenAPI 3 is needed")
     # In YAML, an unquoted 3.1 is a number.
     if not str(found.get("openapi")).startswith(("3.0", "3.1")):
-        raise OpenApiError("'openapi' does not say 3.0 or 3.1: not an OpenAPI 3 document")
+        raise OpenApiError("'openapi' is not 3.0 or 3.1: not an OpenAPI 3 document")
     return found
 
 
@@ -86,12 +86,12 @@ def resolve(document: Json, reference: str, where: str) -> Json:
         if not isinstance(further, str):
             return found
         reference = further
-    raise OpenApiError(f"{where}: the reference {reference[:200]!r} leads around in circles")
+    raise OpenApiError(f"{where}: the reference {reference[:200]!r} is circular")
 
 
 def _pointed(document: Json, reference: str, where: str) -> Json:
     if not reference.startswith("#/"):
-        raise OpenApiError(f"{where}: the reference {reference[:200]!r} leads out of the document")
+        raise OpenApiError(f"{where}: the reference {reference[:200]!r} is outside of the document")
     found: object = document
     for part in reference[2:].split("/"):
         key = unquote(part).replace("~1", "/").replace("~0", "~")
@@ -100,9 +100,9 @@ def _pointed(document: Json, reference: str, where: str) -> Json:
         elif isinstance(found, list) and key.isdigit() and len(key) < 9 and int(key) < len(found):
             found = found[int(key)]
         else:
-            raise OpenApiError(f"{where}: the reference {reference[:200]!r} leads nowhere")
+            raise OpenApiError(f"{where}: the reference {reference[:200]!r} refers to nothing")
     if not isinstance(found, dict):
-        raise OpenApiError(f"{where}: the reference {reference[:200]!r} does not lead to a map")
+        raise OpenApiError(f"{where}: the reference {reference[:200]!r} does not refer to a map")
     return found
 
 

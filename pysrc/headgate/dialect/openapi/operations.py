@@ -75,7 +75,7 @@ def parameters_of(document: Json, item: Json, operation: Json, unfolding: Unfold
 def _parameter(written: Json, unfolding: Unfolding, where: str, own: bool) -> Parameter | None:
     name, place = written.get("name"), written.get("in")
     if not isinstance(name, str) or not name or place not in (*PLACES, "cookie"):
-        raise OpenApiError(f"{where}: a parameter has a name, and 'in' says path, query, header or cookie")
+        raise OpenApiError(f"{where}: a parameter needs a name, and 'in' with path, query, header or cookie")
     if place == "cookie":
         if own:
             raise OpenApiError(f"{where}: cookie parameters are not supported")
@@ -84,7 +84,7 @@ def _parameter(written: Json, unfolding: Unfolding, where: str, own: bool) -> Pa
         if name.lower() in PROTECTED:
             return None
         if not FIELD_NAME.fullmatch(name):
-            raise OpenApiError(f"{where}: {name[:80]!r} is no header name")
+            raise OpenApiError(f"{where}: {name[:80]!r} is not a header name")
     if "content" in written:
         raise OpenApiError(f"{where}: parameters with 'content' are not supported, only those with 'schema'")
     style = written.get("style") or STYLES[place][0]
@@ -156,10 +156,10 @@ def prefix_of(servers: object, where: str) -> str:
     if not isinstance(servers, list) or not all(isinstance(one, dict) for one in servers):
         raise OpenApiError(f"{where}: 'servers' is not a list of maps")
     if len(servers) > 1:
-        raise OpenApiError(f"{where}: there are several servers; only one may be named")
+        raise OpenApiError(f"{where}: there are several servers; only one is allowed")
     url = servers[0].get("url")
     if not isinstance(url, str):
-        raise OpenApiError(f"{where}: a server has a 'url'")
+        raise OpenApiError(f"{where}: a server needs a 'url'")
     variables = servers[0].get("variables")
     known = variables if isinstance(variables, dict) else {}
 

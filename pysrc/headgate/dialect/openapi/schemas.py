@@ -39,7 +39,7 @@ class SchemaBudget:
         """Count one schema. Raises OpenApiError if there are too many."""
         self.left -= 1
         if self.left < 0:
-            raise OpenApiError(f"{where}: the schemas of the document are too large with their references followed")
+            raise OpenApiError(f"{where}: the schemas of the document are too large with references resolved")
 
 
 class Unfolding:
@@ -61,7 +61,7 @@ class Unfolding:
         if isinstance(value, bool):
             return value
         if not isinstance(value, dict):
-            raise OpenApiError(f"{where}: a schema is a map")
+            raise OpenApiError(f"{where}: a schema must be a map")
         self._budget.spend(where)
         self._spent += 1
         reference = value.get("$ref")

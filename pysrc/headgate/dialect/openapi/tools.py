@@ -88,9 +88,9 @@ class _OperationReader:
         where = f"paths[{path[:200]}].{method}"
         name = operation.get("operationId")
         if not isinstance(name, str) or not name:
-            raise OpenApiError(f"{where}: there is no operationId, which is the tool's name")
+            raise OpenApiError(f"{where}: there is no operationId, which would be the tool's name")
         if name in self.tools:
-            raise OpenApiError(f"{where}: the operationId {name[:80]!r} is there twice")
+            raise OpenApiError(f"{where}: the operationId {name[:80]!r} is defined twice")
         if len(self.tools) >= MAX_TOOLS:
             raise OpenApiError(f"{where}: there are more than {MAX_TOOLS} operations")
         unfolding = Unfolding(self._document, self._budget)
@@ -106,7 +106,7 @@ class _OperationReader:
         try:
             json.dumps(listed, allow_nan=False).encode()
         except ValueError:
-            raise OpenApiError(f"{where}: there is a value in it that JSON cannot say") from None
+            raise OpenApiError(f"{where}: it contains a value that is not valid JSON") from None
         self.tools[name] = OperationTool(name, method.upper(), pieces, tuple(parameters), body, listed)
 
 
@@ -115,9 +115,9 @@ def _pieces(
 ) -> tuple[tuple[str | Parameter, ...], list[Parameter]]:
     """Return the pieces of a path, and implied parameters for placeholders that no parameter declares."""
     if not path.startswith("/") or "?" in path or "#" in path:
-        raise OpenApiError(f"{where}: a path begins with a slash and has no query")
+        raise OpenApiError(f"{where}: a path must begin with a slash and have no query")
     if any(segment in (".", "..") for segment in f"{prefix}{path}".split("/")):
-        raise OpenApiError(f"{where}: a path has no dot segments")
+        raise OpenApiError(f"{where}: a path cannot have dot segments")
     known = {one.name: one for one in parameters if one.place == "path"}
     implied: list[Parameter] = []
     pieces: list[str | Parameter] = [quote(prefix, safe=PATH_SAFE + "{}")]

@@ -173,7 +173,7 @@ def _assumed(answer: dict[str, Any]) -> Fetched:
         # JSON responses have a Unix time, others an ISO 8601 time.
         until = float(told) if isinstance(told, int | float) else _moment(told)
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise CredentialError("AWS STS answered with no credentials") from None
+        raise CredentialError("AWS STS answered without credentials") from None
     return Fetched(keys, until - datetime.now(UTC).timestamp())
 
 

@@ -127,12 +127,12 @@ class Entra:
 def _token(answer: dict[str, Any]) -> Fetched:
     token = answer.get("access_token")
     if not isinstance(token, str) or not token or not token.isascii():
-        raise CredentialError("the token endpoint answered with no token")
+        raise CredentialError("the token endpoint answered without a token")
     try:
         # Managed identities send a string here.
         lives = float(answer.get("expires_in", 3600))
     except (TypeError, ValueError):
-        raise CredentialError("the token endpoint answered with no life time") from None
+        raise CredentialError("the token endpoint answered without an expiry time") from None
     return Fetched(token.encode(), lives)
 
 
@@ -166,5 +166,5 @@ def _token_of_tool(told: Any, name: str, until: str) -> Fetched:
         if not isinstance(token, str):
             raise TypeError
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise CredentialError("the developer's tool answered with no token") from None
+        raise CredentialError("the developer's tool answered without a token") from None
     return Fetched(token.encode(), moment - time.time())

@@ -41,7 +41,7 @@ class CloudResponse:
             told = f" ({code[:64]})" if isinstance(code, str) and code.isprintable() else ""
             raise CredentialError(f"{name} answered {self.status}{told}")
         if not isinstance(found, dict):
-            raise CredentialError(f"{name} answered with no JSON object")
+            raise CredentialError(f"{name} did not answer with a JSON object")
         return found
 
 
@@ -65,7 +65,7 @@ class Calls:
         try:
             source = DocumentSource.remote(url)
         except ValueError:
-            raise CredentialError("the address of a token endpoint is no URL") from None
+            raise CredentialError("the address of the token endpoint is not a URL") from None
         assert source.endpoint is not None
         where = source.endpoint.address
         try:

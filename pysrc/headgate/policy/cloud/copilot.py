@@ -61,12 +61,12 @@ class Copilot:
             kept = _kept(folder / name)
             if kept is not None:
                 return _checked(kept)
-        raise CredentialError(f"no developer's token: neither {', '.join(VARIABLES)} nor what editors keep")
+        raise CredentialError(f"no developer's token: neither in {', '.join(VARIABLES)} nor in the files of editors")
 
     def _read(self, answer: dict[str, Any]) -> Fetched:
         token = answer.get("token")
         if not isinstance(token, str):
-            raise CredentialError("GitHub answered with no token")
+            raise CredentialError("GitHub answered without a token")
         until, renew = (_number(answer.get(name)) for name in ("expires_at", "refresh_in"))
         return Fetched(_checked(token).encode(), USUAL_LIFE_S if until is None else until - self._now(), renew)
 
@@ -74,7 +74,7 @@ class Copilot:
 def _checked(token: str) -> str:
     """Return the token; raises CredentialError if it cannot be a header value."""
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CredentialError("a token that is none")
+        raise CredentialError("an invalid token")
     return token
 
 

@@ -97,7 +97,7 @@ class CredentialRefresher:
             found = await self._fetch()
             renew_s, expires_s = found.times()
             if expires_s <= 0:
-                raise CredentialError("it has run out already")
+                raise CredentialError("it has expired already")
             self.held.keep(found.value, renew_s, expires_s)
             failed = None
         except CredentialError as error:

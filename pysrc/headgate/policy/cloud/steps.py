@@ -51,7 +51,7 @@ def placed(auth: CloudAuth, host: str, environ: Mapping[str, str] = os.environ) 
     service = auth.service or service
     if region is None or service is None:
         what = "a region" if region is None else "a service name"
-        raise ValueError(f"backendAuth.aws needs {what}: the host {host!r} does not tell it")
+        raise ValueError(f"backendAuth.aws needs {what}: it cannot be derived from the host {host!r}")
     return replace(auth, region=region, service=service)
 
 
@@ -126,7 +126,7 @@ def _session(auth: AwsAuth, env: Environment, store: CredentialStore) -> Obtain:
             session = role.session if name is None else _text(name.evaluate(ctx), SESSION)
             told = tuple((key, value if text is None else _text(text.evaluate(ctx), TAG)) for key, value, text in tags)
         except (EvaluationError, ValueError):
-            return failed("the session of the role has no name, or a tag no value")
+            return failed("the name of the role session, or a tag, has no value")
         refresher = store.session(auth, session, told)
         if not refresher.held.fresh:
             refresher.renew()
@@ -149,5 +149,5 @@ def _session(auth: AwsAuth, env: Environment, store: CredentialStore) -> Obtain:
 def _text(value: object, form: re.Pattern[str]) -> str:
     text = value if isinstance(value, str) else str(value) if isinstance(value, int) else None
     if text is None or not form.fullmatch(text):
-        raise ValueError("not a value that AWS STS takes")
+        raise ValueError("not a value that AWS STS accepts")
     return text

@@ -58,7 +58,7 @@ class AuthorizationCheck:
         return self._ask(ctx, found.key) if isinstance(found, Unknown) else found
 
     def known(self, ctx: RequestContext) -> Reply | Unknown | None:
-        """Return what is known of a request without asking: a refusal, or None where it goes on."""
+        """Return the decision that is known without a call: a refusal, or None if the request continues."""
         if self._bounded and self._seen.too_long(ctx):
             return TOO_LARGE
         cache = self._cache
@@ -83,7 +83,7 @@ class AuthorizationCheck:
         return self._failed if kept is None else kept.apply(ctx)
 
     def decided(self, ctx: RequestContext, key: Key | None, decision: AuthzDecision) -> Reply | None:
-        """Apply a decision, and keep it. Return the refusal, None if the request goes on."""
+        """Apply a decision, and cache it. Return the refusal, None if the request continues."""
         reply = decision.apply(ctx)
         if key is not None and self._cache is not None:
             self._cache.put(key, ctx, decision)
@@ -117,7 +117,7 @@ class MessageCheck(AuthorizationCheck):
     def conclude(
         self, ctx: RequestContext, message: bytes | None, failure: GrpcFailure | None, key: Key | None
     ) -> Reply | None:
-        """Do what the service has decided. Return the refusal, None if the request goes on."""
+        """Apply the service's decision. Return the refusal, None if the request continues."""
         try:
             decision = self._grpc.decision(message, failure)
         except ServiceFailure as error:

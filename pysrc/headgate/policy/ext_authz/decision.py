@@ -40,7 +40,7 @@ class AuthzDecision:
     allowance: Allowance | None = None
 
     def apply(self, ctx: RequestContext) -> Reply | None:
-        """Change the request. Return the reply that ends it, None if it goes on."""
+        """Change the request. Return the reply that ends it, None if it continues."""
         if self.allowance is not None:
             self.allowance.apply(ctx)
             return None

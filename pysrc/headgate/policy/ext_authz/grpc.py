@@ -79,7 +79,7 @@ class GrpcAuthorizer:
         try:
             answer = CheckResponse.FromString(message)
         except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
-            raise ServiceFailure(f"the answer is no CheckResponse: {error}") from None
+            raise ServiceFailure(f"the response is not a CheckResponse: {error}") from None
         return decision_of(answer)
 
     def question(self, ctx: RequestContext) -> bytes:

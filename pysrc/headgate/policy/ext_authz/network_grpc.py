@@ -49,7 +49,7 @@ class GrpcConnections:
         except GrpcFailure as error:
             raise ServiceFailure(str(error)) from None
         except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
-            raise ServiceFailure(f"the answer is no CheckResponse: {error}") from None
+            raise ServiceFailure(f"the response is not a CheckResponse: {error}") from None
         return FINE if answer.status.code == 0 else REFUSED_CONNECTION
 
     def _question(self, ctx: RequestContext) -> bytes:

@@ -118,7 +118,7 @@ class OtlpExporter:
         self._failures += 1
         if self._failures & (self._failures - 1) == 0:  # 1, 2, 4, ...: a collector that is away is no flood of lines
             told: dict[str, Any] = {"lost": count, "failures": self._failures, "error": why}
-            logger.warning("a collector did not take an export", extra=told)
+            logger.warning("a collector did not accept an export", extra=told)
 
     def close(self) -> None:
         """End pauses: from now on each batch is sent once."""

@@ -36,7 +36,7 @@ def take_answer(session: ProcessingSession, answer: ProcessorAnswer, message: by
         try:
             told = ProcessingResponse.FromString(message)
         except (DecodeError, ValueError) as error:  # ValueError: text that is not UTF-8
-            session.fail(f"the message is no ProcessingResponse: {error}"[:200])
+            session.fail(f"the message is not a ProcessingResponse: {error}"[:200])
             return
         if told.HasField("dynamic_metadata") and not keep_metadata(session, told.dynamic_metadata):
             return
@@ -61,12 +61,12 @@ def count_idle(session: ProcessingSession) -> None:
     """Count a message that brings the request no further."""
     session.idle += 1
     if session.idle > MOST_IDLE:
-        session.fail(f"the processor has sent {session.idle} messages that say nothing")
+        session.fail(f"the processor has sent {session.idle} empty messages")
 
 
 def unexpected(session: ProcessingSession, side: Direction, part: str) -> None:
     """The answers come in another order than the messages."""
-    session.fail(f"an answer to {part} of the {side.name} was not expected")
+    session.fail(f"unexpected response for {part} of the {side.name}")
 
 
 def keep_metadata(session: ProcessingSession, found: Any) -> bool:
@@ -162,7 +162,7 @@ def body_answered(session: ProcessingSession, side: Direction, answer: Processor
     """Change a body, or send a piece of one on."""
     if side.streams and not side.done and not side.awaits_head:
         if answer.mutation != STREAMED_BODY:
-            session.fail(f"an answer to the body of the {side.name} is not streamed")
+            session.fail(f"a response for the body of the {side.name} is not streamed")
             return
         streamed(session, side, answer, message)
         return

@@ -18,7 +18,7 @@ MAX_MESSAGE: Final = 4 * 1024 * 1024
 
 
 class ExternalProcessor:
-    """The service, and what it is told. `phase`: that of the expressions about requests."""
+    """The service, and what is sent to it. `phase`: that of the expressions on requests."""
 
     def __init__(
         self, service: RemoteService, env: Environment, *, timeout_ms: int, fail_open: bool, options: ProcessingOptions

@@ -247,7 +247,7 @@ class ProcessingSession:
         try:
             answer = read_answer(data)
         except ValueError as error:
-            self.fail(f"the message is no ProcessingResponse: {error}"[:200])
+            self.fail(f"the message is not a ProcessingResponse: {error}"[:200])
             self.stream.push()
             return
         try:
@@ -293,7 +293,7 @@ class ProcessingSession:
         self.stream.push()
 
     def ended(self) -> None:
-        """The processor has seen enough: what it has not answered goes on as it is, unless a part of it is missing."""
+        """The processor needs no more: pass on unchanged what it has not answered, unless a part is missing."""
         if self.request.incomplete or self.response.incomplete:
             self.fail("the processor has ended the stream")
         else:
@@ -316,7 +316,7 @@ class ProcessingSession:
         self._conclude(reply, detail)
 
     def fail(self, detail: str, status: int = FAILED) -> None:
-        """The processor has failed: the request goes on without it where that is wanted and possible."""
+        """The processor has failed: the request continues without it if that is configured and possible."""
         if self._over or self.ctx is None:
             return
         self._note_failure(detail)
@@ -342,7 +342,7 @@ class ProcessingSession:
             self._verdict = RESPOND_VERDICT
 
     def _pass_all(self) -> None:
-        """What has not been sent on goes on as it is."""
+        """Pass on unchanged what has not been sent."""
         if self.ctx is None:
             return
         if not self.request.done:
@@ -386,7 +386,7 @@ class ProcessingSession:
 
     # -- time-outs -----------------------------------------------------------------------------------------------------
     def _rearm(self) -> None:
-        """The time in which the processor has to say something begins anew, if it has to."""
+        """Restart the timeout for the processor's answer, if one is due."""
         if not self._over:
             self._deadline.set(self._expects())
 

@@ -136,7 +136,7 @@ class RedisBudgets:
         """Answer all questions, or none. Raises LeaseExpired, and BudgetFailure: then they may have been answered."""
         found = await self._run(questions)
         if len(found) == HEAD and found[1]:
-            raise LeaseExpired("the server has not heard of this gateway")
+            raise LeaseExpired("the server does not know this gateway")
         if len(found) != HEAD + 2 * len(questions):
             # What it had is lost, and heard() will tell so: nothing is granted until then.
             return [LeaseAnswer(0, 0)] * len(questions)

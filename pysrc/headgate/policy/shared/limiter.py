@@ -149,7 +149,7 @@ class SharedLimiter:
         try:
             answer = await self._store.run([entry.bucket.key for entry in entries], values)
             if len(answer) != ANSWER * len(entries):
-                raise StoreFailure("an answer of another form")
+                raise StoreFailure("an unexpected response")
         except StoreFailure as error:
             for entry, charge in zip(entries, used, strict=True):
                 entry.bucket.unreport(charge)

@@ -130,7 +130,7 @@ def _buckets(question: Json) -> tuple[Span, int, int]:
         seconds = number(seconds, "bucketSeconds", 1, MAX_SECONDS, 1)
     count = max(1, math.ceil(length / seconds))
     if count > MAX_BUCKETS:
-        raise BadQuestion(f"bucketSeconds: that makes {count} buckets, and {MAX_BUCKETS} are the most")
+        raise BadQuestion(f"bucketSeconds: that makes {count} buckets, but {MAX_BUCKETS} is the maximum")
     return Span(start, end), seconds, count
 
 

@@ -89,7 +89,7 @@ def migrate(value: Callable[..., Any], refused: type[Exception]) -> None:
             value("CREATE SCHEMA headgate")
         value(_VERSION_TABLE)
     if version > VERSION:
-        raise refused(f"its tables have version {version}, and this gateway knows {VERSION}")
+        raise refused(f"its tables have version {version}, but this gateway only supports {VERSION}")
     for at in range(version, VERSION):
         for statement in _MIGRATIONS[at].split(";\n"):
             if statement.strip():

@@ -64,9 +64,9 @@ def document(body: bytes, known: tuple[str, ...]) -> dict[str, Any]:
         shown = json.dumps(found, ensure_ascii=False)
         shown.encode()
     except (ValueError, RecursionError):
-        raise BadQuestion("the body is no JSON") from None
+        raise BadQuestion("the body is not JSON") from None
     if "\\u0000" in shown.replace("\\\\", ""):
-        raise BadQuestion("there is a text with the character NUL, which no record has")
+        raise BadQuestion("the NUL character is not allowed")
     return closed(found, known, "")
 
 
@@ -78,7 +78,7 @@ def closed(found: Any, known: tuple[str, ...], path: str) -> dict[str, Any]:
         raise BadQuestion(f"{path or 'the body'}: expected an object")
     for key in found:
         if key not in known:
-            raise BadQuestion(f"{path + '.' if path else ''}{key}: unknown field; there are {', '.join(known)}")
+            raise BadQuestion(f"{path + '.' if path else ''}{key}: unknown field; fields are {', '.join(known)}")
     return found
 
 
@@ -101,7 +101,7 @@ def flag(found: Any, path: str) -> bool:
 def text(found: Any, path: str) -> str:
     """Return a non-empty text of at most MAX_TEXT characters. Raises BadQuestion."""
     if not isinstance(found, str) or not found or len(found) > MAX_TEXT:
-        raise BadQuestion(f"{path}: expected a text of 1..{MAX_TEXT} characters")
+        raise BadQuestion(f"{path}: expected a string of 1..{MAX_TEXT} characters")
     return found
 
 
@@ -161,7 +161,7 @@ def conditions(span: Span, filters: Any, words: SqlDialect) -> Conditions:
 
 def _choices(found: Conditions, value: Any, path: str) -> Conditions:
     if not isinstance(value, list) or len(value) > MAX_CHOICES or any(type(one) is not str for one in value):
-        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} texts")
+        raise BadQuestion(f"{path}: expected a list of at most {MAX_CHOICES} strings")
     if not value:
         return found
     column = LISTS[path.removeprefix("filters.")]
@@ -204,7 +204,7 @@ def _attributes(found: Conditions, value: Any, path: str, words: SqlDialect) -> 
         raise BadQuestion(f"{path}: expected an object with at most {MAX_CHOICES} attributes")
     for key, wanted in value.items():
         if not isinstance(wanted, str | int | float | bool):
-            raise BadQuestion(f"{path}.{key}: expected a text, a number, true or false")
+            raise BadQuestion(f"{path}.{key}: expected a string, a number, true or false")
         shown = str(int(wanted)) if isinstance(wanted, bool) else str(wanted)
         found = found.also(words.equal_attribute, key, shown)
     return found

@@ -187,7 +187,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     run("PRAGMA journal_size_limit=16777216")
     version = _number(connection, "PRAGMA user_version")
     if version > VERSION:
-        raise Unusable(f"its tables have version {version}, and this gateway knows {VERSION}")
+        raise Unusable(f"its tables have version {version}, but this gateway only supports {VERSION}")
     for at in range(version, VERSION):
         # Each statement may be repeated: two gateways that start at once do no harm.
         connection.executescript(_MIGRATIONS[at])

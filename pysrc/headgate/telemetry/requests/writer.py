@@ -253,7 +253,7 @@ class Gatherer:
         if self._batch_rows > 1:
             self._batch_rows //= 2
             return
-        logger.error("record of a request is refused", extra={"database": self.store.shown, "error": str(error)})
+        logger.error("the database refused a record", extra={"database": self.store.shown, "error": str(error)})
         self._forget_batch()
         self._dropped(1)
 
@@ -272,7 +272,7 @@ class Gatherer:
             self._database = None
         if not self._failing:
             logger.error(
-                "request log cannot be written; traffic goes on, and it is tried again",
+                "request log cannot be written; traffic is not affected, and writing is retried",
                 extra={"database": self.store.shown, "error": str(error)},
             )
         self._failing = True
@@ -289,7 +289,7 @@ class Gatherer:
         if self._held:
             self._dropped(len(self._held))
             logger.error(
-                "records of requests are lost", extra={"database": self.store.shown, "records": len(self._held)}
+                "records of requests are dropped", extra={"database": self.store.shown, "records": len(self._held)}
             )
         if self._database is not None:
             with contextlib.suppress(LogFailure):

@@ -28,7 +28,7 @@ FENCE_SECONDS: Final = 5
 
 
 class Standing(enum.Enum):
-    """What a store knows of a gateway: what it was told; nothing, since it has lost its memory; that it was silent for
+    """What a store knows of a gateway: what was reported; nothing, since it has lost its data; that it was silent for
     EXPIRE_SECONDS, so that what it had lent is given to others.
     """
 
@@ -42,7 +42,7 @@ class BudgetFailure(Exception):
 
 
 class LeaseExpired(BudgetFailure):
-    """The store has taken back what this gateway had lent. Nothing is answered before heard() has told so."""
+    """The store has taken back the lease of this gateway. Nothing is answered before heard() has noted it."""
 
 
 class Budget(NamedTuple):

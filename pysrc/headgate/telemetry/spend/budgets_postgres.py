@@ -122,7 +122,7 @@ class PostgresBudgets:
                 session.execute(_BEGIN_HOLDER, self._holder)
             elif session.value(_HEARD, self._holder) is None:
                 session.execute("ROLLBACK")
-                raise LeaseExpired("the server has not heard of this gateway")
+                raise LeaseExpired("the server does not know this gateway")
             rows = [(*one.budget, *one[1:]) for one in questions]
             columns = [list(column) for column in zip(*rows, strict=True)]
             found = session.rows(_TAKE, [*columns, self._holder], WRITE_SECONDS)

@@ -38,7 +38,7 @@ def test_variables_are_read() -> None:
     ("DISCOVERY_NAMESPACE_SELECTORS", "[", "JSON is expected"),
     ("DISCOVERY_NAMESPACE_SELECTORS", '[{"labels": {}}]', "a list of objects with matchExpressions and matchLabels is expected"),
     ("DISCOVERY_NAMESPACE_SELECTORS", '[{"matchExpressions": [{"key": "a"}]}]', "key and operator are expected"),
-    ("GATEWAY_CLASS_PARAMETERS_REFS", "[]", "an object is expected"),
+    ("GATEWAY_CLASS_PARAMETERS_REFS", "[]", "expected an object"),
     ("GATEWAY_CLASS_PARAMETERS_REFS", '{"a": {"namespace": "n"}}', "a: name, and perhaps namespace, group and kind, are expected"),
 ])  # fmt: skip
 def test_what_is_wrong_is_told_with_the_name_of_the_variable(name: str, value: str, told: str) -> None:

@@ -121,7 +121,7 @@ class OneChange:
 
 def test_a_change_that_was_not_taken_at_all_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data_plane, "LEAST_RETRY_S", 0.001)
-    failures = [ReloadFailed("the change could not be brought into force")] * 3
+    failures = [ReloadFailed("the change could not be applied")] * 3
 
     async def take(_changed: Any, _removed: Any) -> dict[str, str]:
         if failures:
@@ -134,7 +134,7 @@ def test_a_change_that_was_not_taken_at_all_is_tried_again(monkeypatch: pytest.M
         meter: Any = Mock()
         follows = spawn("stream", client._followed(stream, DeliveredParts(), take, meter))  # type: ignore[arg-type]
         await until(lambda: len(stream.sent) == 2)
-        assert stream.sent == [answer("1", {"": "the change could not be brought into force"}), answer("1", {})]
+        assert stream.sent == [answer("1", {"": "the change could not be applied"}), answer("1", {})]
         follows.cancel()
         await asyncio.gather(follows, return_exceptions=True)
 

@@ -54,7 +54,7 @@ def test_words_are_taken_out_of_a_list() -> None:
     [
         (container(env=[{"value": "1"}]), "Deployment.spec.template.spec.containers[headgate].env: an item without name"),
         (pod(nodeSelector={"$patch": "remove"}), "Deployment.spec.template.spec.nodeSelector: $patch: 'remove' is none of delete, replace and merge"),
-        (container(env=["A"]), "Deployment.spec.template.spec.containers[headgate].env: an object is expected, not 'A'"),
+        (container(env=["A"]), "Deployment.spec.template.spec.containers[headgate].env: expected an object, not 'A'"),
         (pod(**{"$patchy": 1}), "Deployment.spec.template.spec: $patchy is no directive of a strategic merge patch"),
         (pod(volumes=[{"name": "a", "$retainKeys": "b"}]), "Deployment.spec.template.spec.volumes[a]: $retainKeys: a list is expected"),
         (container(env=[{"name": "A", "$patch": "x"}]), "Deployment.spec.template.spec.containers[headgate].env: $patch: 'x' is none of delete, replace and merge"),

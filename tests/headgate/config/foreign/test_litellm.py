@@ -77,7 +77,7 @@ def test_the_master_key_guards_models_and_servers() -> None:
     keys = {"apiKey": {"mode": "strict", "keys": [{"key": "${KEY}", "metadata": {"name": "master"}}]}}
     assert tree["llm"]["policies"] == keys
     assert tree["mcp"] == {"port": 4001, "targets": [{"name": "wiki", "mcp": {"host": "https://wiki.example/mcp"}}], "policies": keys}
-    assert "whoever reaches the port" in translated(GROUP)[1][-1]
+    assert "anyone who can reach the port" in translated(GROUP)[1][-1]
 
 
 def test_prices_of_a_token_are_prices_of_a_million() -> None:

@@ -90,5 +90,5 @@ def test_half_an_entry_is_told(entry: Any) -> None:
 
 def test_values() -> None:
     assert [value(one) for one in ("os.environ/A_B", "pa$$word", 3, None)] == ["${A_B}", "pa$$$$word", 3, None]
-    with pytest.raises(ValueError, match="no name of a variable"):
+    with pytest.raises(ValueError, match="not a valid name of a variable"):
         value("os.environ/a b")

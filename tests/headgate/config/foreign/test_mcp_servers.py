@@ -51,7 +51,7 @@ def test_header_fields_are_policies() -> None:
 def test_questions_of_a_client_are_variables() -> None:
     found, notes = targets({"a": {"command": "x", "env": {"K": "${input:api-key}", "D": "${A:-b}"}}}, "servers", inputs=[{"id": "api-key"}])
     assert found[0]["stdio"]["env"] == {"K": "${API_KEY}", "D": "${A:-b}"}
-    assert notes == ["servers.a.env.K: asks for a value, which the variable API_KEY of the environment gives"]
+    assert notes == ["servers.a.env.K: asks for a value: set the environment variable API_KEY"]
 
 
 def test_names_that_a_target_may_not_have() -> None:

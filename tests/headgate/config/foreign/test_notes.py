@@ -19,7 +19,7 @@ def test_texts_and_variables() -> None:
     assert literal("a$b") == "a$$b"
     assert variable("A") == "${A}"
     assert variable("A", "") == "${A:-}"
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="not a valid name"):
         variable("a-b")
 
 

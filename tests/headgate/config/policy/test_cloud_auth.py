@@ -52,19 +52,19 @@ def test_what_is_written_is_shown_without_its_secrets(text: str, shown: Any, loa
 
 
 REFUSED = (
-    ("{aws: {region: EU}}", "aws.region: a region has"),
-    ("{aws: {serviceName: 'a b'}}", "aws.serviceName: a service has"),
+    ("{aws: {region: EU}}", "aws.region: a region consists of"),
+    ("{aws: {serviceName: 'a b'}}", "aws.serviceName: a service consists of"),
     ("{aws: {accessKeyId: a}}", "secretAccessKey"),
     ("{aws: {assumeRole: {roleArn: x}}}", "assumeRole.roleArn: not the ARN of a role"),
-    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', sessionName: 'a b'}}}}}}", "assumeRole.sessionName: a session name has"),
+    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', sessionName: 'a b'}}}}}}", "assumeRole.sessionName: a session name must have"),
     (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', sessionName: {{expression: 'nope('}}}}}}}}", "sessionName.expression"),
-    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', tags: [{{key: a}}]}}}}}}", "a tag has one of"),
-    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', tags: [{{key: a, value: b}}, {{key: a, value: c}}]}}}}}}", "there twice"),
+    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', tags: [{{key: a}}]}}}}}}", "a tag needs either"),
+    (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', tags: [{{key: a, value: b}}, {{key: a, value: c}}]}}}}}}", "defined twice"),
     (f"{{aws: {{assumeRole: {{roleArn: '{ROLE}', tags: [{', '.join('{key: a, value: b}' for _ in range(51))}]}}}}}}", "tags"),
     ("{gcp: {credential: '[]'}}", "gcp.credential: not the JSON of a credential"),
-    ("{gcp: {credential: '{\"type\": \"secret\"}'}}", "its type is one of"),
+    ("{gcp: {credential: '{\"type\": \"secret\"}'}}", "whose type must be one of"),
     ("{gcp: {credential: {file: /nowhere/at/all}}}", "cannot read"),
-    ("{azure: {explicitConfig: {clientSecret: {tenant_id: ../x, client_id: c, client_secret: s}}}}", "tenant_id: a tenant is"),
+    ("{azure: {explicitConfig: {clientSecret: {tenant_id: ../x, client_id: c, client_secret: s}}}}", "tenant_id: a tenant must be"),
     ("{azure: {}}", "azure"),
 )  # fmt: skip
 

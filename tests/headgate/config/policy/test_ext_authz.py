@@ -16,7 +16,7 @@ def test_pseudo_headers_go_to_services_over_grpc_only() -> None:
     (warning,) = loaded("protocol: {http: {}}, includeRequestHeaders: [':path', cookie, ':method']").warnings
     assert warning == (
         "routes[0].policies.extAuthz: :path, :method of includeRequestHeaders: "
-        "a service that is asked over HTTP gets no pseudo-headers"
+        "pseudo-headers are not sent to an HTTP service"
     )
     assert loaded("protocol: {http: {}}, includeRequestHeaders: [cookie]").warnings == ()
     assert loaded("includeRequestHeaders: [':path']").warnings == ()

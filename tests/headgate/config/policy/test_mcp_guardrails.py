@@ -71,10 +71,10 @@ BAD = [
     ('{kind: remote, host: "a:1", metadata: {a: "1 +"}}', "metadata"),
     ('{kind: remote, host: "a:1", metadata: {a: nobody.here}}', "nobody"),
     ('{kind: remote, host: "a:1", failureMode: maybe}', "failureMode"),
-    ('{kind: remote, host: "a:1", grpc: {checkRequest: no}}', "a gRPC method is /package.Service/Method"),
+    ('{kind: remote, host: "a:1", grpc: {checkRequest: no}}', "a gRPC method must be /package.Service/Method"),
     ('{kind: remote, host: "a:1", policies: {http: {version: "HTTP/1.1"}}}', "gRPC needs HTTP/2"),
     ('{kind: remote, host: "a:1", policies: {http: {requestTimeout: 0s}}}', "every check would fail"),
-    ('{kind: remote, host: "a:1", policies: {backendTLS: {alpn: [http/1.1]}}}', "must have h2"),
+    ('{kind: remote, host: "a:1", policies: {backendTLS: {alpn: [http/1.1]}}}', "must include h2"),
     ('{kind: remote, host: "a:1", policies: {requestHeaderModifier: {set: {grpc-timeout: 1S}}}}', "set by gRPC itself"),
     ('{kind: remote, host: "a:1", requestHeaders: {allowed: ["a b"]}}', "a b"),
     ("{kind: remote, backend: nobody}", "nobody"),
@@ -109,7 +109,7 @@ def test_places_and_warnings(faults: Callable[..., list[str]]) -> None:
         f'backends: [{{name: b, host: "b:1", policies: {{{checks}}}}}]\nroutes: []',
     ):
         found = faults("gateways: {default: {port: 1}}\n" + text)
-        assert any("mcpGuardrails" in one and "is for MCP backends" in one for one in found), (text, found)
+        assert any("mcpGuardrails" in one and "for MCP backends" in one for one in found), (text, found)
     one = '      - {kind: remote, host: "a:1", methods: {"a*b": full, ping: off}}'
     found = load(TextSource(TEXT % one)).warnings
     assert any("can never match" in text for text in found), found

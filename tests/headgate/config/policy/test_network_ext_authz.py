@@ -30,14 +30,14 @@ def test_a_service(loaded: Callable[..., Gateway]) -> None:
     assert by_http.http.path == '"/" + source.address'
 
 
-NO_REQUEST = "a connection has no request yet, and gets no answer (1)"
+NO_REQUEST = "connections have no request and no response (1)"
 REFUSED = {
     "includeRequestHeaders: [a]": f"includeRequestHeaders: {NO_REQUEST}",
     "includeRequestBody: {maxRequestBytes: 1}": f"includeRequestBody: {NO_REQUEST}",
     "protocol: {http: {redirect: '\"/\"'}}": f"protocol.http.redirect: {NO_REQUEST}",
     "protocol: {http: {includeResponseHeaders: [a]}}": f"protocol.http.includeResponseHeaders: {NO_REQUEST}",
     "failureMode: {denyWithStatus: 500}":
-        "failureMode: a connection gets no status: 'deny' ends it, 'allow' lets it go on (1)",
+        "failureMode: a connection gets no status: use 'deny' to close it, or 'allow' (1)",
     "protocol: {grpc: {metadata: {m: request.path}}}": "protocol.grpc.metadata.m: 1:1: request has no value in the network phase",
 }  # fmt: skip
 

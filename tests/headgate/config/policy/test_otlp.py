@@ -96,7 +96,7 @@ def test_the_older_form(loaded: Loaded, faults: Faults) -> None:
     assert "canary" not in repr(frontend_policies(loaded(OLD).frontend))
     both = f"{OLD}\nfrontendPolicies: {{tracing: {{{HOST}}}}}"
     assert faults(both) == ["config.tracing: 'frontendPolicies.tracing' is set as well (1)"]
-    assert "where do traces go" in faults("config: {tracing: {randomSampling: true}}")[0]
+    assert "expected the URL of a collector" in faults("config: {tracing: {randomSampling: true}}")[0]
     assert "otlpEndpoint" in faults("config: {tracing: {otlpEndpoint: 'ftp://x'}}")[0]
 
 

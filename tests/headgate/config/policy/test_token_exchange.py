@@ -83,12 +83,12 @@ def test_an_actor_may_have_to_be_named(loaded: Callable[..., Gateway]) -> None:
 
 
 REFUSED = (
-    ("{oauthTokenExchange: {host: 'as:2', path: x}}", "a path begins with /"),
+    ("{oauthTokenExchange: {host: 'as:2', path: x}}", "a path must begin with /"),
     ("{oauthTokenExchange: {backend: nobody}}", "no host backend is named"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {scope: 'request.path'}}}", "'scope' is set by the gateway"),
     ("{oauthTokenExchange: {host: 'as:2', additionalParams: {x: 'nope('}}}", "additionalParams.x"),
     ("{oauthTokenExchange: {host: 'as:2', grantType: jwtBearer, actorToken: {source: {header: {name: a}}}}}", "actorToken: is for"),
-    ("{oauthTokenExchange: {host: 'as:2', authorizationLocation: {expression: request.path}}}", "cannot be where one is put"),
+    ("{oauthTokenExchange: {host: 'as:2', authorizationLocation: {expression: request.path}}}", "only read a credential"),
     ("{oauthTokenExchange: {host: 'as:2', clientAuth: {method: privateKeyJwt, clientId: c, signingKey: CANARY, assertionAudience: a}}}",
      "not an unencrypted PEM private key"),
     ("{crossAppAccess: {audience: a, identityProvider: {host: 'i:1'}, resourceAuthorizationServer: {host: 'r:1'}}}", "clientAuth"),

@@ -65,7 +65,7 @@ def test_the_file_wins() -> None:
     )
     assert document == {"gateways": {"a": {"port": 1}}, "mcp": {"targets": [], "port": 3}}
     assert merger.warnings == [
-        "mcp.settings/default: left out, because the file defines it as well", "traffic.gateway/a: left out, because the file defines it as well",
+        "mcp.settings/default: left out, because the file also defines it", "traffic.gateway/a: left out, because the file also defines it",
     ]  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def test_a_candidate_that_does_not_load_says_what_it_comes_of(source: FileSource
     (tmp_path / "c.yaml").write_text(HEAD + BODY + "nonsense: 1\n")
     with pytest.raises(ConfigErrors) as refused:
         put(source, route("b"))
-    assert refused.value.errors[0].message == "it does not load without this change either"
+    assert refused.value.errors[0].message == "the configuration does not load without this change either"
 
 
 @pytest.mark.parametrize(

@@ -36,5 +36,5 @@ def test_tables_of_an_older_gateway_have_nothing_and_newer_ones_are_refused(tmp_
     assert sqlite.read(store) == ONE.after
     with sqlite3.connect(store.path) as connection:
         connection.execute(f"PRAGMA user_version={VERSION + 1}")
-    with pytest.raises(StorageFailure, match="and this gateway knows"):
+    with pytest.raises(StorageFailure, match="but this gateway only supports"):
         sqlite.read(store)

@@ -155,6 +155,6 @@ def test_a_task_is_no_result_for_a_client_with_a_session() -> None:
     text = b'{"jsonrpc":"2.0","id":"a","result":{"resultType":"task","taskId":"1","status":"working"}}'
     found = json.loads(bridging.legacy_response(text))
     assert (found["id"], found["error"]["code"]) == ("a", -32603)
-    assert "began a task" in found["error"]["message"]
+    assert "started a task" in found["error"]["message"]
     same = b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"task"}],"kind":"task"}}'
     assert bridging.legacy_response(same) == same

@@ -37,7 +37,7 @@ def test_a_pattern_is_not_an_expression() -> None:
         ("a*b", "full", "can never match"),
         ("", "off", "can never match"),
         ("notifications/progress", "full", "is a notification"),
-        ("tools/cal", "request", "no method of the protocol"),
+        ("tools/cal", "request", "not a method of the protocol"),
         ("completion/complete", "request", "has no request phase"),
         ("resources/subscribe", "full", "has no request phase"),
         ("completion/complete", "response", None),

@@ -103,7 +103,7 @@ def test_names_that_the_tool_does_not_have_are_refused_in_query_and_body_and_dro
     made = tool(parameters=[parameter("X-Ok", "header")])
     with pytest.raises(ArgumentError, match=r"query\.admin"):
         request_of(made, {"query": {"admin": "1"}})
-    with pytest.raises(ArgumentError, match="body is no argument"):
+    with pytest.raises(ArgumentError, match="body is not an argument"):
         request_of(made, {"body": {}})
     found = request_of(made, {"header": {"X-Ok": "yes", "x-ok": "no", "X-Other": "no", "Host": "evil"}})
     assert found.headers == (("X-Ok", "yes"),)

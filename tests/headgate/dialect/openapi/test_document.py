@@ -25,14 +25,14 @@ def test_pointers(reference: str, found: int) -> None:
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        ("#/a/nope", "leads nowhere"),
-        ("#/a/list/1", "leads nowhere"),
-        ("#/a/list/x", "leads nowhere"),
-        ("#/text", "does not lead to a map"),
-        ("#/loop", "circles"),
-        ("other.yaml#/a", "out of the document"),
-        ("file:///etc/passwd", "out of the document"),
-        ("#", "out of the document"),
+        ("#/a/nope", "refers to nothing"),
+        ("#/a/list/1", "refers to nothing"),
+        ("#/a/list/x", "refers to nothing"),
+        ("#/text", "does not refer to a map"),
+        ("#/loop", "circular"),
+        ("other.yaml#/a", "outside of the document"),
+        ("file:///etc/passwd", "outside of the document"),
+        ("#", "outside of the document"),
     ],
 )
 def test_references_that_lead_to_nothing(reference: str, reason: str) -> None:

@@ -143,8 +143,8 @@ def test_a_role(monkeypatch: pytest.MonkeyPatch) -> None:
         (403, b"<ErrorResponse><Error><Code>ExpiredToken</Code></Error></ErrorResponse>", "\\(ExpiredToken\\)"),
         (500, b"CANARY", "no reason given"),
         (403, {"Error": {"Code": "CANARY CANARY"}}, "no reason given"),
-        (200, {}, "no credentials"),
-        (200, b"CANARY", "no JSON object"),
+        (200, {}, "without credentials"),
+        (200, b"CANARY", "a JSON object"),
     ],
 )
 def test_an_answer_of_the_token_service_that_is_no_good(status: int, told: Any, error: str) -> None:

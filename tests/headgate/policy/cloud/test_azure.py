@@ -89,10 +89,10 @@ def test_what_the_environment_has_decides(tmp_path: Path) -> None:
     [
         ((401, {"error": "invalid_client", "error_description": "CANARY"}), "answered 401 \\(invalid_client\\)"),
         ((500, b"CANARY"), "answered 500"),
-        ((200, {}), "no token"),
-        ((200, {"access_token": "t\u00e9", "expires_in": 1}), "no token"),
-        ((200, {"access_token": "t", "expires_in": "soon"}), "no life time"),
-        ((200, [1]), "no JSON object"),
+        ((200, {}), "without a token"),
+        ((200, {"access_token": "t\u00e9", "expires_in": 1}), "without a token"),
+        ((200, {"access_token": "t", "expires_in": "soon"}), "without an expiry time"),
+        ((200, [1]), "a JSON object"),
     ],
 )
 def test_answers_that_are_no_good(answer: Any, error: str) -> None:
@@ -121,5 +121,5 @@ def test_the_developer_s_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert fetched.value == b"A"
     assert fetched.lives_s > 86400
     tool("az", {"accessToken": 1})
-    with pytest.raises(CredentialError, match="no token"):
+    with pytest.raises(CredentialError, match="without a token"):
         token(auth, Scripted(TOKEN))

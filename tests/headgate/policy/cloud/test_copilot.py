@@ -77,10 +77,10 @@ def test_a_token_that_fits_in_no_header_is_told_without_it(given: str) -> None:
     [
         ((401, {"message": "Bad credentials: secret"}), "GitHub answered 401"),
         ((403, {"error_details": {"message": "no seat: secret"}}), "GitHub answered 403"),
-        ((200, {"expires_at": NOW}), "GitHub answered with no token"),
-        ((200, {"token": 5}), "GitHub answered with no token"),
-        ((200, {"token": "a b"}), "a token that is none"),
-        ((200, ["token"]), "GitHub answered with no JSON object"),
+        ((200, {"expires_at": NOW}), "GitHub answered without a token"),
+        ((200, {"token": 5}), "GitHub answered without a token"),
+        ((200, {"token": "a b"}), "an invalid token"),
+        ((200, ["token"]), "GitHub answered without a JSON object"),
     ],
 )
 def test_answers_that_cannot_be_used(answer: Any, why: str) -> None:

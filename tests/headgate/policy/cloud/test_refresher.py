@@ -143,7 +143,7 @@ def test_times(fetched: Fetched, renew: float, end: float) -> None:
 
 def test_one_that_has_run_out_when_it_comes_is_none() -> None:
     async def main() -> None:
-        with pytest.raises(CredentialError, match="run out"):
+        with pytest.raises(CredentialError, match="expired already"):
             await kept(Script(Fetched(b"old", 0))).wait()
 
     asyncio.run(main())

@@ -19,5 +19,5 @@ def test_what_a_host_decides() -> None:
 
 @pytest.mark.parametrize(("auth", "missing"), [(AwsAuth(service="s"), "a region"), (AwsAuth(region="r"), "a service name")])
 def test_what_nobody_tells_is_a_fault(auth: AwsAuth, missing: str) -> None:
-    with pytest.raises(ValueError, match=f"needs {missing}: the host 'h.test'"):
+    with pytest.raises(ValueError, match=f"needs {missing}: it cannot be derived from the host 'h.test'"):
         placed(auth, "h.test", {})

@@ -123,7 +123,7 @@ async def test_what_is_rejected_counts_as_dropped(caplog: pytest.LogCaptureFixtu
     rig.fill()
     await rig.settled(1)
     assert (rig.exported.value, rig.dropped.value) == (BATCH_COUNT - 2, 2)
-    assert "a collector did not take an export" in caplog.text
+    assert "a collector did not accept an export" in caplog.text
 
 
 @in_a_loop

@@ -33,16 +33,16 @@ def test_times_far_away_are_open_ends() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
-    ({"status": [1]}, "filters.status: unknown field; there are httpStatus"),
+    ({"status": [1]}, "filters.status: unknown field; fields are httpStatus"),
     ({"httpStatus": 200}, "filters.httpStatus: expected a list of at most 100 numbers"),
     ({"httpStatus": ["200"]}, "filters.httpStatus: expected a list"),
     ({"httpStatus": [True]}, "filters.httpStatus: expected a list"),
     ({"httpStatus": [10**30]}, "filters.httpStatus: expected HTTP statuses"),
-    ({"provider": [1]}, "filters.provider: expected a list of at most 100 texts"),
+    ({"provider": [1]}, "filters.provider: expected a list of at most 100 strings"),
     ({"provider": ["a"] * 101}, "filters.provider: expected a list"),
     ({"traceId": "' OR 1"}, "filters.traceId: expected hexadecimal"),
     ({"hasPayload": "yes"}, "filters.hasPayload: expected true or false"),
-    ({"attributes": {"a": ["b"]}}, "filters.attributes.a: expected a text"),
+    ({"attributes": {"a": ["b"]}}, "filters.attributes.a: expected a string"),
     ({"attributes": []}, "filters.attributes: expected an object"),
     ("x", "filters: expected an object"),
 ]
@@ -62,7 +62,7 @@ def test_values_never_stand_in_the_text() -> None:
 
 @pytest.mark.parametrize(
     ("body", "reason"),
-    [(b"[", "no JSON"), (b'{"limit": "\\ud800"}', "no JSON"), (b"[]", "the body: expected an object"), (b'{"limits": 1}', "limits: unknown field"), (b"[" * 100_000, "no JSON")],
+    [(b"[", "not JSON"), (b'{"limit": "\\ud800"}', "not JSON"), (b"[]", "the body: expected an object"), (b'{"limits": 1}', "limits: unknown field"), (b"[" * 100_000, "not JSON")],
     ids=["half", "half a character", "list", "unknown", "deep"],
 )
 def test_bodies_are_closed(body: bytes, reason: str) -> None:

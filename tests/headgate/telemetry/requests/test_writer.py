@@ -213,7 +213,7 @@ def test_a_record_that_is_refused_takes_no_other_with_it(
     os.write(pipe, b"".join(record(number) for number in [*range(40), 666, *range(41, 80)]))
     until(lambda: counts.written == 79)
     assert counts.dropped == 1
-    assert caplog.text.count("record of a request is refused") == 1
+    assert caplog.text.count("the database refused a record") == 1
     written = [one for _, rows in database.batches if 666 not in rows for one in rows]
     assert written == [*range(40), *range(41, 80)]
     # A number is never used for two different batches.

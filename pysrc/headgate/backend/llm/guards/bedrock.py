@@ -41,7 +41,7 @@ class Guardrail:
         if action == "NONE":
             return None
         if action != "GUARDRAIL_INTERVENED":
-            raise GuardFailure(f"the answer's action {action!r} means nothing")
+            raise GuardFailure(f"the action {action!r} of the response is unknown")
         actions = set(_actions(answer.get("assessments")))
         outputs = answer.get("outputs")
         if "BLOCKED" in actions or "ANONYMIZED" not in actions:

@@ -35,7 +35,7 @@ OFF: Final = "`streaming` is off"
 UNMASKED: Final = "masks do not apply to streams (`streaming.masks: Apply`)"
 BESIDE_STREAMS: Final = "only masks of patterns apply to streams"
 UNMASKED_EVENTS: Final = "masks do not apply to events (`streaming.masks: Apply`)"
-UNTOLD: Final = "webhooks are told messages, not tools"
+UNTOLD: Final = "webhooks get messages, not tools"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ VARIABLES: Final[Formats] = ("responses", "converse")
 DOCUMENTS: Final[Formats] = ("messages", "converse")
 OTHER: Final[Formats] = ("embeddings", "rerank", "count_tokens", "gemini_count_tokens")
 DATA: Final = "data and addresses are not read"
-THOUGHTS: Final = "what a model thinks is not read"
+THOUGHTS: Final = "reasoning is not read"
 PLACES: Final = (
     _request("plain", "system prompt", CHAT, "systemPrompt", CHAT),
     _request("plain", "messages", CHAT, "messages", CHAT),
@@ -84,23 +84,23 @@ PLACES: Final = (
     _never("request", "reasoning", "earlier reasoning", THOUGHTS),
     _request("files", "documents as text", DOCUMENTS, "messages", DOCUMENTS),
     _request("files", "text files in base64", CHAT, "messages", CHAT),
-    _never("request", "files", "pictures, sound and other files", DATA),
+    _never("request", "files", "images, audio and other files", DATA),
     _request("realtime", "system prompt", REALTIME, "systemPrompt", REALTIME),
     _request("realtime", "messages", REALTIME, "messages", REALTIME),
     _request("realtime", "variables of a stored prompt", REALTIME, "messages", REALTIME),
     _request("realtime", "earlier tool calls", REALTIME, "toolInput"),
     _request("realtime", "results of tools", REALTIME, "toolOutput"),
     _never("request", "realtime", "definitions of tools", "names, descriptions and schemas are not read", REALTIME),
-    _never("request", "realtime", "pictures and sound", DATA, REALTIME),
-    _never("request", "other", "embeddings, rerank, token counts", "they are no conversations", OTHER),
+    _never("request", "realtime", "images and audio", DATA, REALTIME),
+    _never("request", "other", "embeddings, rerank, token counts", "they are not conversations", OTHER),
     _answer("plain"),
     _answer("stream"),
-    _never("response", "tools", "tool calls", "what a model gives to tools is not read"),
+    _never("response", "tools", "tool calls", "inputs of tools are not read"),
     _never("response", "reasoning", "reasoning", THOUGHTS),
-    _never("response", "files", "pictures and sound", DATA),
+    _never("response", "files", "images and audio", DATA),
     _answer("realtime", REALTIME),
-    _never("response", "realtime", "tool calls", "what a model gives to tools is not read", REALTIME),
-    _never("response", "realtime", "sound and its transcript", "sound passes at once", REALTIME),
+    _never("response", "realtime", "tool calls", "inputs of tools are not read", REALTIME),
+    _never("response", "realtime", "audio and its transcript", "audio is passed on at once", REALTIME),
 )  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def unseen(guard: PromptGuard, open_paths: bool) -> str:
                 whole[name] = whole.get(name, False) or one.seen == "yes"
         left = [name for name, good in whole.items() if not good]
         told.append(f"of {side}s: {', '.join(left)}")
-    return f"guards do not see {'; '.join(told)} (docs/guards.md#what-guards-see)"
+    return f"guards do not check {'; '.join(told)} (docs/guards.md#what-guards-see)"
 
 
 def _named(one: GuardSight) -> str:

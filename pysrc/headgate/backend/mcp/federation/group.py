@@ -135,7 +135,7 @@ class LinkGroup:
             logger.warning("not a message", extra={"target": target, "error": str(error)})
             return None
         if message.kind is RpcKind.RESPONSE:
-            logger.warning("response to no request", extra={"target": target})
+            logger.warning("response without a request", extra={"target": target})
             return None
         if message.kind is RpcKind.REQUEST and message.raw_id is not None:
             return message.with_id(naming.request_id(target, message.raw_id))

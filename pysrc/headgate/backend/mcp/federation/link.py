@@ -189,7 +189,7 @@ class ServerLink(RequestTarget):
         self._server = server
         again, self._restored = again or self._restored, False
         if again and self._opening is not None:
-            logger.info("server is started again", extra={"target": self.name})
+            logger.info("server is restarted", extra={"target": self.name})
             async for _ in self._exchange(server, opening_of(self._opening), fields):
                 pass
             await server.send(parse(INITIALIZED), fields)
@@ -337,7 +337,7 @@ class HttpLink(RequestTarget):
             error.forgotten = known and self._opening is None
             if not known or error.forgotten:
                 raise
-        logger.info("session is opened again", extra={"target": self.name})
+        logger.info("session is reopened", extra={"target": self.name})
         self._there.name, self._position = None, StreamPosition()
         assert self._opening is not None
         async with contextlib.aclosing(self.request(opening_of(self._opening), fields)) as texts:

@@ -183,12 +183,12 @@ class ModernLink(RequestTarget):
                     return
                 answers[key] = found.result
             words = bridging.again(message, self._client.meta(self._level), answers, wanted.state)
-        raise TargetFailure("the server asks without end")
+        raise TargetFailure("the server keeps asking for input")
 
     def _refusal(self, message: RpcMessage, wanted: bridging.BridgedNeeds) -> bytes | None:
         """Return the error for a client that cannot be asked what the server wants to know, None for one that can."""
         if len(wanted.requests) > MAX_QUESTIONS:
-            reason = f"the server asks more than {MAX_QUESTIONS} things at once"
+            reason = f"the server asks for more than {MAX_QUESTIONS} things at once"
             return error_message(message.raw_id, INTERNAL_ERROR, reason)
         able = self._client.capabilities
         found = (elicitation.cannot_answer(message, question, able) for question in wanted.requests.values())

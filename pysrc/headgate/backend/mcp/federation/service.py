@@ -225,11 +225,11 @@ class FederationService:
         if found is not None:
             return found
         if missing := sorted(set(states) - set(self.links)):
-            logger.info("session is of other targets", extra={"missing": ",".join(missing)})
+            logger.info("session belongs to other targets", extra={"missing": ",".join(missing)})
             return None
         if not self.options.tolerant and (new := sorted(set(self.links) - set(states))):
             # The session lacks a target, which the configuration does not tolerate.
-            logger.info("session is of other targets", extra={"new": ",".join(new)})
+            logger.info("session belongs to other targets", extra={"new": ",".join(new)})
             return None
         group = LinkGroup({name: self.links[name](state) for name, state in states.items()}, self.options.bare)
         return self.sessions.adopt(session_id, group, owner)
@@ -250,7 +250,7 @@ class FederationService:
                     refuse(call, message, *bad[0])
                     return
                 for name, _ in bad:
-                    call.add_log_field("mcp.error.message", f"target {name} is passed over")
+                    call.add_log_field("mcp.error.message", f"target {name} is skipped")
                     await group.links.pop(name).close()
                 result = next(iter(good.values()))
                 if not self.options.bare:
@@ -286,7 +286,7 @@ class FederationService:
                 return
             place = naming.split_request_id(message.raw_id)
             if place is None or place[0] not in group.links:
-                raise McpFailure(400, "the response is to no request of a target")
+                raise McpFailure(400, "the response does not belong to a request of a target")
             answer = parse(message.with_id(place[1]))
             await self._send_notifications([group.links[place[0]].notify(answer, fields)])
             return

@@ -128,7 +128,7 @@ class StatelessService:
     async def post(self, call: BackendCall, message: RpcMessage) -> None:
         """Serve one message. Raises McpFailure."""
         if message.kind is RpcKind.RESPONSE:
-            raise McpFailure(400, "the response is to no request of a target")
+            raise McpFailure(400, "the response does not belong to a request of a target")
         version = call.headers.get(versions.HEADER)
         is_modern = versions.is_modern(version)
         ours = False

@@ -142,7 +142,7 @@ class StatelessTarget:
                         last = text
             found = modern.revisions_of(last) or list(versions.LEGACY)
         except (TargetFailure, TimeoutError):
-            logger.warning("server does not tell its revisions", extra={"target": self.name})
+            logger.warning("server does not list its protocol versions", extra={"target": self.name})
         finally:
             await link.close()
         self._revisions, self._revisions_until = found, time.monotonic() + LEGACY_SECONDS

@@ -195,7 +195,7 @@ class SuspendedCalls:
     def _opened(self, state: str) -> tuple[int, bytes]:
         content = self._sealer.open(state[len(STATE_PREFIX) :])
         if content is None or len(content) != 2 + 8 + KEY_BYTES:
-            raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
+            raise McpFailure(400, "requestState does not belong to this backend", INVALID_PARAMS)
         if self._clock() * 1000 >= int.from_bytes(content[2:10]):
             reason = f"requestState has expired: answers must come within {self._hold_s:g} s; call again without it"
             raise McpFailure(400, reason, INVALID_PARAMS)
@@ -224,7 +224,7 @@ class SuspendedCalls:
     def take(self, state: str, place: SuspendedCallKey) -> SuspendedCall:
         """Remove and return the call of a state; raises McpFailure if there is none that matches the request."""
         if not state.startswith(STATE_PREFIX):
-            raise McpFailure(400, "requestState is none of this backend", INVALID_PARAMS)
+            raise McpFailure(400, "requestState does not belong to this backend", INVALID_PARAMS)
         _, key = self._opened(state)
         waiting = self._waiting.get(key)
         if waiting is None or waiting.place.owner != place.owner:

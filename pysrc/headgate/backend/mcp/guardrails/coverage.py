@@ -22,7 +22,7 @@ def _asked(processor: GuardrailProcessor, side: str, method: str) -> tuple[str, 
     if side == "request":
         if method in NO_REQUEST_PHASE:
             return "no", "they have no request phase"
-        return ("yes", "") if method in WITH_PARAMS else ("refusals", "asked without their params")
+        return ("yes", "") if method in WITH_PARAMS else ("refusals", "checked without their params")
     return ("no", "it has no response phase") if method == LISTEN else ("yes", "")
 
 
@@ -34,7 +34,7 @@ def rows(processors: Sequence[GuardrailProcessor]) -> list[dict[str, object]]:
             groups: dict[tuple[str, str], list[str]] = {}
             for method in sorted(REQUESTS):
                 groups.setdefault(_asked(processor, side, method), []).append(method)
-            groups.setdefault(("no", "policy servers are asked about requests and results"), []).append(NEVER)
+            groups.setdefault(("no", "policy servers only check requests and results"), []).append(NEVER)
             for (seen, why), names in groups.items():
                 row: dict[str, object] = {
                     "side": side, "number": number, "guard": f"mcpGuardrails: {processor.service.name}", "shape": "mcp",

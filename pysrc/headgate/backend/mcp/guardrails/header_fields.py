@@ -64,7 +64,7 @@ def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
     for one in sets:
         name = one.key.lower()
         if not is_changeable(name) or VALUE.fullmatch(one.value) is None:
-            logger.warning("policy server: header field is passed over", extra={"field": one.key[:80]})
+            logger.warning("policy server: header is ignored", extra={"field": one.key[:80]})
             continue
         if name not in seen:
             seen.add(name)
@@ -75,7 +75,7 @@ def change(fields: Fields, sets: Sequence[Any], removes: Sequence[str]) -> None:
         if is_changeable(name):
             _drop(fields, name)
         else:
-            logger.warning("policy server: header field is passed over", extra={"field": removed[:80]})
+            logger.warning("policy server: header is ignored", extra={"field": removed[:80]})
 
 
 def is_changeable(name: str) -> bool:

@@ -48,9 +48,9 @@ class Decoded:
                     for piece in decoder.decode(chunk[at : at + STEP], PIECE):
                         yield piece
         except CodingError as error:
-            raise OSError(f"the answer cannot be unpacked: {error}") from None
+            raise OSError(f"the response cannot be decompressed: {error}") from None
         if not (decoder.done or empty):
-            raise OSError("the packed answer ends too early")
+            raise OSError("the compressed response ends too early")
 
     async def read(self, limit: int) -> bytes:
         """Return the complete body; raises ValueError if it exceeds `limit` bytes, OSError if it is truncated."""

@@ -86,7 +86,7 @@ class Exchanges:
                 await write(message.text)
             return None
         if len(self.pending) >= MAX_PENDING:
-            raise OwnFailure("too many requests are under way")
+            raise OwnFailure("too many requests are in progress")
         self._next_id += 1
         number = self._next_id
         exchange = self.pending[number] = TargetExchange(message)
@@ -153,7 +153,7 @@ class Exchanges:
         """Handle a message for which the inbox has no room: its reader is too slow, or there is none."""
         self._lost += 1
         if self._lost == 1:
-            logger.warning("messages are lost, the client does not read", extra={"target": self._target})
+            logger.warning("messages are dropped, the client does not read", extra={"target": self._target})
         if message.kind is RpcKind.REQUEST:
             # The client will not answer, so the gateway does: the server must not wait.
             answer = error_message(message.raw_id, INTERNAL_ERROR, "the client does not read")

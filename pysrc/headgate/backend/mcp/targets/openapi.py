@@ -227,7 +227,7 @@ class OpenApiLink(RequestTarget):
         try:
             parse(found)
         except NotAMessage as error:
-            reason = f"the answer to {tool.name} is no JSON that can be passed on: {error}"
+            reason = f"the answer to {tool.name} cannot be forwarded as JSON: {error}"
             return error_message(message.raw_id, INTERNAL_ERROR, reason)
         return found
 

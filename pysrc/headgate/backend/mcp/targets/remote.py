@@ -1,4 +1,4 @@
-"""Calls to a remote target. Its policies run on each as on a request of its own, made on behalf of the client."""
+"""Calls to a remote target. Its policies run on each call as on a separate request on behalf of the client."""
 
 from __future__ import annotations
 

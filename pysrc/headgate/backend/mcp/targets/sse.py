@@ -45,7 +45,7 @@ def endpoint_path(base: str, announced: str) -> str:
     if (found.scheme, found.hostname, _port(found.scheme, found.port)) != (
         own.scheme, own.hostname, _port(own.scheme, own.port),
     ) or found.username is not None:  # fmt: skip
-        raise ValueError("the endpoint is of another origin")
+        raise ValueError("the endpoint has another origin")
     return (found.path or "/") + (f"?{found.query}" if found.query else "")
 
 

@@ -57,7 +57,7 @@ def test_a_scope_opens_what_it_names() -> None:
     assert found["reasoning", "earlier reasoning"][0] == "no"
     hook = seen('request: [{webhook: {target: {host: "127.0.0.1:1"}}}]')
     assert hook["tools", "results of tools"] == ("yes", ""), "messages of the role tool are messages"
-    assert hook["tools", "earlier tool calls"] == ("no", "webhooks are told messages, not tools")
+    assert hook["tools", "earlier tool calls"] == ("no", "webhooks get messages, not tools")
     assert seen(MODERATION)["tools", "results of tools"] == ("no", "this guard reads no tools")
 
 
@@ -84,7 +84,7 @@ def test_rows_and_summary_say_the_same() -> None:
     assert told == {
         "side": "request", "number": 1, "guard": "regex: reject", "shape": "reasoning", "text": "earlier reasoning",
         "formats": ["completions", "messages", "responses", "gemini", "converse"], "seen": "no",
-        "why": "what a model thinks is not read",
+        "why": "reasoning is not read",
     }  # fmt: skip
     short = summary(found)["request"][0]
     assert short["sees"] == [
@@ -98,10 +98,10 @@ def test_rows_and_summary_say_the_same() -> None:
 def test_a_warning_names_what_no_guard_sees() -> None:
     found = guards("request: [{regex: {builtins: [ssn]}}, {regex: {builtins: [ssn]}, scope: [toolInput]}]")
     told = unseen(found, False)
-    assert told.startswith("guards do not see of requests: results of tools (tools), definitions of tools (tools), ")
+    assert told.startswith("guards do not check of requests: results of tools (tools), definitions of tools (tools), ")
     assert "earlier tool calls (tools)" not in told
     assert "; responses at all: there is no guard for them" in told
-    assert unseen(found, True).startswith("guards do not see paths of no known format; of requests: ")
+    assert unseen(found, True).startswith("guards do not check paths of no known format; of requests: ")
 
 
 def test_the_table_of_the_documents_has_a_row_for_each_place() -> None:

@@ -166,7 +166,7 @@ def test_a_state_brings_back_its_call_once_for_the_same_request_of_the_same_clie
         assert "another request" in refused(calls, state, SuspendedCallKey("ada", "one", b"e"))
         assert "another request" in refused(calls, state, SuspendedCallKey("ada", "two", b"d"))
         for strange in (state + "A", state[:-1], suspended_calls.STATE_PREFIX, "x", suspended_calls.STATE_PREFIX + Sealer(KEY, "questions of b").seal(bytes(26))):
-            assert "none of this backend" in refused(calls, strange)
+            assert "does not belong to this backend" in refused(calls, strange)
         assert "ended" in refused(table(), state), "a worker that knows nothing of it"
         assert calls.take(state, PLACE) is call
         assert "ended" in refused(calls, state)

@@ -26,7 +26,7 @@ def test_rows_follow_the_processor() -> None:
     assert found["tools/call", "request"]["seen"] == "yes"
     assert found["tools/list", "request"] | {"text": ""} == {
         "side": "request", "number": 1, "guard": "mcpGuardrails: policy:1", "shape": "mcp", "text": "", "formats": ["mcp"],
-        "seen": "refusals", "why": "asked without their params",
+        "seen": "refusals", "why": "checked without their params",
     }  # fmt: skip
     assert found["tasks/get", "request"]["why"] == "they have no request phase"
     assert found[NEVER.split(", ")[0], "response"]["seen"] == "no"
