@@ -111,7 +111,7 @@ def test_a_secret_whose_place_is_not_certain_is_refused(running: Gateway) -> Non
     del document["routes"][0]["policies"]
     status, reason = post(running, "/api/config", document)
     assert status == 500
-    assert reason.startswith("routes[0].backends[0].policies.backendAuth.key: what <redacted> stands for is not certain")
+    assert reason.startswith("routes[0].backends[0].policies.backendAuth.key: it is not clear here which secret <redacted> stands for")
 
 
 @pytest.mark.parametrize(("settings", "environment"), [("storage: {mode: readOnly}", None), ("", {"UI_READ_ONLY": "true"})], ids=["file", "environment"])

@@ -32,7 +32,7 @@ def test_a_region_that_nothing_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     [error] = told(ROUTE.replace("REGION", ""))
-    assert error == "bind/8080: backendAuth.aws needs a region: the host 'example.com' does not tell it"
+    assert error == "bind/8080: backendAuth.aws needs a region: it cannot be derived from the host 'example.com'"
     assert told(ROUTE.replace("REGION", "region: eu-west-1, serviceName: execute-api")) == []
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     assert "a service name" in told(ROUTE.replace("REGION", ""))[0]
