@@ -108,7 +108,7 @@ LIES: dict[str, tuple[Any, str]] = {
         "an answer to the headers of the response was not expected",
     ),
     "a body before the head": (
-        lambda part, message: iter([{"request_body": {}}]), "an answer to the body of the request was not expected",
+        lambda part, message: iter([{"request_body": {}}]), "unexpected response for the body of the request",
     ),
     "trailers that there are not": (
         lambda part, message: iter([{"request_trailers": {}}]),
@@ -143,7 +143,7 @@ def test_a_stream_that_is_not_streamed(gateway: Any, processor: ProcessorPeer, b
     processor.react = lambda part, message: iter([{part: {"response": {"bodyMutation": {"body": "AAAA"}}}}])
     running = gateway(config(backend, processor.port, {"requestBodyMode": "fullDuplexStreamed", "requestHeaderMode": "skip"}))
     answer = httpx.post(running.url + "/", content=b"abc", timeout=60)
-    assert (answer.status_code, answer.text) == (500, "ext_proc failed: an answer to the body of the request is not streamed")
+    assert (answer.status_code, answer.text) == (500, "ext_proc failed: a response for the body of the request is not streamed")
 
 
 @pytest.mark.parametrize("options", [HEADERS, BUFFERED, None])

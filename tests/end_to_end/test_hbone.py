@@ -109,7 +109,7 @@ REFUSED = {
     "plain bind": ("protocol: HBONE, tls: {cert: gate.pem, key: gate.key, root: ca.pem}", "direct",
                    "protocol HBONE is only for binds with tunnelProtocol hboneGateway"),
     "routes": ("protocol: HBONE, tls: {cert: gate.pem, key: gate.key, root: ca.pem}, routes: [{}]", "hboneGateway",
-               "protocol HBONE has no routes"),
+               "protocol HBONE cannot have routes"),
     "other protocol": ("protocol: HTTP", "hboneGateway", "tunnelProtocol hboneGateway needs listeners of protocol HBONE"),
     "waypoint": ("protocol: HBONE", "hboneWaypoint", "not supported yet: binds[0].tunnelProtocol = hboneWaypoint"),
 }  # fmt: skip

@@ -209,7 +209,7 @@ def test_backends_of_other_trust_domains(gateway, own, agent, tmp_path) -> None:
     agent.give(response(own.issue(GATEWAY), own))
     rig = Rig(gateway, tmp_path, own, other, agent)
     status, body, _ = rig.plain("/abroad")
-    assert (status, "no bundle of the trust domain partner.test" in body) == (503, True), body
+    assert (status, "no bundle for the trust domain partner.test" in body) == (503, True), body
     agent.give(response(own.issue(GATEWAY), own, (other,)))
     rig.running.wait_log_count("X.509-SVID received", 2)
     assert rig.plain("/abroad")[:2] == (200, GATEWAY)

@@ -142,7 +142,7 @@ def test_all_errors_of_all_resources_are_told_at_once(gateway: Start, tmp_path: 
     assert status == 422
     lines = answer.splitlines()
     assert len(lines) == 3
-    assert "matches[0].path.exact: a path begins with /: 'a' (resource traffic.route/a)" in lines
+    assert "matches[0].path.exact: a path must begin with /: 'a' (resource traffic.route/a)" in lines
     assert any(line.startswith("policies.timeout.requestTimeout: ") and line.endswith("(resource traffic.route/b)") for line in lines)
     assert stored(running) == {}
 
@@ -194,7 +194,7 @@ def test_a_hidden_secret_stays_what_it_is(gateway: Start, stand_in: Callable[...
     assert provider.seen[0].headers["authorization"] == "Bearer sk-never-shown"
     # Under another name nobody knows what the mark stands for.
     status, answer = put(running, "llm.model", {**shown, "name": "other"})
-    assert (status, answer.startswith("params.apiKey: what <redacted> stands for is not certain here")) == (400, True)
+    assert (status, answer.startswith("params.apiKey: it is not clear here which secret <redacted> stands for")) == (400, True)
     assert "never-shown" not in running.log()
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_comes_to_define_a_resource_wins(gateway: Start, tmp_path: P
     put(running, "traffic.route", route("a", "stored"))
     running.reload(FILE + "- {name: a, matches: [{path: {exact: /a}}], policies: {directResponse: {status: 200, body: file}}}\n")
     assert call(running, "/a") == (200, "file")
-    running.wait_log("traffic.route/a: left out, because the file defines it as well")
+    running.wait_log("traffic.route/a: left out, because the file also defines it")
     assert put(running, "traffic.route", route("a", "new"))[0] == 409
     # It is still stored, and can be removed.
     assert stored(running) == {"traffic.route/a": route("a", "stored")}
@@ -276,7 +276,7 @@ def test_the_rules_of_the_admin_server_hold(gateway: Start, tmp_path: Path) -> N
     deep: Any = "x"
     for _ in range(150):
         deep = [deep]
-    assert put(running, "traffic.route", {"name": "a", "deep": deep}) == (400, "a value has at most 100 levels")
+    assert put(running, "traffic.route", {"name": "a", "deep": deep}) == (400, "a value can have at most 100 levels")
     assert ask_admin(running, "POST", place("traffic.route"), body, json_type)[0] == 405
     assert ask(running, "PUT", place(), {"resources": []})[0] == 405
     assert stored(running) == {}

@@ -75,7 +75,7 @@ def test_the_variable_replaces_the_list(prices, tmp_path: Path) -> None:
 FAULTS = {
     "inline: {provider: {}}": "config.modelCatalog[0].inline",
     "inline: {providers: {p: {models: {m: {rates: {input: '-1'}}}}}}":
-        "config.modelCatalog[0].inline: providers.p.models.m.rates.input: a rate is a decimal",
+        "config.modelCatalog[0].inline: providers.p.models.m.rates.input: a rate must be a decimal",
     "inline: {providers: {p: {models: {m: {rates: {input: 1}}}}}}":
         "config.modelCatalog[0].inline.providers.p.models.m.rates.input",
     "inline: {providers: {p: {models: {m: {rates: {input: '0.0000001'}}}}}}": "at most 6 decimals",

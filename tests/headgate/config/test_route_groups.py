@@ -131,7 +131,7 @@ def test_depth_and_size_are_bounded(loaded: Loads, faults: Faults) -> None:
         (group("a", "{}") + group("a", "{}"), "route group 'a' is declared twice"),
         (group("''", "{}"), "a route group needs a name"),
         (group("a", "{backends: [{host: x}]}"), "routeGroups[0].routes[0].backends[0].host"),
-        (group("a", "{policies: {ai: {}}, backends: [{host: 'a:1'}]}"), "ai of the route is for AI backends"),
+        (group("a", "{policies: {ai: {}}, backends: [{host: 'a:1'}]}"), "ai of the route is only for AI backends"),
     ],
 )
 def test_faults_of_groups_are_told_though_nobody_delegates(text: str, fault: str, faults: Faults) -> None:

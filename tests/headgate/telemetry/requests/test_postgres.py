@@ -159,7 +159,7 @@ def test_tables_of_a_newer_version_are_left_alone(store: RequestLogStore, server
     PostgresLog(store, "one").close()
     database = store.url.reveal().rpartition("/")[2]  # type: ignore[union-attr]
     server.query("INSERT INTO headgate.version VALUES (99)", database)
-    with pytest.raises(Unusable, match=f"version 99, and this gateway knows {VERSION}"):
+    with pytest.raises(Unusable, match=f"version 99, but this gateway only supports {VERSION}"):
         PostgresLog(store, "one")
 
 
