@@ -80,7 +80,7 @@ FAULTS = {
         "config.modelCatalog[0].inline.providers.p.models.m.rates.input",
     "inline: {providers: {p: {models: {m: {rates: {input: '0.0000001'}}}}}}": "at most 6 decimals",
     "inline: {providers: {p: {models: {m: {tiers: [{contextOver: 2, rates: {}}, {contextOver: 1, rates: {}}]}}}}}":
-        "providers.p.models.m.tiers[1].contextOver: tiers rise",
+        "providers.p.models.m.tiers[1].contextOver: tiers must be in ascending order",
     "inline: '{'": "config.modelCatalog[0].inline: not a JSON document",
     "inline: '[]'": "config.modelCatalog[0].inline: expected an object",
     "file: bad.json": "config.modelCatalog[0].file: bad.json: providers.p.x: unknown field",
