@@ -31,7 +31,7 @@ cdef Reply not_found(str model):
 
 cdef Reply not_allowed(RequestContext ctx, bytes model):
     """The refusal of a model that the request's key may not use. The log gets both their names."""
-    name = None if ctx.api_key is None else ctx.api_key.get("name") or ctx.api_key.get("place")
+    name = None if ctx.api_key is None else ctx.api_key.get("name")
     if type(name) is str:
         ctx.add_log_field("api_key.name", name)
     if model is None:

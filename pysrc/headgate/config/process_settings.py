@@ -52,7 +52,7 @@ WORKLOAD_API: Final = "SPIFFE_ENDPOINT_SOCKET"
 # Who has made a request, where `standardAttributes` does not say it.
 STANDARD_ATTRIBUTES: Final = {
     "user": "coalesce(apiKey.user, apiKey.name, apiKey.owner, jwt.sub, jwt.email, basicAuth.username, "
-    'source.identity.namespace + "/" + source.identity.serviceAccount, source.subjectCn, apiKey.place)',
+    'source.identity.namespace + "/" + source.identity.serviceAccount, source.subjectCn)',
     "group": "coalesce(apiKey.group, jwt.groups[0])",
 }
 LEVELS: Final = ("off", "error", "warn", "info", "debug", "trace")

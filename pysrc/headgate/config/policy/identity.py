@@ -29,10 +29,6 @@ from headgate_engine.llm.pattern import ModelPattern
 CLAIMS: Final = frozenset(("exp", "nbf", "aud", "iss", "sub"))
 HASH: Final = re.compile(r"sha256:([0-9a-fA-F]{64})")
 MAX_AUDIENCES: Final = 64
-# Members of the metadata of a key that name it. One without any is told by its place in the configuration: a part of
-# its digest would help who guesses keys.
-NAMING: Final = ("user", "name", "owner")
-PLACE: Final = "place"
 NO_KEYS: Final = (
     "there are no virtual keys, and none can be made without config.storage.mode: hybrid and config.database: only "
     "keys of this policy itself are known"
@@ -118,10 +114,7 @@ def parse_api_key(context: Context, record: Record) -> ApiKeyAuth:
             continue
         if digest in keys:
             context.fault(Problem.CONFLICT, entry, "", f"key {index} is defined twice")
-        seen = metadata if isinstance(metadata, dict) else {}
-        if not any(name in seen for name in (*NAMING, PLACE)):
-            seen = {**seen, PLACE: entry.path}
-        shown = json.dumps(seen, sort_keys=True)
+        shown = json.dumps(metadata or {}, sort_keys=True)
         keys[digest] = ApiKey(digest=digest, metadata=shown, models=checked_models(context, entry))
     if record.get("virtualKeys") and not context.can_have_keys:
         context.warnings.append(f"{record.path}.virtualKeys: {NO_KEYS}")
@@ -167,11 +160,8 @@ def _digest(context: Context, record: Record) -> bytes | None:
 def dump_api_key(auth: ApiKeyAuth) -> dict[str, Any]:
     """Return the form of the configuration dump."""
     keys: list[dict[str, Any]] = []
-    for index, one in enumerate(auth.keys):
-        metadata = json.loads(one.metadata)
-        if str(metadata.get(PLACE)).endswith(f".keys[{index}]") and not any(name in metadata for name in NAMING):
-            del metadata[PLACE]
-        keys.append({"keyHash": REDACTED, "metadata": metadata})
+    for one in auth.keys:
+        keys.append({"keyHash": REDACTED, "metadata": json.loads(one.metadata)})
         if one.models is not None:
             keys[-1]["allowedModels"] = list(one.models)
     found = {"mode": auth.mode, "location": location.dump(auth.location), "keys": keys}
