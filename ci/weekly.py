@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -76,6 +77,8 @@ def weekly(root: Path, lock: Sequence[str], test: Sequence[str]) -> int:
 
 def main(words: Sequence[str]) -> int:
     """Read the command line and run it."""
+    # A job that is cancelled puts the locks back, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--python", default=sys.executable, help="makes the environment of the tool that locks")
     reader.add_argument("--test", default="make newest", help="what tests the newest versions")

@@ -336,8 +336,8 @@ routes:
     assert done.returncode == 1
     told = done.stdout + done.stderr
     for message in (
-        "'http' is no port", "service 'n/a.test' is defined twice",
-        "'no' is no IP address", "0 is no port", "workload 'w' is defined twice",
+        "'http' is not a port", "service 'n/a.test' is defined twice",
+        "'no' is no IP address", "0 is not a port", "workload 'w' is defined twice",
         "health.eviction.restoreHealth must be between 0.0 and 1.0",
         "health.eviction.healthThreshold must be between 0.0 and 1.0", "cannot be negative; 0 never ejects", "unhealthyExpression",
         "sessionAffinity.source",

@@ -105,18 +105,18 @@ LIES: dict[str, tuple[Any, str]] = {
     ),
     "out of order": (
         lambda part, message: iter([{"response_headers": {}}]),
-        "an answer to the headers of the response was not expected",
+        "unexpected response for the headers of the response",
     ),
     "a body before the head": (
         lambda part, message: iter([{"request_body": {}}]), "unexpected response for the body of the request",
     ),
     "trailers that there are not": (
         lambda part, message: iter([{"request_trailers": {}}]),
-        "an answer to the trailers of the request was not expected",
+        "unexpected response for the trailers of the request",
     ),
     "twice": (
         lambda part, message: iter([{part: {}}, {part: {}}]) if part == "request_headers" else iter([]),
-        "an answer to the headers of the request was not expected",
+        "unexpected response for the headers of the request",
     ),
     "nothing, endlessly": (
         lambda part, message: ({} for _ in range(100_000)), "the processor has sent 1001 empty messages",

@@ -214,6 +214,6 @@ def test_a_module_that_no_logger_has_is_refused(gateway: Callable[..., Any]) -> 
     assert done.returncode == 1
     assert "there is no logger headgate.upstreams, did you mean headgate.upstream?" in done.stderr
     strange = gwctl("proxy", "log", *port, "--set", "zzz=debug")
-    assert "there is no logger zzz; there are headgate.admin, " in strange.stderr
+    assert "there is no logger zzz; loggers are headgate.admin, " in strange.stderr
     assert gwctl("proxy", "log", *port).stdout == "current log level is info\n"
     assert gwctl("proxy", "log", *port, "--set", "headgate=warn,asyncio=error").returncode == 0

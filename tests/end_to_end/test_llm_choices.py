@@ -280,7 +280,7 @@ def test_a_client_that_leaves_ends_all_calls(rig: Rig) -> None:
     rig.running.wait_log("gen_ai.request.model=claude-left")
 
 
-@pytest.mark.parametrize(("n", "why"), [(9, "must be 8 at most"), (0, "must be a number"), ("two", "must be a number")])
+@pytest.mark.parametrize(("n", "why"), [(9, "must be at most 8"), (0, "must be a number"), ("two", "must be a number")])
 def test_numbers_that_cannot_be_are_refused(rig: Rig, n: Any, why: str) -> None:
     before = asked(rig)
     told = rig.post({"model": "claude-x", "messages": HI, "n": n})

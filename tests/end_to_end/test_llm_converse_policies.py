@@ -141,7 +141,7 @@ def test_bodies_are_edited_in_the_client_s_format(scene: Scene) -> None:
 
 def test_what_has_no_place_is_refused_where_that_is_configured(scene: Scene) -> None:
     before = len(scene.rig.provider.seen)
-    with pytest.raises(ClientError, match=r"ValidationException.*no place for guardrailConfig"):
+    with pytest.raises(ClientError, match=r"ValidationException.*does not support guardrailConfig"):
         scene.amazon.converse(modelId="strict", messages=TALK, guardrailConfig={"guardrailIdentifier": "g-1", "guardrailVersion": "1"})
     assert len(scene.rig.provider.seen) == before
     scene.rig.answers(whole(CHAT))

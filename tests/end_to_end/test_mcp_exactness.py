@@ -112,7 +112,7 @@ def test_two_revisions_are_none(gateway: Callable[..., Any], stand_in: StandIn) 
     asked = len(good.seen)
     found = raw.http.post("/mcp", json={"jsonrpc": "2.0", "id": 3, "method": "ping"}, headers=httpx.Headers(fields))
     assert (found.status_code, found.json()["error"]["code"]) == (400, -32020)
-    assert found.json()["error"]["message"] == "mcp-protocol-version stands twice"
+    assert found.json()["error"]["message"] == "mcp-protocol-version occurs twice"
     assert len(good.seen) == asked
 
 

@@ -167,7 +167,7 @@ config:
     for message in (
         "undeclared reference to 'respons'", "request.body cannot be used in the log", "accessLog.add.b", "nosuch",
         "'frontendPolicies.accessLog' is set as well", "'a b' is not a label", "the label 'status' exists already",
-        "'__x' is no label", "undeclared reference to 'nope'",
+        "'__x' is not a label", "undeclared reference to 'nope'",
     ):  # fmt: skip
         assert message in found, (message, found)
 

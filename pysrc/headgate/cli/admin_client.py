@@ -16,7 +16,7 @@ ADMIN_PORT = 15000
 ANSWER_SECONDS = 10.0
 # Error messages quote at most this many bytes of an unexpected response.
 QUOTED_BYTES = 500
-BAD_REQUEST, NOT_FOUND = 400, 404
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,6 @@ def fetch(port: int, method: str, path: str, query: Mapping[str, str] | None = N
 def unexpected(status: int, body: bytes) -> click.ClickException:
     """Return the error for a status other than 200; it quotes the response body if there is one."""
     detail = body[:QUOTED_BYTES].decode(errors="replace").strip()
-    if status == BAD_REQUEST and detail:
-        # What was asked is wrong, and the gateway says why.
-        return click.ClickException(detail)
     more = f": {detail}" if detail else ""
     if status == NOT_FOUND:
         more += ". Is this the port of an admin server (config.adminAddr; another one is given with -p)?"

@@ -166,11 +166,11 @@ def call(
         headers.setdefault("content-type", JSON_TYPE)
         content = urlencode(body) if headers["content-type"] == FORM_TYPE else json.dumps(body)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    connection = _connection(parts.scheme, str(parts.hostname), parts.port, authority)
     end = time.monotonic() + SECONDS
     try:
+        connection = _connection(parts.scheme, str(parts.hostname), parts.port, authority)
         connection.connect()
-    except OSError as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise _unanswered(url, error) from None
     try:
         connection.request(method, target, content, headers)

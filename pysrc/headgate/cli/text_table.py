@@ -42,6 +42,8 @@ def shortened(text: str, width: int) -> str:
     """Return a text that takes at most `width` columns; one that is cut ends with an ellipsis."""
     if width_of(text) <= width:
         return text
+    # Room for marks that take no column. What is measured again and again is short.
+    text = text[: 4 * width]
     while text and width_of(text) > width - 1:
         text = text[:-1]
     return text + CUT if width else ""

@@ -16,7 +16,8 @@ WAITING = "waiting for trace data"
 TRACED_SECONDS = 10.0
 NOT_TRACED = (
     "the request was sent and answered, but this gateway has traced none such: is --port a listener of the gateway "
-    "whose admin server -p names? Where something between them changes ports, tell the request with --expression"
+    "whose admin server -p names? If a proxy or a container's port mapping is in between, name the request instead, as "
+    "in --expression 'request.path == \"/x\"'"
 )
 SENT = "request sent, waiting for trace to complete"
 

@@ -76,7 +76,8 @@ class InternalPorts:
     def _path(self, record: Record, written: str) -> str | None:
         if written == FORWARD or is_claimed(written):
             return written
-        message = f"{written!r} is not a path of the admin API: use / or a path below {', '.join(PREFIXES)}"
+        known = ", ".join(PREFIXES)
+        message = f"{written!r} is not a path of the admin API: use / or a path below {known}, without a query"
         self._context.fault(Problem.VALUE, record, "internal", message)
         return None
 

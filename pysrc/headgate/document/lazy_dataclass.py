@@ -3,8 +3,8 @@
 The standard decorator looks at all fields of a class and compiles six methods when its module is imported. That was a
 quarter of the time that a start took, and a start makes few objects of most of these classes, if any. What is left to
 do at import is to make the slots. The first objects of a class are made, compared and hashed by functions that all
-classes share; from then on the methods are those that the standard library generates. `dataclasses.fields`, `replace`
-and `is_dataclass`, pickle and `match` work as usual.
+classes share; from then on each method is compiled for its class when it is called (`field_methods`).
+`dataclasses.fields`, `replace` and `is_dataclass`, pickle and `match` work as usual.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ REFUSED = [
     ("directResponse: {status: 199}", "out of range 200..599"),
     ("directResponse: {status: 600}", "out of range 200..599"),
     ("directResponse: {status: 200, headers: {a: request.pth}}", "request has no field 'pth', did you mean 'path'?"),
-    ("directResponse: {status: 200, body: a, bodyExpression: '\"a\"'}", "only one of these and 'body' can be set"),
+    ("directResponse: {status: 200, body: a, bodyExpression: '\"a\"'}", "only one of 'body' and 'bodyExpression' can be set"),
     ("directResponse: {conditional: [{status: 200}, {status: 201}]}", "only the last entry may be without"),
     ("authorization: {rules: ['1 +', {deny: foo}]}", "undeclared reference to 'foo'"),
     ("cors: {allowOrigins: ['a.test']}", "not an origin"),

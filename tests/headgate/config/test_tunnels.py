@@ -64,7 +64,7 @@ def test_a_named_proxy_brings_its_policies_and_may_stand_behind() -> None:
 
 
 REFUSED = [
-    ("{proxy: {service: {name: n/h, port: 1}}}", "no service is 'n/h'"),
+    ("{proxy: {service: {name: n/h, port: 1}}}", "there is no service 'n/h'"),
     ("{proxy: {backend: nope}}", "no backend is named 'nope'"),
     ("{proxy: {backend: mcp}}", "backend type cannot be used as proxy"),
     ("{proxy: {host: 'unix:/run/p'}}", "a proxy has a host and a port"),

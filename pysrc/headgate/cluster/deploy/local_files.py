@@ -11,6 +11,7 @@ from typing import Any, Final
 from headgate.cluster.deploy.address_range import loopback_of
 from headgate.cluster.deploy.configuration import FILE, configuration_text, log_filter
 from headgate.cluster.deploy.local_ports import own_ports
+from headgate.cluster.deploy.local_process import RECORD
 from headgate.cluster.deploy.naming import short_name
 from headgate.cluster.deploy.objects import new_session_key
 from headgate.cluster.deploy.outcome import DeployRefused
@@ -66,7 +67,7 @@ class LocalFiles:
 
     def _environment(self, parameters: MergedParameters, failing: bool) -> dict[str, str]:
         name, own = short_name(self._key.name), loopback_of(self._address)
-        servers = own_ports(self.folder, own, failing)
+        servers = own_ports(self.folder, own, failing, (self.folder / RECORD).exists())
         found = {key: os.environ[key] for key in _INHERITED if key in os.environ}
         found |= {
             "TERMINATION_GRACE_PERIOD_SECONDS": str(parameters.longest),

@@ -22,14 +22,15 @@ FILE: Final = "ports.json"
 USUAL: Final = {"ADMIN_ADDR": 15_000, "STATS_ADDR": STATS_PORT, "READINESS_ADDR": READY_PORT}
 
 
-def own_ports(folder: Path, address: str, look: bool) -> dict[str, int]:
-    """Return the ports that were chosen before. `look`: choose others for those that are taken, which must not be by
-    the gateway itself. Raises OSError."""
+def own_ports(folder: Path, address: str, look: bool, started: bool = False) -> dict[str, int]:
+    """Return the ports that were chosen before, or choose them. `look`: choose others for those that are taken, which
+    must not be by the gateway itself. `started`: it may run, with the usual ports if no choice is known. Raises OSError.
+    """
     file = folder / FILE
     try:
         found: dict[str, int] = {**USUAL, **json.loads(file.read_text(encoding="ascii"))}
     except (OSError, ValueError, TypeError):
-        found, look = dict(USUAL), True
+        found, look = dict(USUAL), look or not started
     if not look:
         return found
     chosen = {name: port if can_bind(address, port) else _free_port(address) for name, port in found.items()}

@@ -20,7 +20,7 @@ OF_LISTENERS: Final = frozenset(("accessLog", "tracing"))
 SHARED: Final = "listener that shares its port"
 # What the CRD takes, and the status of a policy refuses, with the reason: by part and what it is said of.
 REFUSED: Final = {
-    ("metrics", ""): "labels of metrics are set for the process: use config.metrics in rawConfig",
+    ("metrics", ""): "labels of metrics are set for the process: use config.metrics in rawConfig of GatewayParameters",
     **{(name, SHARED): "listeners of a port share one access log and trace exporter" for name in sorted(OF_LISTENERS)},
 }
 

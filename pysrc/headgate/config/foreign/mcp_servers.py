@@ -27,7 +27,7 @@ def mcp_servers(source: Tree, notes: ImportNotes, port: int = 3000) -> Tree:
     """
     section = next((name for name in SECTIONS if isinstance(source.get(name), dict)), None)
     if section is None:
-        raise ValueError(f"found no servers: expected one of {', '.join(SECTIONS)} is expected")
+        raise ValueError(f"found no servers: expected one of {', '.join(SECTIONS)}")
     targets = mcp_targets(source[section], section, notes)
     if not targets:
         raise ValueError(f"{section} has no server that can be used")

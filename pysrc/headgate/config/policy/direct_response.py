@@ -33,7 +33,7 @@ def _entry(context: Context, record: Record, condition: str | None) -> DirectRes
     body = record.get("body", "")
     expression = checked(context, record, "bodyExpression", "route")
     if expression is not None and "body" in record:
-        context.fault(Problem.CONFLICT, record, "bodyExpression", "only one of these and 'body' can be set")
+        context.fault(Problem.CONFLICT, record, "bodyExpression", "only one of 'body' and 'bodyExpression' can be set")
     return DirectResponse(
         status=record["status"],
         body=body.encode() if isinstance(body, str) else bytes(body),

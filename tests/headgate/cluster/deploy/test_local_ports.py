@@ -29,6 +29,12 @@ def test_a_port_that_is_taken_is_replaced_and_the_choice_is_kept(tmp_path: Path,
         assert own_ports(tmp_path, ADDRESS, look=True)["STATS_ADDR"] != chosen["STATS_ADDR"]
 
 
+def test_a_gateway_that_runs_without_a_known_choice_keeps_the_usual_ports(tmp_path: Path) -> None:
+    with socket.create_server((ADDRESS, USUAL["STATS_ADDR"])):
+        assert own_ports(tmp_path, ADDRESS, look=False, started=True) == USUAL
+    assert not (tmp_path / FILE).exists()
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "5"])
 def test_a_file_without_ports_is_written_anew(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)

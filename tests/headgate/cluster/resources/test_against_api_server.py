@@ -98,4 +98,4 @@ def test_kubectl_shows_the_columns(server: RunningCluster) -> None:
 def test_kubectl_explains_a_field(server: RunningCluster) -> None:
     command = ["kubectl", "explain", "gatewaypolicies.spec.traffic.retry.attempts"]
     shown = subprocess.run(command, env=server.environment, check=True, capture_output=True, text=True).stdout
-    assert "How often a request is sent again." in shown
+    assert "Maximum number of retries." in shown

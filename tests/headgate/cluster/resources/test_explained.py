@@ -73,7 +73,7 @@ def test_the_longest_key_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_text_of_the_file_is_its_first_sentence() -> None:
     assert texts()["Retry"]["attempts"] == "Maximum number of retries. Default 1."
-    assert words()["attempts"] == "How often a request is sent again."
+    assert words()["attempts"] == "Maximum number of retries."
 
 
 def test_a_text_stands_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

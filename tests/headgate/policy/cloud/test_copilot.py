@@ -80,7 +80,7 @@ def test_a_token_that_fits_in_no_header_is_told_without_it(given: str) -> None:
         ((200, {"expires_at": NOW}), "GitHub answered without a token"),
         ((200, {"token": 5}), "GitHub answered without a token"),
         ((200, {"token": "a b"}), "an invalid token"),
-        ((200, ["token"]), "GitHub answered without a JSON object"),
+        ((200, ["token"]), "GitHub did not answer with a JSON object"),
     ],
 )
 def test_answers_that_cannot_be_used(answer: Any, why: str) -> None:

@@ -55,7 +55,7 @@ function pathOf(lines, row, own) {
 function placeWithin(block, text) {
   const open = [];
   let word = "";
-  for (const one of text.match(TOKENS) ?? []) {
+  for (const [one] of text.matchAll(TOKENS)) {
     const top = open[open.length - 1];
     if (one === "{" || one === "[") open.push({ list: one === "[", key: null });
     else if (one === "}" || one === "]") {
@@ -89,9 +89,9 @@ function placeOver(lines, row, before) {
     const brace = BRACE.exec(lines[at])?.[1];
     if (brace === undefined) continue;
     const own = shape(brace);
-    const path = pathOf(lines, at, own);
-    const place = path && placeWithin(own.key === undefined ? path : [...path, own.key], text.slice(brace.length));
-    if (place) found = place;
+    const inner = placeWithin(own.key === undefined ? [] : [own.key], text.slice(brace.length));
+    const path = inner && pathOf(lines, at, own);
+    if (path) found = { ...inner, path: [...path, ...inner.path] };
   }
   return found;
 }
