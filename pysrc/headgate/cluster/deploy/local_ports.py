@@ -23,8 +23,10 @@ USUAL: Final = {"ADMIN_ADDR": 15_000, "STATS_ADDR": STATS_PORT, "READINESS_ADDR"
 
 
 def own_ports(folder: Path, address: str, look: bool, started: bool = False) -> dict[str, int]:
-    """Return the ports that were chosen before, or choose them. `look`: choose others for those that are taken, which
-    must not be by the gateway itself. `started`: it may run, with the usual ports if no choice is known. Raises OSError.
+    """Return the ports that were chosen before, or choose them. Raises OSError.
+
+    `look`: choose others for those that are taken, which must not be by the gateway itself. `started`: it may run, with
+    the usual ports if no choice is known.
     """
     file = folder / FILE
     try:
