@@ -27,8 +27,10 @@ from headgate_engine.websocket.frames import BINARY, CLOSE, TEXT, FrameError, Fr
 LIMIT: Final = 16 * 1024 * 1024
 # Events of more bytes are not read as JSON.
 LONG_EVENT: Final = 1024 * 1024
-# With a picture: its text in base64 is one value, which is read at more than 1 MiB in a millisecond.
+# With a picture: its text in base64 is one value, which is read at more than 1 MiB in a millisecond. Many small values
+# take longer.
 LONG_PICTURE: Final = 4 * 1024 * 1024
+MOST_VALUES: Final = 1000
 PICTURE: Final = "input_image"
 HEAD: Final = 4096
 PROMPT_SOUND_BYTES: Final = 800
@@ -265,9 +267,16 @@ def _is_long_sound(payload: bytes) -> bool:
     return b"\\" not in payload and payload.count(b'"type"') == 1 and LONG_SOUND.search(payload) is not None
 
 
+def _is_long_picture(payload: bytes) -> bool:
+    """Tell whether an event may have a long picture, and has few values beside: base64 has none of what begins one."""
+    if len(payload) > LONG_PICTURE or b'"input_image"' not in payload:
+        return False
+    return sum(map(payload.count, (b"{", b"[", b","))) <= MOST_VALUES
+
+
 def _read_event(payload: bytes) -> dict[str, Any]:
     """Return an event, an empty one for what is none or is long."""
-    if len(payload) > LONG_EVENT and (len(payload) > LONG_PICTURE or b'"input_image"' not in payload):
+    if len(payload) > LONG_EVENT and not _is_long_picture(payload):
         return {}
     try:
         found = orjson.loads(payload)

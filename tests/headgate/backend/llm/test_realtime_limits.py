@@ -186,6 +186,8 @@ def test_a_picture_counts_as_in_other_requests_and_only_where_it_is_read() -> No
 
     assert 1600 < said({"type": "input_image", "image_url": picture}) < 1700
     assert 1600 < said({"type": "input_image", "image_url": "https://a.test/b.png"}) < 1700
+    # One between many small values is not looked for.
+    assert said({"type": "input_image", "image_url": picture, "other": [{}] * 2000}) > len(picture) // 3
     # A text that looks like one is a text.
     short = picture[:30_000]
     assert said({"type": "input_text", "text": short}) > 10_000
