@@ -88,7 +88,7 @@ class Gateway:
         wanted = {**os.environ, **environment}
         if forked:
             words, named = ["-f", str(self.path)], VARIABLE.findall(text + settings)
-            self.process = forked_rig.start(PROGRAM, words, self._log, self._log, wanted, read_late=named)
+            self.process = forked_rig.start(module, words, self._log, self._log, wanted, read_late=named)
             return
         self.process = subprocess.Popen(
             [sys.executable, "-m", module, "-f", str(self.path)],
