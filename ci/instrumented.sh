@@ -35,7 +35,15 @@ ln -s "$PWD/pysrc/headgate" "$folder/lib/headgate"
 # From -O1 on, gcc leaves out the check of an address that was checked before, even where a call may have freed it in between: the
 # use of an object after what it called has let go of it.
 [ "$kind" = fuzzer ] && level=1 || level=0
-HEADGATE_SANITIZE=$kind HEADGATE_ONLY=$words HEADGATE_OPTIMIZE=${HEADGATE_OPTIMIZE:-$level} \
+export HEADGATE_OPTIMIZE=${HEADGATE_OPTIMIZE:-$level}
+# setup.py compares times of files: what was built with other flags looks new to it.
+flags="$kind -O$HEADGATE_OPTIMIZE ${CC:-gcc}"
+if [ "$(cat "$folder/flags" 2>/dev/null)" != "$flags" ]; then
+    rm -rf "$folder/temp"
+    find "$folder/lib" -name '*.so' -delete
+    echo "$flags" >"$folder/flags"
+fi
+HEADGATE_SANITIZE=$kind HEADGATE_ONLY=$words \
     "$python" setup.py -q build_ext --build-lib "$folder/lib" --build-temp "$folder/temp" >"$folder/build.log" 2>&1 \
     || { tail -n 40 "$folder/build.log" >&2; exit 1; }
 (cd engine && find headgate_engine headgate_drivers -name '*.so') | while read -r module; do
