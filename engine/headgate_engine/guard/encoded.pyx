@@ -115,8 +115,6 @@ cdef bint is_text_media(Word* word, int start) noexcept nogil:
     if word.length > WORD:
         return True                            # its beginning is not there; what is no text has no words
     lower(word)
-    while start < held and (word.text[start] == 32 or word.text[start] == 9):
-        start += 1                             # readers of data URLs pass over blanks behind the colon
     for i in range(6):
         n = <int>strlen(TEXT_MEDIA[i])
         if held - start >= n and memcmp(word.text + start, TEXT_MEDIA[i], n) == 0:

@@ -202,7 +202,8 @@ cdef int files(BodyTexts t, const Fields* fields, int name, int kind, int scope,
 cdef int coded_at(BodyTexts t, const Span* one) noexcept nogil:
     """Return where the base64 of a data URL (RFC 2397) with text begins, 0 if a string is none.
 
-    What is in front of the comma may have any length and any escapes.
+    What is in front of the comma may have any length and any escapes. Readers pass over blanks (https://fetch.spec.whatwg.org/#data-urls,
+    https://url.spec.whatwg.org/#url-parsing), some of them in other places than others: here they count nowhere.
     """
     cdef Word head                             # the first bytes, which have the media type
     cdef uint8_t said[4]
@@ -224,6 +225,8 @@ cdef int coded_at(BodyTexts t, const Span* one) noexcept nogil:
             return at if tail & SIX_BYTES == BASE64 and is_text_media(&head, 5) else 0
         for i in range(wrote):
             letter = said[i] + 32 if 65 <= said[i] <= 90 else said[i]
+            if letter == 32 or letter == 9 or letter == 10 or letter == 12 or letter == 13:
+                continue
             tail = tail << 8 | letter
             if head.length < WORD:
                 head.text[head.length] = letter

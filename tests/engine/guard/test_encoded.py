@@ -126,6 +126,10 @@ def part(form: str, **members: object) -> bytes:
         # With blanks behind the colon.
         part("completions", type="file", file={"file_data": URL.replace("data:", "data: ")}),
         part("responses", type="input_image", image_url=URL.replace("data:", "data:\t  ")),
+        # More of them than what is read of the type, of each kind, and in other places.
+        part("completions", type="file", file={"file_data": URL.replace("data:", "data:" + " " * 60)}),
+        part("completions", type="file", file={"file_data": URL.replace("data:", "data:\n\f\r")}),
+        part("responses", type="input_image", image_url=URL.replace("data:", "\n da\tta:").replace("base64", "ba\nse64 ")),
         # A file beside a text: the part's type decides which of them is sent.
         part("completions", type="file", text="", file={"file_data": URL}),
         part("completions", type="file", refusal="x", file={"file_data": URL}),

@@ -36,6 +36,7 @@ WORDS = [
     "caf\u00e9", "\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"), "tab\tquote\" back\\slash", "", "text/plain", "Application/JSON", "application/pdf", "csv", "data:text/plain;base64,Y2Fmw6k=",
     "data:text/x;" + "p" * 70 + ";base64,/w==", "DATA:text/csv;BASE64,YQ", "data:image/png;base64,YQ==", "data:text/plain,a",
     "data:text/plain;x=" + "\u00e9\\u002c" * 150 + ";base64,YQ==", "data:image/png;x=" + "p" * 70 + ";base64,YQ==",
+    " text/plain", "data:" + " " * 70 + "text/plain;base64,YQ==", "\n da\rta:\ttext/plain; bas\fe64 ,YQ==",
 ]  # fmt: skip
 # Each name with what its format expects there, so that deep places are reached.
 SHAPES: dict[str, tuple[str, ...]] = {

@@ -123,8 +123,9 @@ class Builder:
         if found is None:
             return 0
         head = string_value(b'"' + found[1] + b'"', 0, len(found[1]) + 2).lower()
-        # Of a long head the beginning has the media type.
-        texts = head.startswith(b"data:") and head[5:].lstrip(b" \t").startswith(tuple(one.encode() for one in MEDIA))
+        # Blanks count nowhere. Of a long head the beginning has the media type.
+        head = head.translate(None, b" \t\n\x0c\r")
+        texts = head.startswith(tuple(b"data:" + one.encode() for one in MEDIA))
         return found.end() if texts and head.endswith(b"base64") else 0
 
     def values(self, scope: TextScope, fields: dict[str, list[Span]], *names: str) -> None:
