@@ -183,8 +183,8 @@ cdef class DownstreamConnection(ClientFace):
             self.wire.abort_wire()
             return
         if other is not None:
-            other.on_timer(now)
-        if self.tunnel:
+            other.on_timer(now)             # sets its own time, also where it closes the connection
+        if other is not None or self.tunnel:
             return
         if self.sink is not None:
             if self.request_done or self.wire.reading_paused:

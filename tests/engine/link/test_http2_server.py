@@ -365,6 +365,19 @@ async def test_an_idle_connection_leaves_at_once(rig: Rig) -> None:
 
 
 @on_rig()
+async def test_a_connection_that_time_has_ended_does_not_wait_for_its_client(rig: Rig) -> None:
+    rig.bind.idle_timeout_ns = 600_000 * MS
+    rig.bind.http2 = Http2Limits(settings_timeout=0.1)
+    client = await rig.client()
+    # Settings of its own, and no acknowledgement.
+    await rig.loop.sock_sendall(client.sock, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
+    while await rig.loop.sock_recv(client.sock, 65536):
+        pass
+    assert rig.worker.connection_count() == 1
+    await rig.wait(lambda: rig.worker.connection_count() == 0, "the end")
+
+
+@on_rig()
 async def test_an_idle_connection_is_told_once_when_the_gateway_drains(rig: Rig) -> None:
     client = await connected(rig)
     assert (await client.ask()).status == 200
