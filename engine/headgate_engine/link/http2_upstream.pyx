@@ -4,8 +4,7 @@ from headgate_engine.clock cimport monotonic_ns
 from headgate_engine.context.headers cimport HEAD_IS_HEAD, MessageHead
 from headgate_engine.http2.kinds cimport E_CANCEL, E_NO_ERROR, E_REFUSED_STREAM
 from headgate_engine.http2.limits cimport Http2Limits
-from headgate_engine.http2.session cimport (
-    H2_DATA, H2_GOAWAY, H2_HEAD, H2_NONE, H2_RESET, H2_SETTINGS, Http2Session, NO_GOAWAY)
+from headgate_engine.http2.session cimport H2_DATA, H2_GOAWAY, H2_HEAD, H2_NONE, H2_RESET, H2_SETTINGS, Http2Session, NO_GOAWAY
 from headgate_engine.http2.states cimport ST_CLOSED
 from headgate_engine.http2.stream cimport SessionStream
 from headgate_engine.link.contract cimport (
@@ -38,8 +37,7 @@ cdef enum:
 cdef int64_t PROOF_NS = 5000000000
 
 # Clients that read slowly hold back a stream's window each: the connection's is that of many.
-USUAL = Http2Limits(
-    max_window=1048576, connection_window=16777216, max_list=65536, resets=1000000, oddities=10000)
+USUAL = Http2Limits(max_window=1048576, connection_window=16777216, max_list=65536, resets=1000000, oddities=10000)
 
 
 cdef class Http2UpstreamConnection(ClientConnection):
@@ -202,6 +200,8 @@ cdef class Http2UpstreamConnection(ClientConnection):
                 stream, session.code == E_REFUSED_STREAM and not stream.seen,
                 f"the backend gave the call up: {kinds.error_name(session.code)}")
         self._switch(stream)
+        if stream.connection is None:
+            return 0              # it has ended while another one's bytes were sent on
         return self._on_head(stream) if event == H2_HEAD else self._on_end(stream)
 
     cdef int _hand_on(self, Http2ClientStream stream, const char* p, Py_ssize_t n) except -1:
