@@ -36,7 +36,6 @@ KEPT = {
     ("link/client.pyx", "call"): "an answer keeps its call; who reads it has it in hand",
     ("link/handler.pyx", "exchange"): "a handler's call keeps its request",
     ("link/exchange.pyx", "attempt"): "notes what an endpoint answered, and tells nobody",
-    ("link/processed.pyx", "request"): "a request that goes on is held there (link/phases, link/intake), and one that ends uses nothing of itself then",
 }
 
 _CLASS = re.compile(r"cdef class (\w+)(?:\((\w+)\))?")

@@ -40,5 +40,6 @@ cdef class ProcessedStream(StreamFilter):
     cdef int let_end_through(self, Lane lane, MessageHead trailers) except -1
     cdef int emit_start(self, int size, int64_t length) except -1
     cdef int leave(self) except -1
+    cdef int wake_source(self) except -1
     cdef int regulate(self) except -1
     cdef bint stuck(self) noexcept

@@ -9,16 +9,14 @@ A session may end the request, which lets go of the stream: so a method that eng
 import collections
 import logging
 
-from headgate_engine.context.headers cimport (
-    HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead)
+from headgate_engine.context.headers cimport HEAD_CHUNKED, HEAD_CONNECT, HEAD_EXPECT_CONTINUE, HEAD_UPGRADE, MessageHead
 from headgate_engine.context.request cimport BODY_UNREAD, BODY_WHOLE, Reply, RequestContext
 from headgate_engine.link.collector cimport BodyCollector
 from headgate_engine.link.contract cimport SIZE_KNOWN, SIZE_NONE, SIZE_UNKNOWN
 from headgate_engine.link.core cimport END_BROKEN, END_CLEAN, RequestCore
 from headgate_engine.link.filter cimport StreamFilter
 from headgate_engine.link.grpc_stream cimport GrpcDuplexCall
-from headgate_engine.link.lane cimport (
-    LANE_DROPS, LANE_FEEDS, LANE_GATHERS, LANE_HOLDS, LANE_PASSES, new_lane, Lane)
+from headgate_engine.link.lane cimport LANE_DROPS, LANE_FEEDS, LANE_GATHERS, LANE_HOLDS, LANE_PASSES, new_lane, Lane
 from headgate_engine.link.response cimport put_collected
 from headgate_engine.plan.step cimport CONTINUE, RESPOND
 from headgate_engine.wire.buffer cimport ByteBuffer
@@ -85,12 +83,14 @@ cdef class ProcessedStream(StreamFilter):
 
     cdef int hand_on(self, const char* p, Py_ssize_t n) except -1:
         """Gives a piece of the request body to the request, or to the next filter."""
+        cdef RequestCore request = self.request
         cdef StreamFilter inner = self.inner
-        return self.request.take_request_data(p, n) if inner is None else inner.request_data(p, n)
+        return request.take_request_data(p, n) if inner is None else inner.request_data(p, n)
 
     cdef int hand_on_end(self, MessageHead trailers) except -1:
+        cdef RequestCore request = self.request
         cdef StreamFilter inner = self.inner
-        return self.request.take_request_end(trailers) if inner is None else inner.request_end(trailers)
+        return request.take_request_end(trailers) if inner is None else inner.request_end(trailers)
 
     cdef int take_over(self) except -1:
         """Takes the part of the request body that has come: from here on all of it goes through here."""
@@ -122,6 +122,7 @@ cdef class ProcessedStream(StreamFilter):
 
     cdef int empty_queue(self) except -1:
         """Hands on what the processor has made of the request body, as long as the request takes it."""
+        cdef RequestCore request = self.request
         cdef bytes data
         while self.queue and not self.refuses and self.request is not None:
             data = self.queue.popleft()
@@ -132,8 +133,8 @@ cdef class ProcessedStream(StreamFilter):
         if self.queued_end:
             self.queued_end = False
             self.hand_on_end(self.queued_trailers)
-        if self.request is not None and not self.request.client.flush_follows():
-            self.request.on_request_flush()
+        if self.request is not None and not request.client.flush_follows():
+            request.on_request_flush()
         return 0
 
     cdef int pause_request(self) except -1:
@@ -231,13 +232,17 @@ cdef class ProcessedStream(StreamFilter):
 
     cdef int client_writable(self) except -1:
         cdef ProcessedStream held = self
-        cdef StreamFilter inner
         held.regulate()
         held._tell("unblocked")
-        if held.request is None or held.congested():
+        return held.wake_source()
+
+    cdef int wake_source(self) except -1:
+        """Lets the source of the response go on, if there is room for it."""
+        cdef RequestCore request = self.request
+        cdef StreamFilter inner = self.inner
+        if request is None or self.congested():
             return 0
-        inner = held.inner
-        return held.request.source_writable() if inner is None else inner.client_writable()
+        return request.source_writable() if inner is None else inner.client_writable()
 
     cdef bint drained(self) noexcept:
         if not self.bypassed and self.head is not None and not self.outgoing.finished:
@@ -351,9 +356,7 @@ cdef class ProcessedStream(StreamFilter):
             return
         if held is not None and held.length:
             self.take_in(lane, held.data, held.length)
-        if self.request is None:
-            return
-        if lane.ended and not lane.finished and lane.mode == mode:
+        if self.request is not None and lane.ended and not lane.finished and lane.mode == mode:
             lane.ended = False
             self.take_end(lane, lane.trailers)
         if self.request is None:
@@ -428,20 +431,18 @@ cdef class ProcessedStream(StreamFilter):
 
     def processor_writable(self):
         """Let the sources of what is fed go on."""
-        cdef StreamFilter inner
         self.regulate()
-        if self.request is None or self.outgoing.mode != LANE_FEEDS or self.congested():
-            return
-        inner = self.inner
-        self.request.source_writable() if inner is None else inner.client_writable()
+        if self.outgoing.mode == LANE_FEEDS:
+            self.wake_source()
 
     def push(self):
         """Send what was written."""
+        cdef RequestCore request = self.request
         self.delivering = False
-        if self.request is not None:
+        if request is not None:
             self.outer.flush()
-        if self.request is not None and self.request.client is not None:
-            self.request.on_request_flush()
+        if self.request is not None and request.client is not None:
+            request.on_request_flush()
 
     # -- the request's fate --------------------------------------------------------------------------------------------
     def suspend(self):
@@ -450,9 +451,10 @@ cdef class ProcessedStream(StreamFilter):
 
     def go_on(self):
         """Continue the request if it is suspended."""
-        if self.suspended and self.request is not None:
+        cdef RequestCore request = self.request
+        if self.suspended and request is not None:
             self.suspended = False
-            self.request.resume(CONTINUE)
+            request.resume(CONTINUE)
 
     def fail(self, Reply reply not None, str detail):
         """Answer with `reply`, or break the response off."""
