@@ -28,6 +28,7 @@ cdef class LoadCore:
     cdef bint reuse                      # connections stay open
     # The generator sleeps between arrivals and reads afterwards: the kernel says when an answer has come.
     cdef bint stamped
+    cdef int untold                      # reads in a row of which it has not said so
     cdef int64_t looked_ns               # reads came after this time, and are asked when; 0: they are not asked
     cdef int64_t wall_offset_ns          # the time of day without the monotonic clock's
     cdef int epoll

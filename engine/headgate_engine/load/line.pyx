@@ -30,6 +30,8 @@ cdef extern from "<sys/socket.h>" nogil:
 cdef enum:
     # An answer of that length is read as it comes: left to itself, it would fill the buffers of its connection, and wait.
     LONG_READ = 16384
+    # So many reads in a row may not say when they came: the kernel begins to note it some time after it is asked to.
+    MOST_UNTOLD = 16
 
 # Until a connection is tried again that could not be made.
 cdef int64_t PAUSE_NS = 100000000
@@ -206,7 +208,9 @@ cdef class LoadLine:
         if self.core.looked_ns:
             n = hg_recv_stamped(self.fd, self.core.scratch, SCRATCH, &wall_ns)
             now_ns = self._came_ns(wall_ns, now_ns)
-            if n >= LONG_READ:
+            if n > 0:
+                self.core.untold = 0 if wall_ns else self.core.untold + 1
+            if n >= LONG_READ or self.core.untold > MOST_UNTOLD:
                 self.core.stamped = False
         else:
             n = recv(self.fd, self.core.scratch, SCRATCH, MSG_DONTWAIT)
@@ -270,6 +274,7 @@ cdef class LoadLine:
                 sent = 0
             p += sent
             n -= sent
+        self.core.stamped = False                # the rest leaves as soon as there is room, also before the next request is due
         self.outbox.append(p, n)
         return self._watch(EPOLLIN | EPOLLOUT)
 

@@ -79,6 +79,15 @@ def test_at_a_high_rate_no_request_and_no_answer_is_lost(answer: bytes) -> None:
     assert generator.in_flight == 0
 
 
+def test_at_a_high_rate_long_requests_leave_as_a_whole() -> None:
+    """More than a connection takes at once: the rest leaves when there is room."""
+    body = bytes(2_000_000)
+    with target(lambda request: OK) as served:
+        ledger = ran(served.address, LoadRequest("POST", "/", "a", (), body), rate=HIGH, seconds=0.002, connections=20).ledger
+    assert (ledger.good, ledger.failed, ledger.errors) == (8, 0, {})
+    assert [request.endswith(body) for request in served.requests] == [True] * 8
+
+
 # A process of its own: a thread would take the lock of the interpreter, and waits for that would count.
 ALONE = f"""
 import select, socket
