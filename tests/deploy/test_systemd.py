@@ -98,6 +98,7 @@ def test_the_service_fits_the_gateway() -> None:
     assert service["NotifyAccess"] == ["main"], "workers and MCP servers have no say"
     assert service["ExecReload"] == ["/bin/sh -c 'kill -HUP ${MAINPID}'"]
     assert service["KillMode"] == ["mixed"], "workers end when they are told to, not by a signal"
+    assert service["RemoveIPC"] == ["no"], "what was spent last stays in /dev/shm for the next start"
     drain_s = load(TextSource("binds: []")).gateway.process.max_termination_ms / 1000
     assert drain_s < int(service["TimeoutStopSec"][0].removesuffix("s"))
     assert int(service["WatchdogSec"][0].removesuffix("s")) >= 10, "a worker does not respond after five seconds"
