@@ -37,7 +37,7 @@ def read(store: RequestLogStore) -> StoredSnapshot:
 
 
 def _read(connection: sqlite3.Connection) -> StoredSnapshot:
-    [(made,)] = connection.execute("PRAGMA user_version").fetchall()
+    made = sqlite.version_of(connection)
     if made > sqlite.VERSION:
         raise StorageFailure(f"its tables have version {made}, but this gateway only supports {sqlite.VERSION}")
     if made < sqlite.RESOURCES_SINCE:

@@ -59,11 +59,13 @@ CREATE TABLE IF NOT EXISTS alerts (
   scope TEXT NOT NULL, name TEXT NOT NULL, span TEXT NOT NULL, unit TEXT NOT NULL, start_s INTEGER NOT NULL,
   end_s INTEGER NOT NULL, PRIMARY KEY (scope, name, span, unit, start_s));
 """,
-    # The last batch of everybody who adds to the table `spend`.
-    """
-CREATE TABLE IF NOT EXISTS writers (writer TEXT PRIMARY KEY, batch INTEGER NOT NULL, at INTEGER NOT NULL);
-""",
 )
+# The last batch of everybody who adds to the table `spend`. It has no version: gateways that do not know of it use the file
+# as before, in an upgrade beside one that does, and after a rollback.
+_WRITERS: Final = (
+    "CREATE TABLE IF NOT EXISTS writers (writer TEXT PRIMARY KEY, batch INTEGER NOT NULL, at INTEGER NOT NULL)"
+)
+_LAYOUT: Final = "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite%' ORDER BY name"
 RESOURCES_SINCE: Final = 2
 VERSION: Final = len(_MIGRATIONS)
 _MARKS: Final = ", ".join("?" * len(COLUMNS))
@@ -185,13 +187,30 @@ def _prepare(connection: sqlite3.Connection) -> None:
     run("PRAGMA journal_mode=WAL")
     run("PRAGMA synchronous=NORMAL")
     run("PRAGMA journal_size_limit=16777216")
-    version = _number(connection, "PRAGMA user_version")
+    version = version_of(connection)
     if version > VERSION:
         raise Unusable(f"its tables have version {version}, but this gateway only supports {VERSION}")
     for at in range(version, VERSION):
         # Each statement may be repeated: two gateways that start at once do no harm.
         connection.executescript(_MIGRATIONS[at])
         run(f"PRAGMA user_version={at + 1}")
+    run(_WRITERS)
+    if _number(connection, "PRAGMA user_version") > VERSION:
+        run(f"PRAGMA user_version={VERSION}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables. Development builds gave one to the table `writers`, which counts as VERSION."""
+    version = _number(connection, "PRAGMA user_version")
+    return VERSION if version == VERSION + 1 and _is_known(connection) else version
+
+
+def _is_known(connection: sqlite3.Connection) -> bool:
+    """Tell whether a file has just the tables that this gateway makes."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as made:
+        for text in (*_MIGRATIONS, _WRITERS):
+            made.executescript(text)
+        return made.execute(_LAYOUT).fetchall() == connection.execute(_LAYOUT).fetchall()
 
 
 def _number(connection: sqlite3.Connection, text: str) -> int:

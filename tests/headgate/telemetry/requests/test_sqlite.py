@@ -13,7 +13,7 @@ import pytest
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.telemetry.requests.records import COLUMNS, Row
-from headgate.telemetry.requests.sqlite import SqliteLog, open_to_read, open_to_write
+from headgate.telemetry.requests.sqlite import SqliteLog, open_to_read, open_to_write, version_of
 from headgate.telemetry.requests.stores import LogFailure, RefusedRecord, Unusable
 
 
@@ -132,6 +132,28 @@ def test_tables_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE requests (id)")
         connection.execute("PRAGMA user_version=7")
     with pytest.raises(Unusable, match="version 7"):
+        opened(path)
+
+
+def test_the_table_of_batches_has_no_version(tmp_path: Path) -> None:
+    """So a gateway that does not know of it still takes the file: in an upgrade, and after a rollback."""
+    path = tmp_path / "data.db"
+    opened(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+        connection.execute("DROP TABLE writers")
+    opened(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM writers").fetchone() == (0,)
+        # As development builds have left it.
+        connection.execute("PRAGMA user_version=5")
+        assert version_of(connection) == 4
+    opened(path).close()
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
+        connection.execute("ALTER TABLE writers ADD COLUMN other")
+        connection.execute("PRAGMA user_version=5")
+    with pytest.raises(Unusable, match="version 5"):
         opened(path)
 
 
