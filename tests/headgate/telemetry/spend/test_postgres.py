@@ -64,7 +64,7 @@ def test_the_ledger_keeps_its_connection(server: Server) -> None:
     row = SpendRow("2028-03-01", "b", "", "m", 1, 1, 1, 1, 2)
     found = []
     for batch in (1, 2):
-        ledger.add([row], Batch("one", batch), "2020-01-01")
+        ledger.add([row], Batch("w", batch), "2020-01-01")
         found.append(server.query(here))
         assert [one.requests for one in ledger.totals("2028-03-01", "2028-03-01")] == [batch]
         found.append(server.query(here))
