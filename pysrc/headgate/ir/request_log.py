@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from headgate.document.lazy_dataclass import dataclass
 from headgate.document.secret import Secret
 
 MAX_RECORDS = 1_000_000
 MAX_BYTES = 1 << 30
 MAX_CONNECTIONS = 5
+# Parameters of a URL of PostgreSQL that name the server or the database.
+WHERE: Final = frozenset({"host", "port", "dbname", "database"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +32,13 @@ class RequestLogStore:
     max_records: int = MAX_RECORDS
     max_bytes: int = MAX_BYTES
     max_age_ms: int | None = None
+
+    @property
+    def database(self) -> tuple[str, ...]:
+        """What tells this database from others, however it is used and whatever its user and passwords are."""
+        if self.url is None:
+            return (self.path,)
+        from urllib.parse import parse_qsl, urlsplit  # where the database is PostgreSQL
+
+        query = parse_qsl(urlsplit(self.url.reveal()).query)
+        return (self.shown, *sorted(f"{name}={value}" for name, value in query if name in WHERE))

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.ir.gateway import Gateway
+from headgate.ir.request_log import RequestLogStore
 from headgate.net.tasks import spawn
 from headgate_engine.shared.segment import Segment
 
@@ -24,6 +25,11 @@ UNKEPT: Final = (
     "a kill of the whole gateway loses what was spent in its last second, until it is started anew: it had no virtual "
     "keys or another database at the start"
 )
+
+
+def _same(one: RequestLogStore, other: RequestLogStore | None) -> bool:
+    """Tell whether two stores are the same database."""
+    return other is not None and one.database == other.database
 
 
 class SpendKeeper:
@@ -44,7 +50,7 @@ class SpendKeeper:
     async def prepare(self, gateway: Gateway) -> None:
         """Take up the keys of a configuration before it comes into force: their limits know what was spent before."""
         store, keys = gateway.process.request_log, gateway.virtual_keys
-        if self._ledger is not None and self._ledger.store != store:
+        if self._ledger is not None and not _same(self._ledger.store, store):
             await self.stop()
         begun, self._begun = self._begun, True
         if store is None or (keys is None and self._ledger is None):
@@ -52,7 +58,7 @@ class SpendKeeper:
         if self._ledger is None:
             from headgate.telemetry.spend.ledger import SpendLedger
 
-            left = next((one for one in self._left if one.store == store), None)
+            left = next((one for one in self._left if _same(one.store, store)), None)
             if left is None:
                 folder = None if keys is None else keys.journal
                 left = SpendLedger(self._segment, store, folder, kept=self._free)
@@ -63,6 +69,8 @@ class SpendKeeper:
             self._left = [one for one in self._left if one is not left]
             self._task = spawn("spend", self._run())
         # In a thread: the ledger is another thread's as long as a database does not answer.
+        if self._ledger.store != store:
+            await asyncio.to_thread(self._ledger.use, store)
         await asyncio.to_thread(self._ledger.watch, keys)
         await self.carry()
 

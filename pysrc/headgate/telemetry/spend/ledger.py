@@ -154,6 +154,11 @@ class SpendLedger:
         if self._pending:
             self._batch = self._batch._replace(number=self._batches.begin())
 
+    def use(self, store: RequestLogStore) -> None:
+        """Use the same database in another way from now on: by another user, say, or with more connections."""
+        with self._guard:
+            self.store, self._ledger = store, open_ledger(store)
+
     def leave(self) -> None:
         """The memory is used for another ledger from now on: it says no more that its spending is for this one."""
         with self._guard:
