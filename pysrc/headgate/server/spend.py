@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from headgate.ir.gateway import Gateway
@@ -115,11 +116,17 @@ class SpendKeeper:
 
     async def end(self) -> None:
         """Write what is left at the end of the gateway: workers have ended."""
-        ledger = self._ledger
-        if ledger is not None and await self.carry():
-            await asyncio.to_thread(ledger.end, datetime.now(UTC))
-            self._ledger = None
-        await self.stop()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        if self._ledger is not None:
+            # Where it cannot be written, the file stays for the next start, and so does what says whose it is.
+            written = await self.carry()
+            await asyncio.to_thread(partial(self._ledger.end, datetime.now(UTC), written=written))
+        elif self._segment.kept is not None:
+            from headgate.telemetry.spend import journal
+
+            journal.remove_own(self._segment)
 
     async def stop(self) -> None:
         """Write what is left, and stop."""

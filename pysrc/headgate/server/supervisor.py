@@ -120,6 +120,7 @@ class Supervisor(Upgradable):
             print(f"headgate: cannot start: {error}", file=sys.stderr)
             if self._predecessor is not None:
                 self._predecessor.refuse(f"cannot start: {error}")
+            await self.records.stop()
             return 1
         if self._predecessor is not None:
             await self._predecessor.take_over(self._sockets.taken)

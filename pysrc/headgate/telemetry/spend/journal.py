@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 from headgate.telemetry.spend.rows import WRITER_DAYS
 from headgate_engine.limit.account import ACCOUNT, SPEND
-from headgate_engine.limit.spending import BATCHES, ORIGIN, batch_of, minute_of
+from headgate_engine.limit.spending import BATCHES, ORIGIN, batch_of, minute_of, uncarried
 from headgate_engine.shared.kept import keep, lay_out_file
 from headgate_engine.shared.segment import Segment
 
@@ -40,6 +40,7 @@ PAGE_BYTES: Final = 4096
 MAX_ENTRIES: Final = 4096
 MAX_FILES: Final = 64
 BOOT: Final = "/proc/sys/kernel/random/boot_id"
+UNCLAIMED: Final = "what an earlier gateway has spent last is not in the ledger: nothing says which ledger it is for"
 UNREADABLE: Final = "what an earlier gateway has spent last cannot be read, and is not in the ledger"
 Minute = tuple[int, tuple[int, int, int]]
 
@@ -65,6 +66,12 @@ class LeftSpending(NamedTuple):
     batch: int
     cells: dict[tuple[str, str, str, str], bytes]
     minutes: dict[tuple[str, str], Minute]
+
+    def unwritten(self) -> bool:
+        """Tell whether it has amounts of which its gateway had not begun to write any."""
+        with contextlib.suppress(ValueError):  # of a file that something else has written to
+            return any(any(uncarried(value, self.batch)) for value in self.cells.values())
+        return False
 
 
 def boot() -> str:
@@ -109,6 +116,11 @@ def _made(place: str) -> tuple[str, int]:
             os.unlink(path)
             raise
         os.close(file)
+
+
+def is_claimed(segment: Segment) -> bool:
+    """Tell whether a ledger has said that the spending in the file of this gateway is for it."""
+    return segment.kept is not None and any(key.startswith(ORIGIN) for key, _, _ in segment.kept.entries())
 
 
 def remove_own(segment: Segment) -> None:
@@ -181,18 +193,34 @@ class Leftover:
 
 
 def leftovers(folder: str | None, own: Segment | None) -> list[Leftover]:
-    """Return the files of other gateways of this user. own: the file of this one."""
+    """Return the files of other gateways of this user. own: the file of this one.
+
+    Those of gateways that have ended without a ledger are removed.
+    """
     found: list[Leftover] = []
     place = folder or FOLDER
     with contextlib.suppress(OSError), os.scandir(place) as entries:
-        names = (one.name for one in islice(entries, MAX_ENTRIES) if one.name.startswith(PREFIX))
-        for name in names:
+        names = (one.name for one in entries if one.name.startswith(PREFIX))
+        for name in islice(names, MAX_ENTRIES):
             if len(found) == MAX_FILES:
                 break
             one = _opened(os.path.join(place, name), own)
-            if one is not None:
+            if one is not None and not _removed(one):
                 found.append(one)
     return found
+
+
+def _removed(one: Leftover) -> bool:
+    """Remove a file of which no ledger says that it is for it, and whose gateway has ended. Return whether that was so."""
+    if not one.ended():
+        return False
+    left = one.read()
+    if left.origin is not None:
+        return False
+    if left.unwritten():
+        logger.warning(UNCLAIMED, extra={"file": one.path})
+    one.remove()
+    return True
 
 
 def _opened(path: str, own: Segment | None) -> Leftover | None:

@@ -19,7 +19,7 @@ from typing import Final
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, KeyTeam, VirtualKeys
-from headgate.telemetry.spend.journal import LedgerOrigin, Leftover, LeftSpending, boot, leftovers, remove_own
+from headgate.telemetry.spend.journal import LedgerOrigin, Leftover, LeftSpending, boot, is_claimed, leftovers, remove_own
 from headgate.telemetry.spend.rows import KEPT_DAYS, MOST_AMOUNT, Batch, LedgerStore, SpendRow, Warned
 from headgate_engine.limit.account import SPEND, UNITS, WINDOWS, SpendCell, UsageAccount
 from headgate_engine.limit.spending import SpendBatches, SpendOrigin, uncarried
@@ -34,6 +34,8 @@ MINUTE: Final = WINDOWS.index("minute")
 MINUTE_SECONDS: Final = 60
 DAY: Final = WINDOWS.index("day")
 MONTH: Final = WINDOWS.index("month")
+# Of gateways that have ended: a file says whose it is until the end of the process, and so for ever.
+_ENDED: Final[list[SpendOrigin]] = []
 # Accounts that are held though their keys are gone.
 MOST_GONE: Final = 1024
 
@@ -164,13 +166,15 @@ class SpendLedger:
         with self._guard:
             self._origin, self._named = None, True
 
-    def end(self, now: datetime) -> None:
-        """The gateway ends, and everything is written. Its file stays for a start in the same minute only."""
+    def end(self, now: datetime, *, written: bool = True) -> None:
+        """The gateway ends. If everything is `written`, its file stays for a start in the same minute only."""
         with self._guard:
             self._close()
             used = self._by_minute and any(any(_of_minute(one, now)) for one in self._accounts.values())
-            if not self._pending and not used:
+            if written and not (self._pending or used) or not is_claimed(self._segment):
                 remove_own(self._segment)
+            elif self._origin is not None:
+                _ENDED.append(self._origin)
 
     def _close(self) -> None:
         for left in self._leftovers:

@@ -48,6 +48,7 @@ class Gateway:
         for open_here in (self.segment.kept, self.segment, *self.ledger._leftovers):
             open_here.close()
         self.__dict__.clear()
+        ledger._ENDED.clear()
         path.write_bytes(data)
 
     def use(self, picos: int = 7) -> None:
