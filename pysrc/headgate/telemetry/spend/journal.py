@@ -32,6 +32,7 @@ FOLDER: Final = "/dev/shm"  # noqa: S108 (files are private)
 PREFIX: Final = "headgate-spending-"
 NAME_BYTES: Final = 8
 OWNER_ONLY: Final = 0o600
+OTHERS: Final = 0o007
 # Bytes of a file: for what is made at run time, and for each key and team that is there at the start.
 SPARE_BYTES: Final = 1 << 20
 ACCOUNT_BYTES: Final = 2048
@@ -230,8 +231,11 @@ def _opened(path: str, own: Segment | None) -> Leftover | None:
         return None
     try:
         state = os.fstat(file)
-        private = stat.S_ISREG(state.st_mode) and state.st_mode & 0o777 == OWNER_ONLY and state.st_uid == os.geteuid()
+        # A group may have rights: Kubernetes gives them to that of a volume (fsGroup).
+        private = stat.S_ISREG(state.st_mode) and not state.st_mode & OTHERS and state.st_uid == os.geteuid()
         if private and (own is None or not os.path.samestat(state, os.fstat(own.fd))):
+            if state.st_mode & 0o777 != OWNER_ONLY:
+                os.fchmod(file, OWNER_ONLY)
             return Leftover(path, Segment.attach(file))
     except (OSError, ValueError) as error:
         # Of another version, or not laid out yet; that of a gateway that runs is locked.

@@ -30,6 +30,8 @@ Place = tuple[str, str, int, int]
 NOTHING: Final = (0, 0, 0)
 logger = logging.getLogger("headgate.spend")
 
+OTHER_BOOT: Final = "what a gateway has spent last before the machine was started anew, or on another one, is not read"
+
 MINUTE: Final = WINDOWS.index("minute")
 MINUTE_SECONDS: Final = 60
 DAY: Final = WINDOWS.index("day")
@@ -204,6 +206,8 @@ class SpendLedger:
                     left.carried, self._read = True, False
             else:
                 current = False
+                if ended and found.unwritten():
+                    logger.warning(OTHER_BOOT, extra={"file": left.path})
             if ended and not current:
                 self._forget(left, remove=True)
 
