@@ -237,7 +237,10 @@ def _opened(path: str, own: Segment | None) -> Leftover | None:
             if state.st_mode & 0o777 != OWNER_ONLY:
                 os.fchmod(file, OWNER_ONLY)
             return Leftover(path, Segment.attach(file))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        # Not for ever: no memory, say.
+        logger.warning(UNREADABLE, extra={"file": path, "error": str(error)})
+    except ValueError as error:
         # Of another version, or not laid out yet; that of a gateway that runs is locked.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

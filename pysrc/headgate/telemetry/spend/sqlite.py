@@ -76,8 +76,12 @@ class SqliteLedger:
 
     def identity(self) -> str:
         """Return the path and the number of the file."""
-        with self._open(writing=True):
+        try:
+            # It may be locked, and what is spent meanwhile is for it all the same.
             state = os.stat(self._path)
+        except OSError:
+            with self._open(writing=True):
+                state = os.stat(self._path)
         return f"{os.path.realpath(self._path)} {state.st_dev} {state.st_ino}"
 
     def last_batch(self, writer: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import random
 import signal
@@ -14,6 +16,7 @@ import pytest
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, UsageLimit, VirtualKeys
+from headgate.telemetry.requests.stores import LogFailure
 from headgate.telemetry.spend import journal, ledger
 from headgate.telemetry.spend.ledger import SpendLedger
 from headgate.telemetry.spend.rows import Batch, SpendRow
@@ -186,7 +189,9 @@ def test_spending_for_another_ledger_waits_for_that(tmp_path: Path) -> None:
     assert (Gateway(tmp_path).spent(), len(files(tmp_path))) == (0, 1)
 
 
-def test_what_is_of_another_boot_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_of_another_boot_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """The kernel may have written a part of the file only."""
     before = Gateway(tmp_path)
     before.ledger.carry(NOON)
@@ -195,6 +200,7 @@ def test_what_is_of_another_boot_is_not_read(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(ledger, "boot", lambda: "another")
     after = Gateway(tmp_path)
     assert (after.spent(), after.minute(), len(files(tmp_path))) == (0, 0, 1)
+    assert caplog.text.count(ledger.OTHER_BOOT) == 1
 
 
 def test_a_ledger_that_was_set_back_is_not_charged_twice(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -229,6 +235,74 @@ def test_files_of_others_are_not_opened(tmp_path: Path) -> None:
     assert Gateway(tmp_path).spent() == 0
     # What nobody can read is removed, what is not ours stays.
     assert files(tmp_path)[-3:] == [f"{journal.PREFIX}{name}" for name in ("link", "pipe", "wide")]
+
+
+def test_files_without_a_ledger_are_removed_and_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many other files are in the folder."""
+    for number in range(5):
+        (tmp_path / f"other{number}").touch()
+    unclaimed = [Gateway(tmp_path) for _ in range(3)]
+    unclaimed[0].use()
+    claimed = Gateway(tmp_path)
+    claimed.ledger.carry(NOON)
+    claimed.use(5)
+    for one in (*unclaimed, claimed):
+        one.kill()
+    monkeypatch.setattr(journal, "MAX_FILES", 2)
+    monkeypatch.setattr(journal, "MAX_ENTRIES", 5)
+    assert Gateway(tmp_path).spent() == 5
+    # That of the claimed one, whose minute goes on, and of the new one.
+    assert len(files(tmp_path)) == 2
+    assert caplog.text.count(journal.UNCLAIMED) == 1
+
+
+def test_a_group_may_have_rights_for_the_file(tmp_path: Path) -> None:
+    """Kubernetes gives them to the group of a volume."""
+    gateway = Gateway(tmp_path)
+    gateway.ledger.carry(NOON)
+    gateway.use()
+    gateway.kill()
+    [name] = files(tmp_path)
+    (tmp_path / name).chmod(0o660)
+    assert Gateway(tmp_path).spent() == 7
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_file_that_cannot_be_read_now_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gateway = Gateway(tmp_path)
+    gateway.ledger.carry(NOON)
+    gateway.use()
+    gateway.kill()
+
+    class NoMemory:
+        @staticmethod
+        def attach(_: int) -> Segment:
+            raise OSError(errno.ENOMEM, "no memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(journal, "Segment", NoMemory)
+        found = Gateway(tmp_path)
+        assert found.spent() == 0
+        found.kill()
+    assert journal.UNREADABLE in caplog.text
+    assert Gateway(tmp_path).spent() == 7
+
+
+def test_a_database_that_is_locked_at_the_start_gets_what_was_spent(tmp_path: Path) -> None:
+    Gateway(tmp_path).spent()
+    with contextlib.closing(sqlite3.connect(tmp_path / "keys.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        gateway = Gateway(tmp_path)
+        with pytest.raises(LogFailure):
+            gateway.ledger.carry(NOON)
+        gateway.use()
+        gateway.kill()
+    assert Gateway(tmp_path).spent() == 7
 
 
 def test_no_room_is_told(tmp_path: Path) -> None:
