@@ -131,6 +131,29 @@ def test_a_key_of_the_route_does_not_widen_what_the_key_in_front_of_it_may_use(g
     assert Raw(running, **{"authorization": f"Bearer {key}", "x-own": "all"}).names("tools/list", "tools") == ["echo"]
 
 
+def test_a_virtual_key_of_the_route_does_not_widen_what_a_plain_key_in_front_of_it_may_use(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    section = MODELS.replace("PORT", str(provider.port)).replace("PYTHON", json.dumps(SAMPLE.split('"')[1])).replace("name: real,", "name: '*',")
+    own = "  policies: {apiKey: {virtualKeys: true, location: {header: {name: x-user}}}}\n  models:"
+    plain = PLACES["gateway"].replace("virtualKeys: true", "keys: [{key: gpt, allowedModels: ['gpt-*']}]")
+    running = gateway(plain + section.replace("  models:", own), settings=settings(f"sqlite://{tmp_path}/keys.db"))
+    wide, narrow = make(running, "wide"), make(running, "narrow", allowedModels=["gpt-5*", "other"])
+
+    def call(key: str, model: str) -> int:
+        fields = {"authorization": "Bearer gpt", "x-user": key}
+        body = {"model": model, "messages": [{"role": "user", "content": "hi"}]}
+        return httpx.post(f"{running.url}/v1/chat/completions", headers=fields, json=body, timeout=60).status_code
+
+    assert [call(wide, one) for one in ("gpt-4", "other")] == [200, 403]
+    assert [call(narrow, one) for one in ("gpt-5", "gpt-4", "other")] == [200, 403, 403]
+
+
+def test_a_key_that_is_sent_at_both_places_counts_once(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
+    running = begun(gateway, provider, tmp_path, "gateway", ", apiKey: {virtualKeys: true, location: {header: {name: x-user}}}")
+    key = make(running, "ci")
+    assert visit(running, authorization=f"Bearer {key}", x_user=key) == 200
+    assert requests(running, "ci") == 1
+
+
 def test_a_request_with_two_keys_counts_for_both_and_its_tokens_for_that_of_the_route(gateway: Start, provider: StandIn, tmp_path: Path) -> None:
     """One of the gateway, and one of the route from another field: it may use what both may."""
     section = MODELS.replace("PORT", str(provider.port)).replace("PYTHON", json.dumps(SAMPLE.split('"')[1]))

@@ -336,6 +336,9 @@ cdef class VirtualKeyStep(ApiKeyStep):
         if key.routes is not None and ctx.route is not None and not is_for(key, ctx):
             ctx.reply = self.elsewhere
             return RESPOND
+        if ctx.key_use is not None and (<KeyUse?>ctx.key_use).key.name == key.name:
+            self.location.drop(ctx)          # the listener has taken the very key, from another place of the request
+            return CONTINUE
         verdict = self.admit(ctx, key, credential, False)
         if verdict == SUSPEND:
             ctx.exchange.wait_for(self.name, admitted(self, ctx, key, credential), None)
@@ -365,6 +368,9 @@ cdef class VirtualKeyStep(ApiKeyStep):
         allowed = (key.metadata, key.models)
         if ctx.key_use is not None:
             allowed = ctx.key_use.narrowed(allowed)        # the key of the listener, from another place of the request
+        elif ctx.allowed_models is not None:
+            # The same of a key that is not virtual.
+            allowed = key.metadata, ctx.allowed_models if key.models is None else common(key.models, ctx.allowed_models)
         ctx.key_use = KeyUse(key)
         if ctx.route is None:
             (<KeyUse>ctx.key_use).elsewhere = self.elsewhere

@@ -40,6 +40,10 @@ TWO_KEYS: Final = (
     "virtual keys are taken here and, from another place of the request, at its gateway: a request with both counts "
     "for each, its tokens and money for the key of the route, and may use what both may"
 )
+PLAIN_AND_VIRTUAL: Final = (
+    "virtual keys are taken here, and keys of the file, from another place of the request, at its gateway: a request "
+    "with both may use the models that both may"
+)
 ANY_ADDRESS: Final = {True: "::", False: "0.0.0.0"}  # noqa: S104
 
 
@@ -337,7 +341,7 @@ class Standalone:
     def _warn_of_two_keys(self, spec: RouteSpec, outer: ApiKeyAuth, routes: tuple[Route, ...]) -> None:
         inner = [route.policies.api_key for route in routes]
         if any(one is not None and one.virtual and one.location != outer.location for one in inner):
-            self.context.warnings.append(f"{spec.path}: {TWO_KEYS}")
+            self.context.warnings.append(f"{spec.path}: {TWO_KEYS if outer.virtual else PLAIN_AND_VIRTUAL}")
 
     def _tcp_listener(self, listener: OpenListener) -> Listener:
         if self._gateway_phase(listener) != NO_GATEWAY_POLICIES:
@@ -360,6 +364,7 @@ class Standalone:
         routes = self.routes.build(spec, above)
         if policies.api_key is not None and policies.api_key.virtual:
             routes = tuple(self.routes.for_keys(route) for route in routes)
+        if policies.api_key is not None:
             self._warn_of_two_keys(spec, policies.api_key, routes)
         if self.root.get("ui") is not None or self.backends.internal.to_admin:
             fixed = listener.tls is not None or listener.hostname is not None

@@ -49,3 +49,6 @@ def test_two_places_of_keys_are_told(location: str, told: int, warnings: Callabl
     found = warnings(TAKES + ONE + route.replace("LOCATION", location))
     assert len(found) == told
     assert all("its tokens and money for the key of the route" in one for one in found)
+    # The same where the gateway takes keys that are not virtual.
+    plain = TAKES.replace("virtualKeys: true", "keys: [{key: one}]") + ONE + route.replace("LOCATION", location)
+    assert sum("keys of the file, from another place" in one for one in warnings(plain)) == told
