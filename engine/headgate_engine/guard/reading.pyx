@@ -202,8 +202,8 @@ cdef int files(BodyTexts t, const Fields* fields, int name, int kind, int scope,
 cdef int coded_at(BodyTexts t, const Span* one) noexcept nogil:
     """Return where the base64 of a data URL (RFC 2397) with text begins, 0 if a string is none.
 
-    What is in front of the comma may have any length and any escapes. Readers pass over blanks (https://fetch.spec.whatwg.org/#data-urls,
-    https://url.spec.whatwg.org/#url-parsing), some of them in other places than others: here they count nowhere.
+    What is in front of the comma may have any length and any escapes. Readers pass over blanks, some of them in other places than
+    others (https://fetch.spec.whatwg.org/#data-urls, https://url.spec.whatwg.org/#url-parsing): here they count nowhere.
     """
     cdef Word head                             # the first bytes, which have the media type
     cdef uint8_t said[4]
