@@ -8,7 +8,7 @@ from typing import Any
 
 import effort
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.oracles.transcripts.contract import Run, Turn
 from tests.oracles.transcripts.table import reply_texts, request_texts
@@ -164,6 +164,7 @@ def expected(body: bytes, form: str, reply: bool) -> tuple[list[Any], list[Any],
 
 
 @settings(max_examples=effort.examples(2000), deadline=None)
+@example(b'{"prompt":{"variables":{"a":"x","b":"y","a":"z"}}}', "responses", False)
 @given(BODIES, st.sampled_from(sorted(FORMATS)), st.booleans())
 def test_the_engine_reads_what_the_readers_in_python_read(body: bytes, form: str, reply: bool) -> None:
     assert told(body, form, reply) == expected(body, form, reply)

@@ -54,12 +54,12 @@ def variables(builder: Builder, start: int) -> None:
     """Note what is put into a prompt that the provider keeps."""
     for inner, _ in builder.fields(start).get("variables", ()):
         turn = builder.turn("user", JOINER)
-        for spans in builder.fields(inner).values():
-            for span in spans:
-                if builder.is_text(span):
-                    builder.alone(TextScope.MESSAGES, span, turn)
-                else:
-                    builder.strings(TextScope.MESSAGES, builder.fields(span[0]), "text", turn=turn)
+        # In the order in which they stand there, also if a name comes twice.
+        for span in sorted(span for spans in builder.fields(inner).values() for span in spans):
+            if builder.is_text(span):
+                builder.alone(TextScope.MESSAGES, span, turn)
+            else:
+                builder.strings(TextScope.MESSAGES, builder.fields(span[0]), "text", turn=turn)
 
 
 def _item(builder: Builder, row: Span) -> None:
