@@ -60,8 +60,8 @@ CREATE TABLE IF NOT EXISTS alerts (
   end_s INTEGER NOT NULL, PRIMARY KEY (scope, name, span, unit, start_s));
 """,
 )
-# The last batch of everybody who adds to the table `spend`. It has no version: gateways that do not know of it use the file
-# as before, in an upgrade beside one that does, and after a rollback.
+# The last batch of everybody who adds to the table `spend`. It has no version: gateways that do not know of it use the
+# file as before, in an upgrade beside one that does, and after a rollback.
 _WRITERS: Final = (
     "CREATE TABLE IF NOT EXISTS writers (writer TEXT PRIMARY KEY, batch INTEGER NOT NULL, at INTEGER NOT NULL)"
 )

@@ -212,7 +212,7 @@ def leftovers(folder: str | None, own: Segment | None) -> list[Leftover]:
 
 
 def _removed(one: Leftover) -> bool:
-    """Remove a file of which no ledger says that it is for it, and whose gateway has ended. Return whether that was so."""
+    """Remove a file that no ledger has claimed and whose gateway has ended. Return whether it is one."""
     if not one.ended():
         return False
     left = one.read()

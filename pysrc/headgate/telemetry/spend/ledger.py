@@ -19,7 +19,15 @@ from typing import Final
 
 from headgate.ir.request_log import RequestLogStore
 from headgate.ir.virtual_keys import KeyRecord, KeyTeam, VirtualKeys
-from headgate.telemetry.spend.journal import LedgerOrigin, Leftover, LeftSpending, boot, is_claimed, leftovers, remove_own
+from headgate.telemetry.spend.journal import (
+    LedgerOrigin,
+    Leftover,
+    LeftSpending,
+    boot,
+    is_claimed,
+    leftovers,
+    remove_own,
+)
 from headgate.telemetry.spend.rows import KEPT_DAYS, MOST_AMOUNT, Batch, LedgerStore, SpendRow, Warned
 from headgate_engine.limit.account import SPEND, UNITS, WINDOWS, SpendCell, UsageAccount
 from headgate_engine.limit.spending import SpendBatches, SpendOrigin, uncarried
@@ -173,7 +181,7 @@ class SpendLedger:
         with self._guard:
             self._close()
             used = self._by_minute and any(any(_of_minute(one, now)) for one in self._accounts.values())
-            if written and not (self._pending or used) or not is_claimed(self._segment):
+            if (written and not (self._pending or used)) or not is_claimed(self._segment):
                 remove_own(self._segment)
             elif self._origin is not None:
                 _ENDED.append(self._origin)
