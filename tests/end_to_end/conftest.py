@@ -73,7 +73,7 @@ def gateway(request: pytest.FixtureRequest, resting: Pool, tmp_path: Path) -> It
     stopped = [] if warm else [found for _, found in started]
     for found in stopped:
         with contextlib.suppress(OSError):
-            found.process.send_signal(signal.SIGTERM)
+            found.begin_stop()
     for key, found in started:
         if found in stopped:
             with contextlib.suppress(subprocess.TimeoutExpired):

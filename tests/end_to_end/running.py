@@ -85,6 +85,7 @@ class Gateway:
         self._counted: dict[str, float] = {}
         # What ends with the test that has the gateway.
         self.at_rest: list[Callable[[], object]] = []
+        self._stopping = False
         wanted = {**os.environ, **environment}
         if forked:
             words, named = ["-f", str(self.path)], VARIABLE.findall(text + settings)
@@ -246,10 +247,15 @@ class Gateway:
         """Whether another test may have it: nothing of it has ended."""
         return self.process.poll() is None and "worker restarted" not in self.log() and "draining" not in self.log()
 
+    def begin_stop(self) -> None:
+        """SIGTERM, once: one that comes while Python itself ends is written about as an ignored exception."""
+        if not self._stopping and self.process.poll() is None:
+            self._stopping = True
+            self.process.send_signal(signal.SIGTERM)
+
     def stop(self) -> int:
         """SIGTERM; the exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+        self.begin_stop()
         try:
             return self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
