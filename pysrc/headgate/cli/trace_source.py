@@ -15,8 +15,8 @@ WAITING = "waiting for trace data"
 # How long the first event of a request may take that has been answered.
 TRACED_SECONDS = 10.0
 NOT_TRACED = (
-    "the request was sent and answered, but this gateway has traced none such: is --port a listener of the gateway "
-    "whose admin server -p names? If a proxy or a container's port mapping is in between, name the request instead, as "
+    "the request was sent and answered, but this gateway did not trace it: is --port a listener of the gateway whose "
+    "admin server -p names? If a proxy or a container's port mapping is in between, name the request instead, as "
     "in --expression 'request.path == \"/x\"'"
 )
 SENT = "request sent, waiting for trace to complete"

@@ -23,8 +23,8 @@ logger = logging.getLogger("headgate.spend")
 CARRY_SECONDS: Final = 1.0
 LEFT: Final = 2
 UNKEPT: Final = (
-    "a kill of the whole gateway loses what was spent in its last second, until it is started anew: it had no virtual "
-    "keys or another database at the start"
+    "if the whole gateway is killed, the spending of its last second is lost: it started without virtual keys or with "
+    "another database; restart it to change that"
 )
 
 

@@ -97,7 +97,7 @@ def _keep_spending(gateway: Gateway, segment: Segment) -> tuple[str, ...]:
         accounts = 0 if keys is None else len(keys.keys) + len(keys.teams)
         journal.begin(None if keys is None else keys.journal, accounts, segment)
     except OSError as error:
-        told = f"virtualKeys: a kill of the whole gateway loses what was spent in its last second: {error}"
+        told = f"virtualKeys: if the whole gateway is killed, the spending of its last second is lost: {error}"
         return (told,)
     return ()
 

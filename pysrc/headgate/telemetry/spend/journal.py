@@ -41,8 +41,8 @@ PAGE_BYTES: Final = 4096
 MAX_ENTRIES: Final = 4096
 MAX_FILES: Final = 64
 BOOT: Final = "/proc/sys/kernel/random/boot_id"
-UNCLAIMED: Final = "what an earlier gateway has spent last is not in the ledger: nothing says which ledger it is for"
-UNREADABLE: Final = "what an earlier gateway has spent last cannot be read, and is not in the ledger"
+UNCLAIMED: Final = "the last spending of an earlier gateway is lost: its file names no database"
+UNREADABLE: Final = "the last spending of an earlier gateway cannot be read from its file"
 Minute = tuple[int, tuple[int, int, int]]
 
 

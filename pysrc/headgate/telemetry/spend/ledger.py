@@ -38,7 +38,9 @@ Place = tuple[str, str, int, int]
 NOTHING: Final = (0, 0, 0)
 logger = logging.getLogger("headgate.spend")
 
-OTHER_BOOT: Final = "what a gateway has spent last before the machine was started anew, or on another one, is not read"
+OTHER_BOOT: Final = (
+    "the last spending of an earlier gateway is ignored: its file is from before a reboot, or from another machine"
+)
 
 MINUTE: Final = WINDOWS.index("minute")
 MINUTE_SECONDS: Final = 60
@@ -253,13 +255,13 @@ class SpendLedger:
         ]
         if last < found.batch - 1:
             # A database that was set back: it may have what seems to be missing.
-            told = "the ledger is older than what an earlier gateway has written to it"
+            told = "the last spending of an earlier gateway is ignored: the database was restored to an older state"
             logger.warning(told, extra={"rows": len(rows)})
             return
         if rows:
             oldest = (now - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
             self._ledger.add(rows, Batch(writer, found.batch + 1), oldest)
-            logger.info("what an earlier gateway has spent last is in the ledger", extra={"rows": len(rows)})
+            logger.info("added the last spending of an earlier gateway to the ledger", extra={"rows": len(rows)})
 
     def _note(self, rows: list[SpendRow], now: datetime) -> None:
         """Note what accounts know already, since workers have counted it there."""

@@ -214,7 +214,7 @@ def test_a_ledger_that_was_set_back_is_not_charged_twice(tmp_path: Path, caplog:
     connection.close()
     gateway.kill()
     assert Gateway(tmp_path).spent() == 21
-    assert "the ledger is older" in caplog.text
+    assert "restored to an older state" in caplog.text
 
 
 def test_a_store_that_takes_its_place_does_not_get_its_spending(tmp_path: Path) -> None:
